@@ -1,0 +1,48 @@
+# make demo | test | lint | bench | fuzz: each makes .venv by itself; all they need is Python 3.11 and make.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format bench fuzz clean
+
+demo: .venv/demo.stamp
+	$(BIN)/xmltools demo $(ARGS)
+
+test: .venv/test.stamp
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+lint: .venv/lint.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/lint.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/test.stamp
+	$(BIN)/python benchmarks/parser.py $(ARGS)
+
+fuzz: .venv/test.stamp
+	$(BIN)/python tests/fuzz.py $(ARGS)
+
+clean:
+	rm -rf .venv dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+.venv/python.stamp:
+	@test -n "$(PYTHON)" || { echo "xmltools needs Python 3.11 or later; none was found on PATH (set PYTHON=/path/to/python)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/demo.stamp: .venv/python.stamp pyproject.toml
+	$(PIP) -e '.[cli]'
+	@touch $@
+
+.venv/test.stamp: .venv/python.stamp pyproject.toml
+	$(PIP) -e '.[test]'
+	@touch $@ .venv/demo.stamp
+
+.venv/lint.stamp: .venv/python.stamp pyproject.toml
+	$(PIP) -e '.[lint]'
+	@touch $@ .venv/test.stamp .venv/demo.stamp

@@ -1,0 +1,359 @@
+"""How fast the parser is, against work that anyone would have to do: `make bench`, `make bench ARGS=--quick`.
+
+Everything is a ratio inside one run, so that the figures hold on any machine. One U is the cost of calling a
+method `feed(self, chunk)` that returns a list with one new 2-tuple: no streaming parser in Python can do less.
+A scan is one `text.find("]]>")` over the argument. `README.md` beside this file explains each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from html import escape
+from itertools import chain, repeat
+from math import log
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xmltools.parser import Limits, Parser
+from xmltools.tools import Tool
+
+TEXT = {"type": "string"}
+TOOL = Tool(
+    name="apply_diff",
+    description="Apply a unified diff to a file.",
+    parameters={
+        "type": "object",
+        "properties": {"path": TEXT, "diff": TEXT, "files": {"type": "array", "items": TEXT}},
+    },
+)
+OPEN = "<tool>\n<tool_name>apply_diff</tool_name>\n<arguments>\n<path>a.py</path>\n"
+END = "\n</arguments>\n</tool>"
+MB = 1_000_000
+Run = Callable[[list[str]], object]
+
+
+class Figure(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    asked: float
+    measured: float
+    unit: str
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return "ok" if self.measured <= self.asked else "MISSED"
+
+
+# --- texts -------------------------------------------------------------------------------------------------
+
+
+def source_code(size: int) -> str:
+    """`size` characters of real Python: the standard library's own source, in ASCII."""
+    files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    code = "".join(path.read_bytes().decode("ascii", "ignore") for path in files)
+    return (code * (size // len(code) + 1))[:size]
+
+
+def diff(size: int) -> str:
+    """`size` characters of a unified diff of real code, without the end of a CDATA section in it."""
+    signs = "+- "
+    lines = source_code(size).replace("]]>", "]] >").splitlines(keepends=True)
+    return "".join(signs[number % 3] + line for number, line in enumerate(lines))[:size]
+
+
+def markup_prose(size: int) -> str:
+    """`size` characters of an answer about code: `<`, `&` and backticks in every line, and no tool call."""
+    lines = source_code(size).splitlines()
+    text = "\n".join(f"if a<b && `{line.strip()[:30]}` then <b>List<int></b> & co" for line in lines)
+    return text.replace("<tool", "<tolo")[:size]
+
+
+def block(value: str) -> str:
+    return f"{OPEN}<diff>{value}</diff>{END}"
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+# --- time --------------------------------------------------------------------------------------------------
+
+
+class OneTuple:
+    """The floor: what a parser does at least for each chunk."""
+
+    def feed(self, chunk: str) -> list[tuple[int, str]]:
+        return [(1, chunk)]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """CPU time of this thread for `work`, without the garbage collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.thread_time()
+        work()
+        return time.thread_time() - start
+    finally:
+        gc.enable()
+
+
+def ratio(ours: Callable[[], object], floor: Callable[[], object], rounds: int) -> float:
+    """The median of ours/floor over rounds in which both take turns."""
+    return statistics.median(seconds(ours) / seconds(floor) for _ in range(rounds))
+
+
+def parse(chunks: Iterable[str], **options: Any) -> None:
+    """Parse and drop the events, as a caller does who has handled them."""
+    parser = Parser([TOOL], **options)
+    feed = parser.feed
+    for chunk in chunks:
+        feed(chunk)
+    parser.close()
+
+
+def feed_floor(chunks: list[str]) -> None:
+    feed = OneTuple().feed
+    for chunk in chunks:
+        feed(chunk)
+
+
+def scans(size: int, rounds: int) -> float:
+    """Figure a: a whole block in one chunk, in scans of its argument."""
+    value = diff(size)
+    chunks = [block(f"<![CDATA[{value}]]>")]
+    return ratio(lambda: parse(chunks), lambda: value.find("]]>"), rounds)
+
+
+def units(text: str, rounds: int) -> float:
+    """Figures b to e: a text in chunks of 4 characters, in U a chunk."""
+    chunks = cut(text, 4)
+    return ratio(lambda: parse(chunks), lambda: feed_floor(chunks), rounds)
+
+
+def speed(quick: bool) -> Iterator[Figure]:
+    rounds, size = (7, MB // 5) if quick else (9, MB)
+    yield Figure("a  1 MB diff in CDATA, one chunk", 1.6, scans(MB, 15), "scans")
+    if not quick:
+        yield Figure("a  10 MB diff in CDATA, one chunk", 1.6, scans(10 * MB, 9), "scans")
+    shapes = (
+        ("b  diff in CDATA, 4-char chunks", 4.0, block(f"<![CDATA[{diff(size)}]]>")),
+        ("c  prose without <, 4-char chunks", 3.5, source_code(size).replace("<", " ")),
+        ("d  prose full of < & `, 4-char chunks", 6.0, markup_prose(size)),
+        ("e  escaped diff, 4-char chunks", 14.0, block(escape(diff(size)))),
+        ("e  diff with a < in every line, 4-char", 14.0, block(diff(size).replace("\n", " < b\n"))),
+    )
+    for name, asked, text in shapes:
+        yield Figure(name, asked, units(text, rounds), "U")
+
+
+# --- growth ------------------------------------------------------------------------------------------------
+
+VALUE = f"{OPEN}<diff>"
+CDATA = f"{VALUE}<![CDATA["
+FREE = f"{OPEN}<free>"
+JSON = '<tool>{"tool_name": "apply_diff", "arguments": {"diff": "'
+
+# Texts that make careless parsers quadratic: how each begins, and what is repeated behind that.
+FAMILIES: dict[str, tuple[str, str]] = {
+    "< in prose": ("", "<"),
+    "<tool> in prose": ("", "<tool>"),
+    "<tool> and white space": ("", "<tool> \n "),
+    "white space behind <tool>": ("<tool>", " "),
+    "<tool with attributes": ("<tool ", "a='b' "),
+    "backticks": ("", "`"),
+    "backticks and openers": ("", "`<tool>` "),
+    "fence lines": ("", "```\n"),
+    "reasoning openers": ("", "<think>"),
+    "</think runs": ("<think>", "</think"),
+    "reasoning regions": ("", "<think>x</think>"),
+    "line breaks in prose": ("", "\n"),
+    "many small calls": ("", f"{OPEN}<diff>x</diff>{END}\n"),
+    "]] in CDATA": (CDATA, "]]"),
+    "]]> in CDATA": (CDATA, "]]>"),
+    "]]>x in CDATA": (CDATA, "]]>x"),
+    "]]></b> in CDATA": (CDATA, "]]></b>"),
+    "]]></diff> x in CDATA": (CDATA, "]]></diff> x"),
+    "]]> and white space in CDATA": (f"{CDATA}]]>", " "),
+    "CDATA sections": (VALUE, "<![CDATA[x]]>"),
+    "< in a value": (VALUE, "<"),
+    "& in a value": (VALUE, "&"),
+    "&amp; in a value": (VALUE, "&amp;"),
+    "&# in a value": (VALUE, "&#"),
+    "open tags in a value": (VALUE, "<b>"),
+    "<a <a in a value": (VALUE, "<a "),
+    "</diff> x in a value": (VALUE, "</diff> x"),
+    "</diff> and white space": (f"{VALUE}x</diff>", " "),
+    "</arguments> in a value": (VALUE, "</arguments>"),
+    "</arguments> and white space": (f"{VALUE}x</arguments>", " "),
+    "</b> in a value": (VALUE, "</b>"),
+    "<!-- in a value": (VALUE, "<!--"),
+    "line breaks in a value": (f"{VALUE}x", "\n"),
+    "spaces in a value": (f"{VALUE}x", " "),
+    "leading white space": (VALUE, " "),
+    "leading line breaks": (VALUE, "\n"),
+    "deep nesting": (OPEN, "<a>"),
+    "deep nesting with text": (OPEN, "<a>x"),
+    "elements": (OPEN, "<b>1</b>"),
+    "array items": (f"{OPEN}<files>", "<file>x</file>"),
+    "children without schema": (FREE, "<b>1</b>"),
+    "text beside children": (f"{FREE}<b>1</b>", "x "),
+    "nodes without schema": (FREE, "<a><b>1</b></a>"),
+    "open comment": (f"{OPEN}<!--", "-"),
+    "comments": (OPEN, "<!---->"),
+    "<! in arguments": (OPEN, "<!"),
+    "<? in arguments": (OPEN, "<?"),
+    "stray text": (OPEN, "x "),
+    "< in arguments": (OPEN, "<"),
+    "stray end tags": (OPEN, "</b>"),
+    "end tags after an error": (f"{OPEN}<!DOCTYPE", "</b>"),
+    "tag without end": (f"{OPEN}<a", " a=1"),
+    "{ in a JSON body": ("<tool>", "{"),
+    "[ in a JSON body": ('<tool>{"a": ', "["),
+    "quotes in a JSON string": (JSON, '\\"'),
+    "backslashes in a JSON string": (JSON, "\\\\"),
+    "line breaks in a JSON string": (JSON, "\n"),
+    "members of a JSON body": ('<tool>{"a": 1', ', "a": 1'),
+    "broken JSON body": ("<tool>{x", "</tool"),
+    "{ in arguments": (OPEN.partition("\n<path>")[0], "{"),
+}
+# These with bracket_reasoning=True, the others with limits so wide that nothing stops the parser.
+BRACKETS = {"[ brackets": ("", "["), "[ at line starts": ("", "\n["), "[ and ]": ("[", "]")}
+WIDE = Limits(block_size=1 << 30, elements=1 << 30, blocks=1 << 30)
+
+
+def slope(run: Run, shape: tuple[str, str], chunk: int, budget: float, repeats: int) -> tuple[float, int]:
+    """The slope of log time over log size, and the largest size.
+
+    Sizes double from 64 K to 4 M characters, or until one run has taken longer than `budget` seconds.
+    """
+    head, unit = shape
+    points: list[tuple[float, float]] = []
+    for size in (1 << power for power in range(16, 23)):
+        text = (head + unit * (size // len(unit) + 1))[:size]
+        work = partial(run, cut(text, chunk or size))
+        best = min(seconds(work) for _ in range(repeats))
+        points.append((log(size), log(best)))
+        if best > budget and len(points) > 2:
+            break
+    return statistics.linear_regression(*zip(*points, strict=True)).slope, size
+
+
+def growth(quick: bool) -> Iterator[Figure]:
+    """Figure f, law 6: doubling the input doubles the time. A slope that misses is measured again, with care."""
+    budget, repeats = (0.05, 2) if quick else (0.3, 3)
+    for name, shape in (FAMILIES | BRACKETS).items():
+        run = partial(parse, bracket_reasoning=True) if name in BRACKETS else partial(parse, limits=WIDE)
+        found = []
+        for chunk in (1, 4, 0):
+            steep, top = slope(run, shape, chunk, budget, repeats)
+            if steep > 1.1:
+                steep, top = min((steep, top), slope(run, shape, chunk, budget * 2, repeats * 2))
+            found.append((steep, f"{chunk or 'whole'}{'-char' * bool(chunk)} up to {top >> 10} K"))
+        steep, where = max(found)
+        tops = ", ".join(label for _, label in found)
+        yield Figure(f"f  {name}", 1.1, steep, "slope", f"worst {where.split(' up')[0]}; {tops}")
+
+
+# --- memory ------------------------------------------------------------------------------------------------
+
+
+def peak(chunks: Iterable[str], limits: Limits) -> int:
+    """The most bytes that were allocated while parsing `chunks`."""
+    tracemalloc.start()
+    try:
+        parse(chunks, limits=limits)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def memory(quick: bool) -> Iterator[Figure]:
+    """Figure g: what a block costs while it streams. Beyond the limit, and in prose, nothing grows."""
+    size = MB if quick else 10 * MB
+    limits = Limits(block_size=size + size // 20)
+    text = block(f"<![CDATA[{diff(size)}]]>")
+    for width in (4, 4096):
+        chunks = (text[at : at + width] for at in range(0, len(text), width))
+        name = f"g  memory: {size // MB} MB block, {width}-char chunks"
+        yield Figure(name, 3.0, peak(chunks, limits) / len(text), "x block")
+    piece = source_code(4096).replace("<", " ").replace("]", " ")
+    count = 4 * size // len(piece)
+    over = peak(chain([CDATA], repeat(piece, count)), limits)
+    yield Figure(
+        f"g  memory: {4 * size // MB} MB block, over its limit", 3.0, over / limits.block_size, "x limit"
+    )
+    short, long = (peak(repeat(piece, number), limits) for number in (count // 4, count))
+    yield Figure("g  memory: four times as much prose", 1.1, long / short, "x", f"peak {long >> 10} KiB")
+
+
+# --- import ------------------------------------------------------------------------------------------------
+
+
+def import_time(module: str) -> float:
+    """CPU seconds of one import in a new interpreter, without the interpreter's own start."""
+    program = f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
+    return float(subprocess.check_output([sys.executable, "-c", program]))
+
+
+def imports(quick: bool) -> Iterator[Figure]:
+    """Figure h. The first imports only warm the caches."""
+    rounds = [(import_time("xmltools"), import_time("pydantic")) for _ in range(8 if quick else 16)][1:]
+    ours, theirs = (statistics.median(times) for times in zip(*rounds, strict=True))
+    yield Figure("h  import xmltools", 2.5, ours / theirs, "x import pydantic", f"{ours * 1000:.0f} ms")
+
+
+# --- the table ---------------------------------------------------------------------------------------------
+
+GROUPS = {"speed": speed, "growth": growth, "memory": memory, "import": imports}
+
+
+def line(figure: Figure) -> str:
+    asked, measured = f"<= {figure.asked:g}", f"{figure.measured:.2f} {figure.unit}"
+    return f"{figure.name:43} {asked:>7}  {measured:20} {figure.verdict:6} {figure.note}".rstrip()
+
+
+def markdown(figures: list[Figure]) -> str:
+    """The table for a page; backticks in names would end its code spans."""
+    head = (
+        f"Python {sys.version.split()[0]}\n\n| figure | at most | measured | | |\n|---|---:|---:|---|---|\n"
+    )
+    return head + "".join(
+        f"| {figure.name.replace('`', 'backtick').replace('<', '&lt;')} | {figure.asked:g} "
+        f"| {figure.measured:.2f} {figure.unit} | {figure.verdict} | {figure.note} |\n"
+        for figure in figures
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure the parser; exit status 1 if a figure is missed.")
+    parser.add_argument("--quick", action="store_true", help="smaller texts, about a minute")
+    parser.add_argument("--only", choices=GROUPS, action="append", help="one group; may be repeated")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown too")
+    options = parser.parse_args()
+    figures: list[Figure] = []
+    print(f"{'figure':43} {'asked':>7}  measured")
+    for group in options.only or GROUPS:
+        for figure in GROUPS[group](options.quick):
+            figures.append(figure)
+            print(line(figure), flush=True)
+    missed = [figure.name for figure in figures if figure.verdict != "ok"]
+    print(f"{len(figures)} figures, {len(missed)} missed")
+    if options.markdown:
+        options.markdown.write_text(markdown(figures), "utf-8")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,100 @@
+"""xmltools: tool calls written as XML in model text.
+
+    import xmltools as xt
+
+    parser = xt.Parser(tools=[xt.Tool.of(write_file)])
+    for chunk in stream:
+        for event in parser.feed(chunk): ...
+    for event in parser.close(): ...
+
+    reply = xt.parse(text)  # reply.parts, .text, .reasoning, .calls, .errors
+
+Names are loaded when they are first used, so that `import xmltools` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xmltools._block import Limits
+    from xmltools.dialects import FORGE, Dialect
+    from xmltools.errors import CallError, Code, Repair, XMLToolsError
+    from xmltools.events import (
+        ArgumentDelta,
+        CallCompleted,
+        CallFailed,
+        CallStarted,
+        Event,
+        ReasoningDelta,
+        TextDelta,
+    )
+    from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
+    from xmltools.parser import Parser, parse
+    from xmltools.render import render_result, render_results
+    from xmltools.tools import Tool, load_tools
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "dialects": ("FORGE", "Dialect"),
+    "errors": ("CallError", "Code", "Repair", "XMLToolsError"),
+    "events": (
+        "ArgumentDelta",
+        "CallCompleted",
+        "CallFailed",
+        "CallStarted",
+        "Event",
+        "ReasoningDelta",
+        "TextDelta",
+    ),
+    "models": ("Conversation", "Media", "Message", "Reasoning", "Reply", "Text", "ToolCall", "ToolResult"),
+    "parser": ("Limits", "Parser", "parse"),
+    "render": ("render_result", "render_results"),
+    "tools": ("Tool", "load_tools"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "FORGE",
+    "ArgumentDelta",
+    "CallCompleted",
+    "CallError",
+    "CallFailed",
+    "CallStarted",
+    "Code",
+    "Conversation",
+    "Dialect",
+    "Event",
+    "Limits",
+    "Media",
+    "Message",
+    "Parser",
+    "Reasoning",
+    "ReasoningDelta",
+    "Repair",
+    "Reply",
+    "Text",
+    "TextDelta",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "XMLToolsError",
+    "load_tools",
+    "parse",
+    "render_result",
+    "render_results",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'xmltools' has no attribute {name!r}")
+    value = getattr(import_module(f"xmltools.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

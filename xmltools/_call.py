@@ -1,0 +1,321 @@
+"""From an ended block to a call or an error: values, tool, arguments, verdict (protocol, sections 2.5, 3, 4 and 6)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from xmltools._block import Block, Leaf, is_valid_name
+from xmltools._json import JSONError, loads, loads_lenient
+from xmltools._markup import find_bare_ampersand, find_forbidden, has_forbidden_entity
+from xmltools._text import TextReader
+from xmltools.errors import CallError, Code, Repair, XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.schema import Reading, Shape, compile_schema, read_arguments, read_object
+from xmltools.tools import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Toolbox", "conclude", "partial_error"]
+
+
+_SHORT = 256
+
+
+class _Refused(Exception):  # noqa: N818 - never leaves this module
+    """The block gives no call."""
+
+    def __init__(self, code: Code, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint or code.hint
+
+
+class Toolbox:
+    """The tools of a parser, by name and server, with their schemas compiled."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._shapes: dict[str, dict[str, Shape]] = {}
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise XMLToolsError(
+                    f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts"
+                )
+            servers = self._shapes.setdefault(tool.name, {})
+            if tool.server in servers:
+                raise XMLToolsError(
+                    f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
+                )
+            servers[tool.server] = self._compile(tool)
+
+    @staticmethod
+    def _compile(tool: Tool) -> Shape:
+        try:
+            return compile_schema(tool.parameters)
+        except XMLToolsError as error:
+            raise XMLToolsError(f"tool {tool.name!r}: {error}") from None
+
+    def has(self, name: str) -> bool:
+        """True if some server has a tool of this name."""
+        return name in self._shapes
+
+    def guess(self, name: str, server: str | None, default: str) -> Shape | None:
+        """The schema by which the arguments will be read, if that can be said before the block has ended."""
+        servers = self._shapes.get(name, {})
+        if server is not None:
+            return servers.get(server)
+        return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
+
+    def find(self, name: str, server: str | None, default: str) -> tuple[str, Shape]:
+        """The server and schema of a tool; raises what the block is refused with."""
+        servers = self._shapes.get(name)
+        if servers is None:
+            raise _Refused(Code.UNKNOWN_TOOL, f"there is no tool named {name!r}", self._hint(name))
+        wanted = server if server is not None else default
+        if wanted in servers:
+            return wanted, servers[wanted]
+        where = ", ".join(servers)
+        if server is not None or len(servers) > 1:
+            message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
+            raise _Refused(Code.UNKNOWN_TOOL, message, f"Name the server of {name} in <server_name>: {where}.")
+        return next(iter(servers.items()))
+
+    def _hint(self, name: str) -> str:
+        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
+        if near:
+            return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
+        return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
+
+
+def conclude(
+    block: Block, end: int, text: str, base: int, toolbox: Toolbox | None, strict: bool
+) -> ToolCall | CallError:
+    """The call of an ended block, or why it gives none.
+
+    `end` is the block's end in the stream. It stands in `text`, whose first character is at `base` in the stream.
+    """
+    try:
+        if not block.discard:
+            _read_leaves(block, text, base)
+        if block.error is not None:
+            raise _Refused(*block.error)
+        return _call(block, text, base, end, toolbox, strict)
+    except _Refused as refused:
+        source = "" if block.discard else text[block.start - base : end - base]
+        return _error(block, end, refused, source, toolbox)
+
+
+def partial_error(block: Block, end: int, code: Code, message: str, text: str, toolbox: Toolbox | None) -> CallError:
+    """The error of a block that the end of the reply cut off, with what had been read: `text`."""
+    if not block.discard:
+        _read_leaves(block, text, block.start)
+    return _error(block, end, _Refused(code, message), text, toolbox)
+
+
+def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
+    arguments: dict[str, Any] = {}
+    if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
+        block.arguments.children = [
+            child for child in block.arguments.children or [] if child not in block.open_elements
+        ]
+        shape = (
+            toolbox.guess(block.name, block.server, block.dialect.default_server) if toolbox and block.name else None
+        )
+        arguments = read_arguments(block.arguments.children, shape).arguments
+    return CallError(
+        refused.code, (block.start, end), refused.message, refused.hint, block.name, block.server, arguments, source
+    )
+
+
+def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None, strict: bool) -> ToolCall:
+    default = block.dialect.default_server
+    body: Any = None
+    if block.json is not None:
+        body = _json_body(block, text, base)
+    if block.name is None:
+        raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
+    server, shape = block.server or default, None
+    if toolbox is not None:
+        server, shape = toolbox.find(block.name, block.server, default)
+        if block.server is None and server != default:
+            _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
+    reading = _arguments(block, text, base, body, shape)
+    _judge(reading)
+    forbidden = find_forbidden(text, block.start - base, end - base)
+    if forbidden >= 0:
+        _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
+    repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
+    if strict and repairs:
+        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}")
+    return ToolCall.model_construct(
+        id=block.call_id or "",
+        name=block.name,
+        arguments=reading.arguments,
+        server=server,
+        repairs=tuple(repairs),
+        legacy_json=block.json is not None,
+        span=(block.start, end),
+    )
+
+
+def _repair(block: Block, code: Code, place: int, message: str) -> None:
+    block.repairs.append(Repair(code, place, message))
+
+
+def _judge(reading: Reading) -> None:
+    """Refuse arguments that do not fit the schema."""
+    if reading.duplicates:
+        names = ", ".join(reading.duplicates)
+        raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", f"Give {names} only once.")
+    if reading.problems:
+        lines = "; ".join(str(problem) for problem in reading.problems[:20])
+        raise _Refused(Code.INVALID_ARGUMENTS, lines, f"Correct these arguments and call the tool again: {lines}.")
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+
+def _read_leaves(block: Block, source: str, base: int) -> None:
+    for leaf in block.leaves:
+        leaf.element.text = _leaf_text(block, leaf, source, base)
+        if leaf.element.nil and leaf.element.text:
+            leaf.element.nil = False
+            block.note(
+                Code.IGNORED_ATTRIBUTE, leaf.element.offset, f"<{leaf.tag}> is marked as null but holds text", leaf
+            )
+    for element, start, end in block.nodes:
+        element.inner = source[start - base : end - base]
+
+
+def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
+    """The value of a leaf, and what was odd about how it was written."""
+    start, end = leaf.start - base, leaf.end - base
+    sections = [place - base for place in leaf.sections]
+    if len(sections) == 2 and sections[0] - start == 9 and sections[1] + 3 == end:
+        if leaf.whole is not None and len(leaf.whole) == sections[1] - sections[0]:
+            return leaf.whole
+        return source[sections[0] : sections[1]]
+    text = source[start:end] if not sections and leaf.literal < 0 and end - start < _SHORT else ""
+    if text and text[0] > " " and text[-1] > " " and "&" not in text and "]]>" not in text:
+        return text  # the plain case of names, numbers and words
+    reader = TextReader()
+    parts: list[str] = []
+    for section_start, section_end in zip(sections[::2], sections[1::2], strict=True):
+        parts += _plain(block, leaf, reader, source, base, start, section_start - 9)
+        parts += (reader.open_cdata(), source[section_start:section_end])
+        start = section_end + 3
+    parts += _plain(block, leaf, reader, source, base, start, end)
+    parts.append(reader.end(cut=leaf.cut))
+    text = "".join(parts)
+    return text if leaf.shape.exact else _without_comments(text)
+
+
+def _without_comments(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join((*kept, text[at:]))
+
+
+def _plain(
+    block: Block, leaf: Leaf, reader: TextReader, source: str, base: int, start: int, end: int
+) -> tuple[str, str]:
+    """A run of plain text, split where literal markup begins."""
+    if start >= end:
+        return "", ""
+    turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
+    if not leaf.mixed:
+        _note_oddities(block, leaf, source, base, start, turn, end)
+    decoded = reader.text(source[start:turn]) if turn > start else ""
+    if turn == end:
+        return decoded, ""
+    reader.literal = True
+    return decoded, reader.text(source[turn:end])
+
+
+def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:
+    if (bare := find_bare_ampersand(source, start, turn)) is not None:
+        code = Code.UNKNOWN_ENTITY if bare[1] else Code.BARE_AMPERSAND
+        block.note(code, base + bare[0], "an & that begins no entity was kept", leaf)
+    if turn < end:
+        block.note(Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf)
+    if (section_end := source.find("]]>", start, end)) >= 0:
+        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf)
+    if (forbidden := has_forbidden_entity(source, start, turn)) >= 0:
+        block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, "a reference to a character that XML forbids", leaf)
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _arguments(block: Block, source: str, base: int, body: Any, shape: Shape | None) -> Reading:
+    if block.json is not None:
+        return read_object(body, shape, block.json[0])
+    if block.json_arguments is None:
+        return read_arguments(block.arguments.children or [], shape)
+    if block.arguments.children:
+        raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments")
+    if isinstance(block.json_arguments, tuple):
+        start, end = block.json_arguments
+        text = source[start - base : end - base]
+    else:
+        start = block.json_arguments.offset
+        text = _without_fence(block.json_arguments.text)
+    return read_object(_object(block, text, start, lenient=True), shape, start)
+
+
+def _without_fence(text: str) -> str:
+    text = text.rstrip(" \t\r\n")
+    return text.rstrip("`") if text.endswith("```") else text
+
+
+def _object(block: Block, text: str, place: int, *, lenient: bool = False) -> dict[str, Any]:
+    """The JSON object in `text`, which starts at `place` in the stream."""
+    try:
+        value, repairs = (loads_lenient if lenient else loads)(text, depth=block.limits.depth)
+    except JSONError as error:
+        raise _Refused(Code.INVALID_JSON, f"the JSON could not be read: {error}") from None
+    if not isinstance(value, dict):
+        raise _Refused(Code.INVALID_JSON, "the JSON is no object")
+    for code, offset, message in repairs:
+        _repair(block, code, place + offset, message)
+    return value
+
+
+def _json_body(block: Block, source: str, base: int) -> dict[str, Any]:
+    """Name, server and arguments of a JSON body; the arguments are returned, the others set on the block."""
+    assert block.json is not None
+    start, end = block.json
+    body = _object(block, source[start - base : end - base], start)
+    dialect = block.dialect
+    name = _take(body, dialect.json_tool_name)
+    server = _take(body, dialect.json_server_name)
+    arguments = _take(body, dialect.json_arguments)
+    for key in body:
+        _repair(block, Code.IGNORED_ATTRIBUTE, start, f"the key {key!r} means nothing")
+    block.name = _name(name)
+    block.server = _name(server)
+    if isinstance(arguments, str):
+        _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
+        return _object(block, arguments, start)
+    if arguments is not None and not isinstance(arguments, dict):
+        raise _Refused(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {arguments!r:.60}")
+    return arguments or {}
+
+
+def _take(body: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    found = [key for key in keys if key in body]
+    if len(found) > 1:
+        raise _Refused(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same")
+    return body.pop(found[0]) if found else None
+
+
+def _name(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not is_valid_name(value.strip(" \t\r\n")):
+        raise _Refused(Code.INVALID_NAME, f"{value!r:.60} is no name")
+    return value.strip(" \t\r\n") or None

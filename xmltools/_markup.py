@@ -1,0 +1,261 @@
+"""Matching of almost-XML: tags, entities, white space, forbidden characters. Stateless; no function here copies a chunk.
+
+The readers of tokens answer with one contract. They look at `text` from `at` on and give
+
+- the match, if the token is there,
+- `None`, if the text ends before that can be said (`MORE`),
+- `False`, if it is not there, whatever may follow (`NO`).
+
+Every token has a greatest length, so what a caller must keep back is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+__all__ = [
+    "CDATA_OPEN",
+    "MORE",
+    "NO",
+    "Tag",
+    "attributes_of",
+    "decode_entities",
+    "find_bare_ampersand",
+    "find_forbidden",
+    "has_forbidden_entity",
+    "is_xml_name",
+    "partial_entity",
+    "read_cdata_open",
+    "read_confirmation",
+    "read_end_tag",
+    "read_fence",
+    "read_name",
+    "read_opener",
+    "read_start_tag",
+    "skip_space",
+]
+
+MORE: Final = None
+NO: Final = False
+Answer = Literal[False] | None
+
+TAG_LENGTH: Final = 4096
+"""Longest tag inside a block, in characters: an `<argument name="…">` with 256 escaped characters needs 1,600."""
+FENCE_LENGTH: Final = 100
+OPENER_LENGTH: Final = 512
+OPENER_SPACE: Final = 1024
+"""White space behind an opener that may still be the start of a block."""
+CDATA_OPEN: Final = "<![CDATA["
+
+_W = "[ \t\r\n]"
+_NAME = "[^ \t\r\n<>/=\"'&]+"
+_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"
+_VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
+_START = re.compile(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
+_START_PART = re.compile(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
+_ATTRIBUTE = re.compile(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
+_END = re.compile(rf"</({_W}*)({_NAME}){_W}*>")
+_END_PART = re.compile(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
+_OPENER_REST = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
+_OPENER_PART = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
+_SPACE = re.compile(f"{_W}*")
+_FENCE = re.compile(r"`{3,}[^`\n<{]*(?:\n|(?=[<{]))")
+_FENCE_PART = re.compile(r"`{1,2}\Z|`{3,}[^`\n<{]*\Z")
+_START_CHAR = "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_XML_NAME = re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
+
+_NAMED = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&"}
+_NUMERIC = re.compile(r"&#(?:([0-9]{1,10})|[x]([0-9a-fA-F]{1,8}));")
+_BARE = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{1,10}|#x[0-9a-fA-F]{1,8});)")
+_ENTITY_LIKE = re.compile(r"&(?:#?[0-9A-Za-z]{1,32});")
+_PARTIAL_ENTITY = re.compile(r"&(?:#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})|l|lt|g|gt|a|am|amp|ap|apo|apos|q|qu|quo|quot)?\Z")
+_ENTITY_LENGTH = 13
+
+_CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SCAN_BLOCK = 1 << 17
+
+
+class Tag:
+    """A start or an end tag: where it ends, its name, the attributes as written, and what was odd about it."""
+
+    __slots__ = ("attributes", "empty", "end", "name", "spaced")
+
+    def __init__(self, name: str, end: int, spaced: bool, attributes: str = "", empty: bool = False) -> None:
+        self.name = name
+        self.end = end
+        self.spaced = spaced
+        self.attributes = attributes
+        self.empty = empty
+
+
+def skip_space(text: str, at: int) -> int:
+    """The place behind XML's white space (space, tab, line feed, carriage return, and no others)."""
+    if at == len(text) or text[at] > " ":
+        return at
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def read_start_tag(text: str, at: int) -> Tag | Answer:
+    """A start tag at `<`."""
+    if found := _START.match(text, at, at + TAG_LENGTH):
+        return Tag(found[2], found.end(), bool(found[1]), found[3], bool(found[4]))
+    return MORE if len(text) - at < TAG_LENGTH and _START_PART.match(text, at) else NO
+
+
+def read_end_tag(text: str, at: int) -> Tag | Answer:
+    """An end tag at `</`."""
+    if found := _END.match(text, at, at + TAG_LENGTH):
+        return Tag(found[2], found.end(), bool(found[1]))
+    return MORE if len(text) - at < TAG_LENGTH and _END_PART.match(text, at) else NO
+
+
+def read_name(text: str, at: int) -> str | Answer:
+    """The name that starts at `at` and ends before white space, `/` or `>`."""
+    end = at
+    found = _NAME_RUN.match(text, at, at + TAG_LENGTH)
+    if found:
+        end = found.end()
+    if end == len(text):
+        return MORE if end - at < TAG_LENGTH else NO
+    return text[at:end] if end > at and text[end] in "> \t\r\n/" else NO
+
+
+_NAME_RUN = re.compile(_NAME)
+
+
+def read_cdata_open(text: str, at: int) -> str | Answer:
+    """The opening of a CDATA section in any case, as written."""
+    word = text[at : at + len(CDATA_OPEN)]
+    if word.upper() == CDATA_OPEN:
+        return word
+    return MORE if at + len(word) == len(text) and CDATA_OPEN.startswith(word.upper()) else NO
+
+
+def read_fence(text: str, at: int) -> int | Answer:
+    """The place behind a fence line (three or more backticks, an optional info word) that starts at `at`."""
+    if found := _FENCE.match(text, at, at + FENCE_LENGTH):
+        return found.end()
+    return MORE if len(text) - at < FENCE_LENGTH and _FENCE_PART.match(text, at) else NO
+
+
+def read_opener(text: str, at: int, name: str) -> Tag | Answer:
+    """The opening tag of a block at `<name`: only white space or well-formed attributes may stand behind the name."""
+    place = at + 1 + len(name)
+    limit = at + OPENER_LENGTH
+    found = _OPENER_REST.match(text, place, limit)
+    if found:
+        return Tag(name, found.end(), False, found[0])
+    return MORE if len(text) < limit and _OPENER_PART.match(text, place) else NO
+
+
+def read_confirmation(text: str, at: int, *, fences: bool = True) -> bool | None:
+    """Does what stands behind an opener make it the start of a block: `<` or `{`, perhaps behind a fence line?"""
+    here = skip_space(text, at)
+    if here - at > OPENER_SPACE:
+        return NO
+    if here == len(text):
+        return MORE
+    if text[here] in "<{":
+        return True
+    fence = read_fence(text, here) if fences else NO
+    if not fence:
+        return fence
+    here = skip_space(text, fence)
+    if here - fence > OPENER_SPACE:
+        return NO
+    return MORE if here == len(text) else text[here] in "<{"
+
+
+def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
+    """Names, values (None where there is none) and "was in quotes" of the attributes of a tag."""
+    found = []
+    for match in _ATTRIBUTE.finditer(written):
+        name, double, single, bare = match.groups()
+        quoted = double if double is not None else single
+        found.append((name, quoted if quoted is not None else bare, quoted is not None))
+    return found
+
+
+def is_xml_name(name: str) -> bool:
+    """True for a name that XML with namespaces takes: no colon."""
+    return _XML_NAME.fullmatch(name) is not None
+
+
+def decode_entities(text: str) -> str:
+    """`text` with XML's five entities and numeric references decoded, all other ampersands kept."""
+    if "&" not in text:
+        return text
+    numeric = "&#" in text
+    parts = _NUMERIC.split(text) if numeric else [text]
+    if numeric:
+        return "".join(_join_numeric(parts))
+    return _decode_named(text)
+
+
+def _decode_named(text: str) -> str:
+    for entity, character in _NAMED.items():  # &amp; comes last, so that nothing is decoded twice
+        if entity in text:
+            text = text.replace(entity, character)
+    return text
+
+
+def _join_numeric(parts: list[str | None]) -> list[str]:
+    joined = [_decode_named(parts[0] or "")]
+    for decimal, hexadecimal, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        written = f"&#{decimal};" if decimal else f"&#x{hexadecimal};"
+        joined += (_character(decimal, hexadecimal) or written, _decode_named(text or ""))
+    return joined
+
+
+def _character(decimal: str | None, hexadecimal: str | None) -> str | None:
+    code = int(decimal) if decimal else int(hexadecimal or "0", 16)
+    return None if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
+
+
+def partial_entity(text: str) -> int:
+    """Where a reference starts that the end of `text` cuts off; the length of `text` if there is none."""
+    at = text.rfind("&", max(0, len(text) - _ENTITY_LENGTH))
+    return at if at >= 0 and _PARTIAL_ENTITY.match(text, at) else len(text)
+
+
+def find_bare_ampersand(text: str, start: int, end: int) -> tuple[int, bool] | None:
+    """The first `&` that is no reference, and whether it looks like one (`&nbsp;`)."""
+    found = _BARE.search(text, start, end)
+    place = found.start() if found else end
+    for match in _NUMERIC.finditer(text, start, place):
+        if _character(match[1], match[2]) is None:
+            return match.start(), True
+    return (place, _ENTITY_LIKE.match(text, place, end) is not None) if found else None
+
+
+def has_forbidden_entity(text: str, start: int, end: int) -> int:
+    """The place of the first numeric reference to a character that XML forbids, or -1."""
+    for match in _NUMERIC.finditer(text, start, end):
+        character = _character(match[1], match[2])
+        if character is not None and _FORBIDDEN.match(character):
+            return match.start()
+    return -1
+
+
+def find_forbidden(text: str, start: int, end: int) -> int:
+    """The place of the first character in `text[start:end]` that XML 1.0 forbids, or -1.
+
+    Almost no text has one, so the question "is there any" is what must be fast: one memchr a control character over a block
+    that fits the cache beats every regular expression by ten times.
+    """
+    for at in range(start, end, _SCAN_BLOCK):
+        block = text[at : min(at + _SCAN_BLOCK, end)]
+        for control in _CONTROLS:
+            if control in block:
+                return _first_forbidden(text, at, end)
+        if not block.isascii() and (place := _first_forbidden(text, at, at + len(block))) >= 0:
+            return place
+    return -1
+
+
+def _first_forbidden(text: str, start: int, end: int) -> int:
+    found = _FORBIDDEN.search(text, start, end)
+    return found.start() if found else -1

@@ -1,0 +1,214 @@
+"""How `xmltools parse` prints: as events, as parts, or for people. Each is a `Sink`."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from xmltools.errors import CallError
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.models import ToolCall
+
+__all__ = ["Coloured", "EventLines", "Lines", "PartLines", "Sink", "one_line"]
+
+# What a model writes must not steer the terminal: control characters are shown as their pictures.
+_VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
+_VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
+
+Write = Callable[[dict[str, Any]], None]
+
+
+class Sink(Protocol):
+    """Where events go: each way of printing is one."""
+
+    def show(self, event: Event) -> None: ...
+    def end(self, unclosed_reasoning: bool) -> None: ...
+
+
+class Lines:
+    """Where the lines of a stream begin, to say line and column of an offset (both from 1)."""
+
+    def __init__(self) -> None:
+        self._starts = array("Q", [0])
+        self._length = 0
+
+    def add(self, text: str) -> None:
+        at = text.find("\n")
+        while at >= 0:
+            self._starts.append(self._length + at + 1)
+            at = text.find("\n", at + 1)
+        self._length += len(text)
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+def one_line(message: str) -> str:
+    """A message as it may stand in one line of a terminal."""
+    return " ".join(message.split("\n")).translate(_VISIBLE)
+
+
+def _call_json(call: ToolCall) -> dict[str, Any]:
+    """A call as JSON."""
+    repairs = [{"code": r.code, "offset": r.offset, "message": r.message} for r in call.repairs]
+    return {
+        "type": "call",
+        "id": call.id,
+        "server": call.server,
+        "name": call.name,
+        "arguments": call.arguments,
+        "repairs": repairs,
+        "clean": call.clean,
+        "legacy_json": call.legacy_json,
+        "span": call.span,
+    }
+
+
+def _error_json(error: CallError) -> dict[str, Any]:
+    """An error as JSON, with what had been read before it."""
+    return {
+        "type": "error",
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "server": error.server,
+        "name": error.name,
+        "arguments": error.arguments,
+        "span": error.span,
+    }
+
+
+class EventLines:
+    """One JSON object an event."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta(text):
+                self._write({"type": "text_delta", "text": text, "span": event.span})
+            case ReasoningDelta(text):
+                self._write({"type": "reasoning_delta", "text": text, "span": event.span})
+            case CallStarted(id, name):
+                self._write({"type": "call_started", "id": id, "name": name, "server": event.server})
+            case ArgumentDelta(path, text):
+                self._write({"type": "argument_delta", "path": path, "text": text})
+            case CallCompleted(call):
+                self._write({"type": "call_completed", "call": _call_json(call)})
+            case CallFailed(error):
+                self._write({"type": "call_failed", "id": event.id, "error": _error_json(error)})
+
+    def end(self, unclosed_reasoning: bool) -> None:
+        pass
+
+
+class PartLines:
+    """One JSON object a part, as soon as it is complete: adjacent deltas of one kind are one part."""
+
+    def __init__(self, write: Write, lines: Lines) -> None:
+        self._write = write
+        self._lines = lines
+        self._kind = ""
+        self._texts: list[str] = []
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta(text):
+                self._collect("text", text)
+            case ReasoningDelta(text):
+                self._collect("reasoning", text)
+            case CallStarted():
+                self._flush()
+            case CallCompleted(call):
+                self._flush()
+                self._write(_call_json(call))
+            case CallFailed(error):
+                self._flush()
+                line, column = self._lines.locate(error.span[0])
+                self._write({**_error_json(error), "line": line, "column": column})
+
+    def end(self, unclosed_reasoning: bool) -> None:
+        self._flush({"unclosed": True} if unclosed_reasoning else {})
+
+    def _collect(self, kind: str, text: str) -> None:
+        if kind != self._kind:
+            self._flush()
+        self._kind = kind
+        self._texts.append(text)
+
+    def _flush(self, extra: dict[str, Any] | None = None) -> None:
+        if self._kind:
+            self._write({"type": self._kind, "text": "".join(self._texts), **(extra or {})})
+        self._kind = ""
+        self._texts.clear()
+
+
+class Coloured:
+    """For people at a terminal: text as it comes, a call with its arguments when it is complete."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._print = _printer()
+        self._lines = lines
+        self._inside_line = False
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta(text):
+                self._put(text)
+            case ReasoningDelta(text):
+                self._put(text, "dim italic")
+            case CallCompleted(call):
+                self._show_call(call)
+            case CallFailed(error):
+                self._line(f"no call: {error.name or '(unnamed)'}", "bold red")
+                self._line(f"  hint: {error.hint}", "yellow")
+
+    def end(self, unclosed_reasoning: bool) -> None:
+        self._line("(the reply ended inside a reasoning region)" if unclosed_reasoning else "", "yellow")
+
+    def _show_call(self, call: ToolCall) -> None:
+        self._line(f"call {call.name} ({call.server})", "bold cyan")
+        for name, value in call.arguments.items():
+            self._put(f"  {name} = ", "cyan")
+            long = isinstance(value, str) and "\n" in value
+            self._put("\n    " + value.rstrip("\n").replace("\n", "\n    ") if long else json.dumps(value))
+            self._line("")
+        for repair in call.repairs:
+            line, column = self._lines.locate(repair.offset)
+            self._line(f"  mended at {line}:{column}: {repair.code}: {repair.message}", "yellow")
+
+    def _line(self, text: str, style: str = "") -> None:
+        """Write `text` on a line of its own; without text, end a line that was begun."""
+        if self._inside_line:
+            self._put("\n")
+        if text:
+            self._put(text + "\n", style)
+
+    def _put(self, text: str, style: str = "") -> None:
+        if text:
+            self._print(text.translate(_VISIBLE), style)
+            self._inside_line = not text.endswith("\n")
+
+
+def _printer() -> Callable[[str, str], None]:
+    """A function that prints text in a style, or without one if rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+        return lambda text, style: print(text, end="", flush=True)
+    console = Console(highlight=False)
+    return lambda text, style: console.print(Text(text, style), end="", soft_wrap=True)

@@ -1,0 +1,29 @@
+"""The tree that a block is read into: what the parser builds and the schema walk reads."""
+
+from __future__ import annotations
+
+__all__ = ["Element"]
+
+
+class Element:
+    """One element of a block.
+
+    A *leaf* has `children is None` and its decoded content in `text`. A *node* has its child elements in `children`.
+    `name` is the argument's name (that of the tag, or of the `name` attribute of `<argument>`), `offset` the place of
+    the start tag in the reply, `nil` says that it was marked as null. `inner` is the content between the tags as it was
+    written; a node whose schema asks for a string is read from it.
+    """
+
+    __slots__ = ("children", "inner", "name", "nil", "offset", "text")
+
+    def __init__(self, name: str, offset: int = 0, *, nil: bool = False) -> None:
+        self.name = name
+        self.offset = offset
+        self.nil = nil
+        self.children: list[Element] | None = None
+        self.text = ""
+        self.inner = ""
+
+    def __repr__(self) -> str:
+        content = repr(self.text) if self.children is None else repr(self.children)
+        return f"Element({self.name!r}, {content})"

@@ -1,0 +1,52 @@
+"""Dialects: how a protocol spells a call. Strings only; a dialect that needs code shows that the engine lacks something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FORGE", "Dialect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words of one protocol. All element names are written without brackets."""
+
+    name: str
+    block: str
+    """The element that is a call."""
+    server_name: str
+    tool_name: str
+    arguments: str
+    argument: str
+    """The element for an argument whose name is no XML name; `argument_name` is the attribute that says it."""
+    argument_name: str
+    nil: str
+    """The attribute that makes a value null: `<x nil="true"/>`."""
+    item: str
+    """The element of a list item that no singular names."""
+    reasoning: tuple[str, ...]
+    """Elements whose content is reasoning, unless the parser is told otherwise."""
+    json_tool_name: tuple[str, ...]
+    json_server_name: tuple[str, ...]
+    json_arguments: tuple[str, ...]
+    """Keys of the deprecated JSON body, the preferred one first."""
+    default_server: str
+
+
+FORGE = Dialect(
+    name="forge",
+    block="tool",
+    server_name="server_name",
+    tool_name="tool_name",
+    arguments="arguments",
+    argument="argument",
+    argument_name="name",
+    nil="nil",
+    item="item",
+    reasoning=("think", "thinking"),
+    json_tool_name=("tool_name", "name"),
+    json_server_name=("server_name", "server"),
+    json_arguments=("arguments", "parameters"),
+    default_server="local",
+)
+"""The Forge protocol: `<tool><tool_name>…</tool_name><arguments>…</arguments></tool>`."""

@@ -1,0 +1,159 @@
+"""Words for what can go wrong: misuse is an exception, a model's mistake is data.
+
+The caller's mistake raises `XMLToolsError`. What a model wrote never raises: a deviation that the parser mended is
+a `Repair` on the call, a block that gives no call is a `CallError`. Codes are API and stay; messages may change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["CallError", "Code", "Repair", "XMLToolsError"]
+
+
+class XMLToolsError(ValueError):
+    """The caller's mistake: the message says what was expected, where, and how to mend it."""
+
+
+class Code(StrEnum):
+    """Stable names of everything that the parser mends (repairs) or refuses (errors)."""
+
+    hint: str
+    is_error: bool
+
+    def __new__(cls, value: str, hint: str, is_error: bool = False) -> Code:
+        """Make a member whose value is the code and which carries its hint."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.hint = hint
+        member.is_error = is_error
+        return member
+
+    # Errors: the block gives no call.
+    TRUNCATED = (
+        "truncated",
+        "The reply ended before the tool call was complete. Write the whole block again and end it with </tool>.",
+        True,
+    )
+    LIMIT_EXCEEDED = (
+        "limit_exceeded",
+        "The tool call was too large or too deeply nested. Split it into several smaller calls.",
+        True,
+    )
+    MALFORMED_MARKUP = (
+        "malformed_markup",
+        "The tool call held a tag that could not be read. Write every tag as <name>value</name>, "
+        "and put values that hold < or & in <![CDATA[...]]>.",
+        True,
+    )
+    FORBIDDEN_MARKUP = (
+        "forbidden_markup",
+        "Do not write <!DOCTYPE or <!ENTITY in a tool call. Put such text in <![CDATA[...]]> inside an argument.",
+        True,
+    )
+    DUPLICATE_FIELD = (
+        "duplicate_field",
+        "A tool call has exactly one <tool_name>, at most one <server_name> and one <arguments>. "
+        "Write a block of its own for each call.",
+        True,
+    )
+    DUPLICATE_ARGUMENT = (
+        "duplicate_argument",
+        "Write each argument once. Only an argument that is a list may be repeated.",
+        True,
+    )
+    INVALID_NAME = (
+        "invalid_name",
+        "A name is plain text on one line, at most 256 characters long, without < and >.",
+        True,
+    )
+    MISSING_TOOL_NAME = (
+        "missing_tool_name",
+        "Name the tool: the block must hold <tool_name>name of the tool</tool_name>.",
+        True,
+    )
+    UNKNOWN_TOOL = ("unknown_tool", "There is no such tool. Use exactly one of the tools that are listed.", True)
+    INVALID_ARGUMENTS = (
+        "invalid_arguments",
+        "The arguments do not fit the tool. Correct those that are named and write the call again.",
+        True,
+    )
+    INVALID_JSON = (
+        "invalid_json",
+        "The JSON in the tool call could not be read. Write the arguments as XML elements, one for each argument.",
+        True,
+    )
+
+    # Repairs: the block gives a call, and the deviation is on record.
+    IGNORED_ATTRIBUTE = ("ignored_attribute", "Write tags without attributes; values go between the tags.")
+    ATTRIBUTE_SYNTAX = ("attribute_syntax", 'Put attribute values in quotes, as in <argument name="my name">.')
+    CODE_FENCE = ("code_fence", "Write the tool call as plain text, without a Markdown code fence around it.")
+    MISSING_END_TAG = ("missing_end_tag", "Close every element, also </arguments> and </tool>.")
+    MISMATCHED_END_TAG = ("mismatched_end_tag", "Close each element with its own name.")
+    STRAY_END_TAG = ("stray_end_tag", "Write an end tag only for an element that is open.")
+    STRAY_TEXT = ("stray_text", "Write nothing between the elements of a tool call.")
+    TAG_WHITE_SPACE = ("tag_white_space", "Write the name of a tag directly behind < or </.")
+    NOT_XML_NAME = (
+        "not_xml_name",
+        'Where the name of an argument is no XML name, write <argument name="the name">value</argument>.',
+    )
+    PROCESSING_INSTRUCTION = ("processing_instruction", "Write no <?...?> between the elements of a tool call.")
+    COMMENT_SYNTAX = ("comment_syntax", "Write no -- inside a comment.")
+    UNWRAPPED_ARGUMENT = ("unwrapped_argument", "Put all arguments inside one <arguments> element.")
+    JSON_ARGUMENTS = (
+        "json_arguments",
+        "Write arguments as XML elements inside <arguments>, one for each argument, not as JSON.",
+    )
+    JSON_VALUE = ("json_value", "Write lists and objects as nested elements, not as JSON.")
+    JSON_LINE_BREAK = ("json_line_break", "Write line breaks in JSON strings as \\n.")
+    JSON_TRAILING_COMMA = ("json_trailing_comma", "Write no comma behind the last member of a JSON object or list.")
+    JSON_STRING = ("json_string", "Write the arguments as a JSON object, not as a string that holds one.")
+    MIXED_CONTENT = (
+        "mixed_content",
+        "Put a value that holds both text and tags in <![CDATA[...]]>.",
+    )
+    BARE_AMPERSAND = ("bare_ampersand", "Write & as &amp; or put the value in <![CDATA[...]]>.")
+    UNKNOWN_ENTITY = (
+        "unknown_entity",
+        "Only &lt; &gt; &amp; &quot; &apos; and numeric references exist; put other text in <![CDATA[...]]>.",
+    )
+    BARE_LESS_THAN = ("bare_less_than", "Write < as &lt; or put the value in <![CDATA[...]]>.")
+    BARE_CDATA_END = ("bare_cdata_end", "Write ]]> in plain text as ]]&gt;.")
+    CDATA_CASE = ("cdata_case", "Write CDATA in capitals: <![CDATA[...]]>.")
+    UNSPLIT_CDATA_END = ("unsplit_cdata_end", "Write ]]> inside CDATA as ]]]]><![CDATA[>.")
+    FORBIDDEN_CHARACTER = ("forbidden_character", "Leave out control characters, such as those of terminal colours.")
+    MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
+    COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One deviation that the parser mended: `code`, `offset` in the reply in characters, and what was done."""
+
+    code: Code
+    offset: int
+    message: str = field(compare=False, default="")
+
+    def __repr__(self) -> str:
+        return f"Repair({self.code.value!r}, {self.offset}, {self.message!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class CallError:
+    """A block that gives no call.
+
+    `span` is the block's place in the reply, in characters; `message` says what was wrong, `hint` what to send to
+    the model so that its next try is right. `name`, `server` and `arguments` hold what had been read and understood
+    before the error, `source` the block's text as far as it was kept (none, once a limit was exceeded).
+    """
+
+    code: Code
+    span: tuple[int, int]
+    message: str
+    hint: str
+    name: str | None = None
+    server: str | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+    source: str = field(default="", repr=False)

@@ -1,0 +1,525 @@
+"""The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
+
+    parser = Parser(tools)
+    for chunk in stream:
+        for event in parser.feed(chunk): ...
+    for event in parser.close(): ...
+
+`Parser` reads what is outside blocks: prose, reasoning, code fences, and where a block opens. A `Block` reads what is inside.
+`feed` begins with the three cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
+argument); for them it makes one event and touches nothing else. All other text takes the road through `_read`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from xmltools._block import Block, Limits
+from xmltools._call import Toolbox, conclude, partial_error
+from xmltools._fences import FenceReader
+from xmltools._markup import MORE, NO, read_confirmation, read_opener
+from xmltools._text import TextReader
+from xmltools.dialects import FORGE, Dialect
+from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.tools import Tool
+
+__all__ = ["Limits", "Parser", "parse"]
+
+# What `feed` does with a chunk. The numbers of the first three stand in `feed` itself: a global name costs 5 % there.
+_PROSE: Final = 0
+_CDATA: Final = 1
+_TEXT: Final = 2
+_OTHER: Final = 3
+_CLOSED: Final = 4
+
+_GATHER: Final = 4096
+"""Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they are joined."""
+_BRACKETS: Final = 10_000
+
+
+def _new_id() -> str:
+    return f"call_{secrets.token_hex(12)}"
+
+
+class Parser:
+    """Pulls tool calls out of streamed text.
+
+    `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are strings,
+    lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of the elements that hold
+    reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`: paragraphs in
+    square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in Markdown fences with a repair,
+    `"text"` leaves them as text. `limits`: what a block may hold. `new_id`: makes the ids of calls, in their order.
+
+    Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
+    No model text raises anything. A parser reads one reply.
+    """
+
+    __slots__ = (
+        "_block",
+        "_blocks",
+        "_brackets",
+        "_closers",
+        "_covered",
+        "_dialect",
+        "_events",
+        "_fenced_calls",
+        "_fences",
+        "_held",
+        "_lead",
+        "_limits",
+        "_mark",
+        "_mode",
+        "_new_id",
+        "_openers",
+        "_path",
+        "_pieces",
+        "_pos",
+        "_reader",
+        "_reasoning",
+        "_strict",
+        "_toolbox",
+        "_trigger",
+    )
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] | None = None,
+        *,
+        strict: bool = False,
+        reasoning_tags: Sequence[str] | None = None,
+        starts_in_reasoning: bool = False,
+        bracket_reasoning: bool = False,
+        code_fences: str = "call",
+        limits: Limits | None = None,
+        new_id: Callable[[], str] = _new_id,
+        dialect: Dialect = FORGE,
+    ) -> None:
+        if code_fences not in ("call", "text"):
+            raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        self._toolbox = None if tools is None else Toolbox(tools)
+        self._strict = strict
+        self._dialect = dialect
+        self._limits = Limits() if limits is None else limits
+        self._new_id = new_id
+        self._brackets = bracket_reasoning
+        self._fenced_calls = code_fences == "call"
+        tags = dialect.reasoning if reasoning_tags is None else _checked_tags(reasoning_tags, dialect)
+        self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
+        self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if starts_in_reasoning else ()
+        self._trigger = _trigger(dialect, tags, bracket_reasoning)
+        self._openers = (f"<{dialect.block}", *self._reasoning)
+        self._lead = "<" if len({opener[:2] for opener in self._openers}) > 1 else self._openers[0][:2]
+        self._fences = FenceReader()
+        self._block: Block | None = None
+        self._blocks = 0
+        self._held = ""  # text that is not decided
+        self._pieces: list[str] = []  # chunks that went through a fast path, not yet given to the fences or the block
+        self._pos = 0  # characters received
+        self._covered = 0  # where reasoning begins that no event covers yet
+        self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
+        self._path: tuple[str | int, ...] = ()
+        self._reader = TextReader()
+        self._events: list[Event] = []
+        self._mode = _OTHER
+        self._choose_mode()
+
+    @property
+    def unclosed_reasoning(self) -> bool:
+        """True while inside a reasoning region; after `close`: the reply ended in one."""
+        return bool(self._closers)
+
+    def feed(self, chunk: str) -> list[Event]:
+        """Take the next piece of text, of any length; returns what it brought about.
+
+        Raises `XMLToolsError` for anything but a string, and after `close`.
+        """
+        # Hot: chunks of four characters are the rule. No helper, no constant, no attribute that is not needed.
+        mode = self._mode
+        try:
+            if mode == 0:
+                start = self._pos
+                end = start + len(chunk)
+                if end <= self._mark and ("<" not in chunk or (self._lead not in chunk and chunk[-1] != "<")) and chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    event = TextDelta()
+                    event.text = chunk
+                    event.start = start
+                    return [event]
+            elif mode == 1:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "]" not in chunk and chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode == 2:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    reader = self._reader
+                    if not (reader.idle and chunk[-1] > " " and (reader.literal or "&" not in chunk)):
+                        chunk = reader.text(chunk)
+                        if not chunk:
+                            return []
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+        except TypeError:
+            if isinstance(chunk, str):
+                raise
+        return self._feed(chunk)
+
+    def close(self) -> list[Event]:
+        """Say that the reply has ended; returns what is left. Closing twice does nothing."""
+        if self._mode == _CLOSED:
+            return []
+        self._events = []
+        self._gather()
+        self._finish()
+        self._mode = _CLOSED
+        events, self._events = self._events, []
+        return events
+
+    # -- the road for everything that is not plain -------------------------------------------------------------------
+
+    def _feed(self, chunk: str) -> list[Event]:
+        if self._mode == _CLOSED:
+            raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
+        if not isinstance(chunk, str):
+            raise XMLToolsError(
+                f"feed() expects str, got {type(chunk).__name__}; decode bytes with codecs.getincrementaldecoder('utf-8')()"
+            )
+        self._events = []
+        if self._block is not None or self._pos >= self._mark:
+            self._gather()
+        size = self._limits.block_size
+        at = 0
+        while at < len(chunk):  # a piece never holds both the start of a block and more than the block may have
+            room = max(1, size - len(self._held))
+            if self._block is not None and not self._block.discard:
+                room = self._block.start + size - self._pos
+                if room <= 0:
+                    self._block.give_up(Code.LIMIT_EXCEEDED, f"the block is larger than {size} characters")
+                    continue
+            self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
+            at += room
+        self._choose_mode()
+        events, self._events = self._events, []
+        return events
+
+    def _gather(self) -> None:
+        """Hand the chunks of the fast paths to those that keep the books."""
+        if not self._pieces:
+            return
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if self._block is not None:
+            if not self._block.discard:
+                self._block.raw.append(text)
+        else:
+            self._fences.read(text)
+
+    def _choose_mode(self) -> None:
+        self._mode = _OTHER
+        if self._held:
+            return
+        block = self._block
+        if block is None:
+            if not self._brackets and not self._closers:
+                self._mode = _PROSE
+                if self._pos >= self._mark or not self._pieces:
+                    self._mark = self._pos + _GATHER
+            return
+        leaf = block.leaf
+        if leaf is None or leaf.reader is None or leaf.path is None:
+            return
+        self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
+        self._path = leaf.path
+        if block.in_cdata:
+            self._mode = _CDATA
+        elif block.in_text:
+            self._mode = _TEXT
+            self._reader = leaf.reader
+
+    def _read(self, chunk: str) -> None:
+        """Read a piece together with what was held back."""
+        text = self._held + chunk if self._held else chunk
+        base = self._pos - len(self._held)
+        self._pos += len(chunk)
+        at = 0
+        while at < len(text):
+            if self._block is not None:
+                place = self._read_block(self._block, text, at, base)
+            elif self._closers:
+                place = self._read_reasoning(text, at, base)
+            else:
+                place = self._read_prose(text, at, base)
+            if place < 0:
+                break
+            at = place
+        self._held = text[at:]
+
+    # -- prose -----------------------------------------------------------------------------------------------------
+
+    def _read_prose(self, text: str, at: int, base: int) -> int:
+        """Text up to the next opener, and the opener; -1 if nothing is certain."""
+        found = self._trigger.search(text, at)
+        while found is not None and found[0][0] in "[\n" and not self._at_line_start(text, found.start(), at):
+            found = self._trigger.search(text, found.end())
+        place = found.start() if found else self._last_possible(text, at)
+        if found and found[0][0] == "\n":
+            place += 1
+        self._emit_text(text, at, place, base)
+        if found is None or place == len(text):
+            return place if place > at else -1
+        return self._read_opener(text, place, base) if place == at else place
+
+    def _at_line_start(self, text: str, place: int, at: int) -> bool:
+        if text[place] == "\n":
+            return True
+        self._gather()
+        return place == at and self._fences.at_line_start
+
+    def _last_possible(self, text: str, at: int) -> int:
+        """Where an opener may begin that the end of the text cuts off."""
+        place = text.rfind("<", at)
+        if place >= 0 and any(opener.startswith(text[place : place + len(opener) + 1]) for opener in self._openers):
+            return place
+        return len(text)
+
+    def _read_opener(self, text: str, at: int, base: int) -> int:
+        self._gather()
+        if text[at] == "[":
+            return self._read_brackets(text, at, base)
+        inline = self._fences.is_inline
+        for opener, closer in self._reasoning.items():
+            if text.startswith(opener, at):
+                if inline:
+                    return self._emit_text(text, at, at + len(opener), base)
+                self._closers = (closer,)
+                self._covered = base + at
+                return at + len(opener)
+        end = NO if inline or (self._fences.open and not self._fenced_calls) else self._confirm(text, at)
+        if end is MORE:
+            return -1
+        if not end:
+            return self._emit_text(text, at, at + 1, base)
+        self._gather()
+        self._open_block(text, at, end, base)
+        return at
+
+    def _confirm(self, text: str, at: int) -> int | bool | None:
+        """The place behind a block's opening tag, if it opens one."""
+        tag = read_opener(text, at, self._dialect.block)
+        if not tag:
+            return tag
+        confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls)
+        return tag.end if confirmed else confirmed
+
+    def _open_block(self, text: str, at: int, end: int, base: int) -> None:
+        block = Block(base + at, end - at, self._dialect, self._limits, self._name_call)
+        self._block = block
+        self._blocks += 1
+        if self._blocks > self._limits.blocks:
+            block.give_up(Code.LIMIT_EXCEEDED, f"the reply has more than {self._limits.blocks} tool calls")
+        if self._fences.open:
+            block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
+        if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
+            block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+
+    def _emit_text(self, text: str, at: int, end: int, base: int) -> int:
+        if end > at:
+            piece = text if at == 0 and end == len(text) else text[at:end]
+            self._pieces.append(piece)
+            self._events.append(TextDelta.make(piece, base + at))
+        return end
+
+    # -- reasoning -------------------------------------------------------------------------------------------------
+
+    def _read_reasoning(self, text: str, at: int, base: int) -> int:
+        places = [(place, closer) for closer in self._closers if (place := text.find(closer, at)) >= 0]
+        if places:
+            place, closer = min(places)
+            self._emit_reasoning(text[at:place], base + place + len(closer))
+            self._closers = ()
+            self._gather()
+            self._fences.skip()
+            return place + len(closer)
+        place = text.rfind("<", at)
+        if place < 0 or not any(closer.startswith(text[place : place + len(closer) + 1]) for closer in self._closers):
+            place = len(text)
+        if place == at:
+            return -1
+        self._emit_reasoning(text[at:place], base + place)
+        return place
+
+    def _emit_reasoning(self, text: str, end: int) -> None:
+        if end > self._covered:
+            self._events.append(ReasoningDelta(text, (self._covered, end)))
+            self._covered = end
+
+    def _read_brackets(self, text: str, at: int, base: int, *, final: bool = False) -> int:
+        """A paragraph in brackets, at its `[`."""
+        self._covered = base + at
+        end = _BRACKET_END_FINAL.search(text, at + 1) if final else _BRACKET_END.search(text, at + 1)
+        stop = end.start() if end else len(text)
+        opener = self._trigger.search(text, at + 1, stop)
+        while opener and opener[0][0] in "[\n":
+            opener = self._trigger.search(text, opener.end(), stop)
+        if end is None and opener is None and not final and len(text) - at <= _BRACKETS:
+            return -1
+        if end and opener is None and end[0][0] == "]" and stop - at < _BRACKETS:
+            self._emit_reasoning(text[at + 1 : stop], base + stop + 1)
+            self._pieces.append("]")
+            return stop + 1
+        return self._emit_text(text, at, at + 1, base)
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
+        end = block.run(text, at, base, self._events)
+        if block.done and not block.raw:  # the whole block stood in this piece: no copy of it is needed
+            self._end_block(block, base + end, text, base)
+            return end
+        if end > at and not block.discard:
+            block.raw.append(text[at:end] if at or end < len(text) else text)
+        if block.done:
+            self._end_block(block, base + end)
+            return end
+        return end if end > at else -1
+
+    def _name_call(self, block: Block) -> None:
+        """A block has named its tool: give the call its id and find the schema of its arguments."""
+        name, toolbox = block.name or "", self._toolbox
+        if block.error is not None:
+            return
+        if toolbox is not None:
+            if not toolbox.has(name):
+                return
+            block.shape = toolbox.guess(name, block.server, self._dialect.default_server)
+        block.call_id = self._new_id()
+        self._events.append(CallStarted(block.call_id, name, block.server))
+
+    def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
+        """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
+        self._block = None
+        self._fences.skip()
+        if text is None:
+            text, base = block.take_raw(), block.start
+        verdict = conclude(block, end, text, base, self._toolbox, self._strict)
+        if isinstance(verdict, CallError):
+            self._events.append(CallFailed(verdict, block.call_id))
+            return
+        if not verdict.id:
+            verdict = self._late_start(block, verdict)
+        self._events.append(CallCompleted(verdict))
+
+    def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
+        """A call whose name was known only at its end (a JSON body with escapes in the name)."""
+        started = CallStarted(self._new_id(), call.name, block.server)
+        self._events.append(started)
+        return call.model_copy(update={"id": started.id})
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        while self._block is None and not self._closers and self._held:
+            # What was held back is no opener now that nothing follows: its first character is text, or a bracket closes.
+            text, self._held = self._held, ""
+            base = self._pos - len(text)
+            bracket = self._brackets and text[0] == "["
+            place = self._read_brackets(text, 0, base, final=True) if bracket else self._emit_text(text, 0, 1, base)
+            self._pos = base + place
+            self._read(text[place:])
+        rest, self._held = self._held, ""
+        if self._block is not None:
+            self._cut_off(self._block, rest)
+        elif self._closers:
+            self._emit_reasoning(rest, self._pos)
+
+    def _cut_off(self, block: Block, rest: str) -> None:
+        self._block = None
+        if not block.discard:
+            block.raw.append(rest)
+        if block.error is None and block.ends_complete(rest):
+            block.end_early(self._pos)
+            self._block = block
+            self._end_block(block, self._pos)
+            return
+        code, message = block.error or (Code.TRUNCATED, "the reply ended inside the block")
+        error = partial_error(block, self._pos, code, message, block.take_raw(), self._toolbox)
+        self._events.append(CallFailed(error, block.call_id))
+
+
+_BRACKET_END = re.compile(r"\](?=[ \t]*[\r\n])|\n[ \t]*\r?\n")
+_BRACKET_END_FINAL = re.compile(r"\](?=[ \t]*(?:[\r\n]|\Z))|\n[ \t]*\r?\n")
+
+
+def _trigger(dialect: Dialect, tags: Iterable[str], brackets: bool) -> re.Pattern[str]:
+    """What a block, a reasoning region or (at a line's start) a bracket may begin with."""
+    words = [re.escape(f"{dialect.block}") + "[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
+    pattern = f"<(?:{'|'.join(words)})"
+    return re.compile(pattern + (r"|\n\[|\[" if brackets else ""))
+
+
+def _checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
+    for tag in tags:
+        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag == dialect.block:
+            raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
+    return tuple(dict.fromkeys(tags))
+
+
+def parse(
+    text: str,
+    tools: Iterable[Tool] | None = None,
+    **options: object,
+) -> Reply:
+    """Parse a whole reply. Takes the options of `Parser`; returns its parts in order."""
+    parser = Parser(tools, **options)  # type: ignore[arg-type]
+    return build_reply([*parser.feed(text), *parser.close()], unclosed_reasoning=parser.unclosed_reasoning)
+
+
+def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
+    """Fold events into a reply: adjacent deltas are joined."""
+    parts: list[Text | Reasoning | ToolCall | CallError] = []
+    kind: type[Text] | type[Reasoning] | None = None
+    gathered: list[str] = []
+
+    def flush() -> None:
+        if kind is not None and (joined := "".join(gathered)):
+            parts.append(kind(text=joined))
+        gathered.clear()
+
+    for event in events:
+        if isinstance(event, TextDelta | ReasoningDelta):
+            wanted = Text if isinstance(event, TextDelta) else Reasoning
+            if wanted is not kind:
+                flush()
+                kind = wanted
+            gathered.append(event.text)
+        elif isinstance(event, CallCompleted | CallFailed):
+            flush()
+            kind = None
+            parts.append(event.call if isinstance(event, CallCompleted) else event.error)
+    flush()
+    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning)

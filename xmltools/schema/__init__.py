@@ -1,0 +1,36 @@
+"""JSON Schema for tool calls: schemas become shapes, elements and JSON become typed, checked arguments."""
+
+from xmltools.schema._compile import compile_schema
+from xmltools.schema._names import item_name, singular_of
+from xmltools.schema._read import Reading, read_arguments, read_object
+from xmltools.schema._shapes import (
+    ANY,
+    AnyShape,
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    TextShape,
+    UnionShape,
+)
+from xmltools.schema._values import Problem
+
+__all__ = [
+    "ANY",
+    "AnyShape",
+    "ArrayShape",
+    "EnumShape",
+    "ObjectShape",
+    "Problem",
+    "Reading",
+    "ScalarShape",
+    "Shape",
+    "TextShape",
+    "UnionShape",
+    "compile_schema",
+    "item_name",
+    "read_arguments",
+    "read_object",
+    "singular_of",
+]

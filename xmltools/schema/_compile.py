@@ -1,0 +1,170 @@
+"""From a schema to shapes: which kind the nodes that apply to one value make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xmltools.errors import XMLToolsError
+from xmltools.schema._document import TYPES, Document, Node
+from xmltools.schema._shapes import (
+    ANY,
+    AnyShape,
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    TextShape,
+    union,
+)
+from xmltools.schema._values import equal, fits_type
+
+__all__ = ["Maker", "compile_schema"]
+
+
+class Maker:
+    """Makes shapes from nodes of one document, each once."""
+
+    __slots__ = ("_bare", "_shapes", "document")
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._shapes: dict[tuple[int, ...], Shape] = {}
+        self._bare: dict[int, Node] = {}
+
+    def shape(self, nodes: tuple[Node, ...]) -> Shape:
+        """Return the shape of a value that must fit all the nodes."""
+        key = tuple(dict.fromkeys(map(id, nodes)))
+        if key not in self._shapes:
+            self._shapes[key] = self._make(nodes)
+        return self._shapes[key]
+
+    def union(self, shapes: list[Shape]) -> Shape:
+        """Return the shape of a value that has one of the shapes; ANY if there are none."""
+        return union(shapes, self)
+
+    def _make(self, nodes: tuple[Node, ...]) -> Shape:
+        parts = self.parts(nodes)
+        types = _common_types(parts)
+        values = _common_values(parts, types)
+        if values is not None:
+            return EnumShape(self, nodes, values)
+        if types is None:
+            return self._untyped(nodes, parts)
+        if len(types) == 1:
+            return self._typed(types[0], nodes, parts)
+        return union([self._typed(each, (*nodes, {"type": [each]}), parts) for each in types], self, nodes)
+
+    def _typed(self, type: str, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+        if type == "object":
+            return ObjectShape(self, nodes, parts)
+        if type == "array":
+            return ArrayShape(self, nodes, parts)
+        return TextShape(self, nodes) if type == "string" else ScalarShape(self, nodes, type)
+
+    def _untyped(self, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+        alternatives = next(
+            (part[word] for part in parts for word in ("anyOf", "oneOf") if word in part), None
+        )
+        words = {word for part in parts for word in part}
+        if words & {"properties", "patternProperties", "additionalProperties"}:
+            return ObjectShape(self, nodes, parts)
+        if words & {"items", "prefixItems"}:
+            return ArrayShape(self, nodes, parts)
+        if alternatives:
+            rest = tuple(filter(None, map(self._without_alternatives, parts)))
+            return union([self.shape((each, *rest)) for each in alternatives], self, nodes)
+        return AnyShape(self, nodes) if words else ANY
+
+    def _without_alternatives(self, part: Node) -> Node:
+        # The same dict each time: shapes are known by the identity of their nodes.
+        if id(part) not in self._bare:
+            dropped = {
+                "anyOf",
+                "oneOf",
+                "allOf",
+                "$ref",
+                "description",
+                "title",
+                "$defs",
+                "default",
+                "examples",
+            }
+            self._bare[id(part)] = {word: value for word, value in part.items() if word not in dropped}
+        return self._bare[id(part)]
+
+    def parts(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return the nodes with all that they refer to by `$ref` and `allOf`."""
+        found: dict[int, Node] = {}
+        pending = list(nodes)[::-1]
+        while pending:
+            node = pending.pop()
+            if id(node) not in found:
+                found[id(node)] = node
+                pending += node.get("allOf", ())[::-1]
+                if "$ref" in node:
+                    pending.append(self.document.target(node))
+        return list(found.values())
+
+    def conditional_parts(self, parts: list[Node]) -> list[Node]:
+        """Return the nodes that apply to the same value only under a condition or as an alternative."""
+        found = {id(part): part for part in parts}
+        pending = list(parts)
+        while pending:
+            node = pending.pop()
+            inner = [each for word in ("anyOf", "oneOf") for each in node.get(word, ())]
+            inner += [node[word] for word in ("then", "else") if word in node]
+            inner += node.get("dependentSchemas", {}).values()
+            for each in self.parts(inner):
+                if id(each) not in found:
+                    found[id(each)] = each
+                    pending.append(each)
+        return list(found.values())[len(parts) :]
+
+
+def _common_types(parts: list[Node]) -> list[str] | None:
+    """Return the types that all parts allow, None if none says any. An integer is a number."""
+    said = [part["type"] for part in parts if "type" in part]
+    if not said:
+        return None
+    names = [name for types in said for name in types]
+    common = [each for each in dict.fromkeys(names) if all(_allows(types, each) for types in said)]
+    return [each for each in common if each != "integer" or "number" not in common] or said[0][:1]
+
+
+def _allows(types: list[str], name: str) -> bool:
+    return name in types or (name == "integer" and "number" in types)
+
+
+def _common_values(parts: list[Node], types: list[str] | None) -> list[Any] | None:
+    """Return the values that all the enums and constants of the parts allow, None if there are no enums."""
+    said = [
+        [part["const"]] if "const" in part else part["enum"]
+        for part in parts
+        if part.keys() & {"const", "enum"}
+    ]
+    if not said:
+        return None
+    allowed = types or TYPES
+    return [
+        value
+        for value in said[0]
+        if any(fits_type(value, name) for name in allowed)
+        and all(any(equal(value, other) for other in others) for others in said[1:])
+    ]
+
+
+def compile_schema(parameters: Mapping[str, Any]) -> Shape:
+    """Return the shape of a tool's arguments, made from their JSON Schema.
+
+    Raises XMLToolsError for a schema that is invalid, refers to what is not in it, or describes no object.
+    The message holds a JSON pointer to the place, and what to do.
+    """
+    document = Document(parameters)
+    maker = Maker(document)
+    parts = maker.parts((document.root,))
+    types = _common_types(parts) or ["object"]
+    if "object" not in types:
+        raise XMLToolsError(f"invalid schema at #/type: arguments are an object, not {' or '.join(types)}")
+    return ObjectShape(maker, (document.root,), parts)
