@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xmltools._block import Block, Leaf, is_valid_name
 from xmltools._json import JSONError, loads, loads_lenient
-from xmltools._markup import find_bare_ampersand, find_forbidden, has_forbidden_entity
+from xmltools._markup import find_forbidden
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
 from xmltools.models import ToolCall
@@ -149,7 +149,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
         raise _Refused(repairs[0].code, f"strict: {repairs[0].message}")
-    return ToolCall.model_construct(
+    return ToolCall(
         id=block.call_id or "",
         name=block.name,
         arguments=reading.arguments,
@@ -182,9 +182,7 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
         leaf.element.text = _leaf_text(block, leaf, source, base)
         if leaf.element.nil and leaf.element.text:
             leaf.element.nil = False
-            block.note(
-                Code.IGNORED_ATTRIBUTE, leaf.element.offset, f"<{leaf.tag}> is marked as null but holds text", leaf
-            )
+            block.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, f"<{leaf.tag}> is null but holds text", leaf.start)
     for element, start, end in block.nodes:
         element.inner = source[start - base : end - base]
 
@@ -237,15 +235,12 @@ def _plain(
 
 
 def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:
-    if (bare := find_bare_ampersand(source, start, turn)) is not None:
-        code = Code.UNKNOWN_ENTITY if bare[1] else Code.BARE_AMPERSAND
-        block.note(code, base + bare[0], "an & that begins no entity was kept", leaf)
+    if source.find("&", start, turn) >= 0:
+        block.note_ampersands(source, start, turn, base, leaf.start)
     if turn < end:
-        block.note(Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf)
-    if (section_end := source.find("]]>", start, end)) >= 0:
-        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf)
-    if (forbidden := has_forbidden_entity(source, start, turn)) >= 0:
-        block.note(Code.FORBIDDEN_CHARACTER, base + forbidden, "a reference to a character that XML forbids", leaf)
+        block.note(Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf.start)
+    if (section_end := source.find("]]>", start, turn)) >= 0:
+        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
 
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
@@ -255,7 +250,7 @@ def _arguments(block: Block, source: str, base: int, body: Any, shape: Shape | N
     if block.json is not None:
         return read_object(body, shape, block.json[0])
     if block.json_arguments is None:
-        return read_arguments(block.arguments.children or [], shape)
+        return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
     if block.arguments.children:
         raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments")
     if isinstance(block.json_arguments, tuple):

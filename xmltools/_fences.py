@@ -1,4 +1,5 @@
-"""Where prose stands in Markdown: inside a code fence, behind a backtick, at the start of a line (protocol, 1.3 and 1.4)."""
+"""Where prose stands in Markdown: inside a code fence, behind a backtick, at the start of a line (protocol, 1.3 and
+1.4)."""
 
 from __future__ import annotations
 

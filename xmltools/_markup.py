@@ -1,4 +1,5 @@
-"""Matching of almost-XML: tags, entities, white space, forbidden characters. Stateless; no function here copies a chunk.
+"""Matching of almost-XML: tags, entities, white space, forbidden characters. Stateless; no function here copies a
+chunk.
 
 The readers of tokens answer with one contract. They look at `text` from `at` on and give
 
@@ -12,6 +13,7 @@ Every token has a greatest length, so what a caller must keep back is bounded.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, Literal
 
 __all__ = [
@@ -21,9 +23,8 @@ __all__ = [
     "Tag",
     "attributes_of",
     "decode_entities",
-    "find_bare_ampersand",
+    "find_ampersands",
     "find_forbidden",
-    "has_forbidden_entity",
     "is_xml_name",
     "partial_entity",
     "read_cdata_open",
@@ -52,6 +53,7 @@ _W = "[ \t\r\n]"
 _NAME = "[^ \t\r\n<>/=\"'&]+"
 _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
+_SIMPLE = re.compile(r"<([A-Za-z_][-.0-9A-Za-z_]*)>")  # nearly all tags
 _START = re.compile(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
 _START_PART = re.compile(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
 _ATTRIBUTE = re.compile(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
@@ -62,30 +64,35 @@ _OPENER_PART = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PAR
 _SPACE = re.compile(f"{_W}*")
 _FENCE = re.compile(r"`{3,}[^`\n<{]*(?:\n|(?=[<{]))")
 _FENCE_PART = re.compile(r"`{1,2}\Z|`{3,}[^`\n<{]*\Z")
-_START_CHAR = "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_START_CHAR = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
 _XML_NAME = re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
 
 _NAMED = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&"}
 _NUMERIC = re.compile(r"&#(?:([0-9]{1,10})|[x]([0-9a-fA-F]{1,8}));")
-_BARE = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{1,10}|#x[0-9a-fA-F]{1,8});)")
-_ENTITY_LIKE = re.compile(r"&(?:#?[0-9A-Za-z]{1,32});")
+_LIKE_ENTITY = "#?[0-9A-Za-z]{1,32};"
+_BARE = re.compile(rf"&(?!{_LIKE_ENTITY})")
+_UNKNOWN = re.compile(rf"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{{1,10}}|#x[0-9a-fA-F]{{1,8}});){_LIKE_ENTITY}")
 _PARTIAL_ENTITY = re.compile(r"&(?:#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})|l|lt|g|gt|a|am|amp|ap|apo|apos|q|qu|quo|quot)?\Z")
 _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_SCAN_BLOCK = 1 << 17
+_SCAN_BLOCK = 1 << 15
 
 
 class Tag:
     """A start or an end tag: where it ends, its name, the attributes as written, and what was odd about it."""
 
-    __slots__ = ("attributes", "empty", "end", "name", "spaced")
+    __slots__ = ("attributes", "empty", "end", "is_xml", "name", "spaced")
 
     def __init__(self, name: str, end: int, spaced: bool, attributes: str = "", empty: bool = False) -> None:
         self.name = name
         self.end = end
         self.spaced = spaced
+        self.is_xml = True
         self.attributes = attributes
         self.empty = empty
 
@@ -100,8 +107,12 @@ def skip_space(text: str, at: int) -> int:
 
 def read_start_tag(text: str, at: int) -> Tag | Answer:
     """A start tag at `<`."""
+    if simple := _SIMPLE.match(text, at, at + TAG_LENGTH):
+        return Tag(simple[1], simple.end(), False)
     if found := _START.match(text, at, at + TAG_LENGTH):
-        return Tag(found[2], found.end(), bool(found[1]), found[3], bool(found[4]))
+        tag = Tag(found[2], found.end(), bool(found[1]), found[3], bool(found[4]))
+        tag.is_xml = is_xml_name(tag.name)
+        return tag
     return MORE if len(text) - at < TAG_LENGTH and _START_PART.match(text, at) else NO
 
 
@@ -161,7 +172,7 @@ def read_confirmation(text: str, at: int, *, fences: bool = True) -> bool | None
     if text[here] in "<{":
         return True
     fence = read_fence(text, here) if fences else NO
-    if not fence:
+    if fence is MORE or fence is NO:
         return fence
     here = skip_space(text, fence)
     if here - fence > OPENER_SPACE:
@@ -188,11 +199,7 @@ def decode_entities(text: str) -> str:
     """`text` with XML's five entities and numeric references decoded, all other ampersands kept."""
     if "&" not in text:
         return text
-    numeric = "&#" in text
-    parts = _NUMERIC.split(text) if numeric else [text]
-    if numeric:
-        return "".join(_join_numeric(parts))
-    return _decode_named(text)
+    return "".join(_join_numeric(_NUMERIC.split(text))) if "&#" in text else _decode_named(text)
 
 
 def _decode_named(text: str) -> str:
@@ -202,7 +209,8 @@ def _decode_named(text: str) -> str:
     return text
 
 
-def _join_numeric(parts: list[str | None]) -> list[str]:
+def _join_numeric(parts: Sequence[str | None]) -> list[str]:
+    """Decode what stands between numeric references, and them: `parts` is text, decimal, hexadecimal, text, …"""
     joined = [_decode_named(parts[0] or "")]
     for decimal, hexadecimal, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         written = f"&#{decimal};" if decimal else f"&#x{hexadecimal};"
@@ -211,8 +219,11 @@ def _join_numeric(parts: list[str | None]) -> list[str]:
 
 
 def _character(decimal: str | None, hexadecimal: str | None) -> str | None:
+    """The character of a numeric reference; None if XML has no such character."""
     code = int(decimal) if decimal else int(hexadecimal or "0", 16)
-    return None if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
+    if code > 0x10FFFF or _FORBIDDEN.match(chr(code)):
+        return None
+    return chr(code)
 
 
 def partial_entity(text: str) -> int:
@@ -221,36 +232,28 @@ def partial_entity(text: str) -> int:
     return at if at >= 0 and _PARTIAL_ENTITY.match(text, at) else len(text)
 
 
-def find_bare_ampersand(text: str, start: int, end: int) -> tuple[int, bool] | None:
-    """The first `&` that is no reference, and whether it looks like one (`&nbsp;`)."""
-    found = _BARE.search(text, start, end)
-    place = found.start() if found else end
+def find_ampersands(text: str, start: int, end: int) -> tuple[int, int]:
+    """The places of the first bare `&` and of the first unknown entity (`&nbsp;`, `&#0;`) in `text[start:end]`, or
+    -1."""
+    bare, unknown = _BARE.search(text, start, end), _UNKNOWN.search(text, start, end)
+    place = unknown.start() if unknown else end
     for match in _NUMERIC.finditer(text, start, place):
         if _character(match[1], match[2]) is None:
-            return match.start(), True
-    return (place, _ENTITY_LIKE.match(text, place, end) is not None) if found else None
-
-
-def has_forbidden_entity(text: str, start: int, end: int) -> int:
-    """The place of the first numeric reference to a character that XML forbids, or -1."""
-    for match in _NUMERIC.finditer(text, start, end):
-        character = _character(match[1], match[2])
-        if character is not None and _FORBIDDEN.match(character):
-            return match.start()
-    return -1
+            place = match.start()
+            break
+    return bare.start() if bare else -1, place if place < end else -1
 
 
 def find_forbidden(text: str, start: int, end: int) -> int:
     """The place of the first character in `text[start:end]` that XML 1.0 forbids, or -1.
 
-    Almost no text has one, so the question "is there any" is what must be fast: one memchr a control character over a block
-    that fits the cache beats every regular expression by ten times.
+    Almost no text has one, so the question "is there any" is what must be fast: one memchr a control character over
+    a block that fits the cache beats every regular expression by ten times.
     """
     for at in range(start, end, _SCAN_BLOCK):
         block = text[at : min(at + _SCAN_BLOCK, end)]
-        for control in _CONTROLS:
-            if control in block:
-                return _first_forbidden(text, at, end)
+        if any(map(block.__contains__, _CONTROLS)):
+            return _first_forbidden(text, at, end)
         if not block.isascii() and (place := _first_forbidden(text, at, at + len(block))) >= 0:
             return place
     return -1

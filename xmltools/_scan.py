@@ -1,7 +1,7 @@
 """Where a JSON object ends: a pushdown reader for streams (protocol, section 6).
 
-Only the shape is read here, so that the object's closing brace is found however the text is cut, and a text that is no JSON
-is seen where it goes wrong. Values are made later, from the whole text.
+Only the shape is read here, so that the object's closing brace is found however the text is cut, and a text that is
+no JSON is seen where it goes wrong. Values are made later, from the whole text.
 """
 
 from __future__ import annotations
@@ -27,13 +27,25 @@ _NEXT: Final = 4  # a comma, or an end
 class ObjectScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
-    `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper than `depth`.
-    Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level by key,
-    so that a call's name is known before its end.
+    `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper
+    than `depth`. Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of
+    the top level by key, so that a call's name is known before its end.
     """
 
-    __slots__ = ("_capture", "_depth", "_escaped", "_expect", "_in_scalar", "_in_string", "_key", "_stack")
-    __slots__ += ("done", "error", "names", "too_deep")
+    __slots__ = (
+        "_capture",
+        "_depth",
+        "_escaped",
+        "_expect",
+        "_in_scalar",
+        "_in_string",
+        "_key",
+        "_stack",
+        "done",
+        "error",
+        "names",
+        "too_deep",
+    )
 
     def __init__(self, depth: int) -> None:
         self._depth = depth

@@ -1,8 +1,8 @@
 """The content of a leaf, decoded as it arrives (protocol, section 4).
 
-`TextReader` takes the raw runs of plain text and the CDATA sections of one leaf, in any pieces, and gives decoded text out as
-soon as it is certain. The same class makes the deltas while text streams in and, fed with the whole runs, the final value:
-so the two cannot differ.
+`TextReader` takes the raw runs of plain text and the CDATA sections of one leaf, in any pieces, and gives decoded
+text out as soon as it is certain. The same class makes the deltas while text streams in and, fed with the whole
+runs, the final value: so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
 class TextReader:
     """Decodes one leaf. All methods return text that is certain now; joined, that is the leaf's content.
 
-    `literal` is set by the owner: entities stay as written from here on, because the model is pasting, not escaping. `idle`
-    says that plain text without `&` and without white space at its end would come out as it goes in.
+    `literal` is set by the owner: entities stay as written from here on, because the model is pasting, not
+    escaping. `idle` says that plain text without `&` and without white space at its end would come out as it goes in.
     """
 
     __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "idle", "literal")

@@ -1,4 +1,5 @@
-"""Dialects: how a protocol spells a call. Strings only; a dialect that needs code shows that the engine lacks something."""
+"""Dialects: how a protocol spells a call. Strings only; a dialect that needs code shows that the engine lacks
+something."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
         for event in parser.feed(chunk): ...
     for event in parser.close(): ...
 
-`Parser` reads what is outside blocks: prose, reasoning, code fences, and where a block opens. A `Block` reads what is inside.
+`Parser` reads what is outside blocks: prose, reasoning, code fences, and where a block opens. A `Block` reads what
+is inside.
 `feed` begins with the three cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
 argument); for them it makes one event and touches nothing else. All other text takes the road through `_read`.
 """
@@ -46,7 +47,8 @@ _OTHER: Final = 3
 _CLOSED: Final = 4
 
 _GATHER: Final = 4096
-"""Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they are joined."""
+"""Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
+are joined."""
 _BRACKETS: Final = 10_000
 
 
@@ -57,10 +59,11 @@ def _new_id() -> str:
 class Parser:
     """Pulls tool calls out of streamed text.
 
-    `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are strings,
-    lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of the elements that hold
-    reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`: paragraphs in
-    square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in Markdown fences with a repair,
+    `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are
+    strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
+    the elements that hold reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
+    paragraphs in square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in
+    Markdown fences with a repair,
     `"text"` leaves them as text. `limits`: what a block may hold. `new_id`: makes the ids of calls, in their order.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
@@ -329,7 +332,7 @@ class Parser:
     def _confirm(self, text: str, at: int) -> int | bool | None:
         """The place behind a block's opening tag, if it opens one."""
         tag = read_opener(text, at, self._dialect.block)
-        if not tag:
+        if tag is MORE or tag is NO:
             return tag
         confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls)
         return tag.end if confirmed else confirmed
@@ -442,7 +445,8 @@ class Parser:
 
     def _finish(self) -> None:
         while self._block is None and not self._closers and self._held:
-            # What was held back is no opener now that nothing follows: its first character is text, or a bracket closes.
+            # What was held back is no opener now that nothing follows: its first character is text, or a bracket
+            # closes.
             text, self._held = self._held, ""
             base = self._pos - len(text)
             bracket = self._brackets and text[0] == "["
@@ -507,7 +511,7 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
 
     def flush() -> None:
         if kind is not None and (joined := "".join(gathered)):
-            parts.append(kind(text=joined))
+            parts.append(kind.model_construct(text=joined))  # pydantic refuses lone surrogates; models write them
         gathered.clear()
 
     for event in events:

@@ -90,11 +90,7 @@ def test_limits_are_reached_exactly():
 
 PYTHON_STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PYTHON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | PYTHON_STRINGS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | PYTHON_STRINGS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(PYTHON_STRINGS, inner, max_size=4),
     max_leaves=15,
 )

@@ -221,15 +221,10 @@ def test_unions_with_containers():
     assert read_one(union, "a", "b")[0] == ["a", "b"]
     assert read_one(union, [("item", "a")])[0] == ["a"]
     assert read_one(union, [("b", "a")])[:2] == ("<b>…</b>", ["bare_less_than"])
-    objects = {
-        "anyOf": [FILE, {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}]
-    }
+    objects = {"anyOf": [FILE, {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}]}
     assert read_one(objects, [("url", "x")])[:3] == ({"url": "x"}, [], [])
     assert read_one(objects, [("path", "x"), ("mode", "z")])[2] == ["values.mode: expected integer, got 'z'"]
-    assert (
-        read_one({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "integer"}]}, "5")[0]
-        == 5
-    )
+    assert read_one({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "integer"}]}, "5")[0] == 5
 
 
 def test_a_string_that_came_as_elements_is_its_markup():
@@ -245,9 +240,7 @@ def test_what_is_repeated_and_no_array_is_told():
 
 
 def test_problems_name_the_place():
-    shape = compile_schema(
-        schema_of({"type": "array", "items": FILE}, required=["name"], additionalProperties=False)
-    )
+    shape = compile_schema(schema_of({"type": "array", "items": FILE}, required=["name"], additionalProperties=False))
     reading = read_arguments(elements(("values", [("item", [("mode", "abc")])]), ("zzz", "1")), shape)
     assert sorted(map(str, reading.problems)) == [
         "name: expected a value, got nothing",
@@ -344,9 +337,7 @@ def test_what_the_parser_asks():
                 "files": {"type": "array", "items": FILE},
                 "text": {"type": "string"},
                 "n": {"type": ["integer", "null"]},
-                "mixed": {
-                    "anyOf": [{"type": "string"}, FILE, {"type": "array", "items": {"type": "integer"}}]
-                },
+                "mixed": {"anyOf": [{"type": "string"}, FILE, {"type": "array", "items": {"type": "integer"}}]},
                 "open": {},
             },
             "patternProperties": {"^x-": {"type": "integer"}},
@@ -372,11 +363,7 @@ def test_alternatives_of_objects_are_read_together():
     kinds = [{"properties": {"kind": {"const": kind}, kind: {"type": "string"}}} for kind in ("a", "b")]
     shape = compile_schema({"type": "object", "properties": {"v": {"oneOf": kinds}}})
     container = shape.child("v").opens("kind", "v")
-    assert (
-        container.child("b").is_text
-        and container.knows("b", "kind")
-        and container.child("kind").exact is False
-    )
+    assert container.child("b").is_text and container.knows("b", "kind") and container.child("kind").exact is False
     inner = compile_schema({"type": "object", "properties": {"n": {"type": "integer"}}, "anyOf": kinds})
     assert inner.child("b").is_text and not inner.child("n").exact
 
@@ -515,11 +502,7 @@ def test_a_pattern_is_not_looked_for_in_very_long_text():
 
 NAMES = st.sampled_from(["a", "b", "files", "item"])
 SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers(-3, 3)
-    | st.sampled_from([0.5, 1.0, -2.0])
-    | st.text("ab1", max_size=3)
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, -2.0]) | st.text("ab1", max_size=3)
 )
 VALUES = st.recursive(
     SCALARS,
@@ -645,9 +628,7 @@ def typed(draw: st.DrawFn, depth: int = 3) -> tuple[dict[str, Any], Any]:
         schema, first = draw(typed(depth - 1))
         # Further items of the same type: the first one again is enough to see order and number.
         return {"type": "array", "items": schema}, [first] * draw(st.integers(0, 3))
-    members = draw(
-        st.dictionaries(st.sampled_from(["path", "files", "item", "x y"]), typed(depth - 1), max_size=3)
-    )
+    members = draw(st.dictionaries(st.sampled_from(["path", "files", "item", "x y"]), typed(depth - 1), max_size=3))
     present = {name for name in members if draw(st.booleans())}
     schema = {"type": "object", "properties": {name: each[0] for name, each in members.items()}}
     return schema, {name: each[1] for name, each in members.items() if name in present}
@@ -666,9 +647,7 @@ def test_values_survive(members):
 
 
 @given(
-    st.dictionaries(
-        NAMES, st.recursive(st.text(max_size=5), lambda inner: st.lists(inner, max_size=2), max_leaves=4)
-    )
+    st.dictionaries(NAMES, st.recursive(st.text(max_size=5), lambda inner: st.lists(inner, max_size=2), max_leaves=4))
 )
 def test_hostile_text_raises_nothing(value):
     for schema in ({}, schema_of({"type": "integer"}), {"additionalProperties": FILE}):

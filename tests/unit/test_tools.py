@@ -21,9 +21,7 @@ class Point(BaseModel):
     y: int = 0
 
 
-def google(
-    path: str, lines: list[int] | None = None, *, mode: Literal["r", "w"] = "r", schema: bool = False
-) -> str:
+def google(path: str, lines: list[int] | None = None, *, mode: Literal["r", "w"] = "r", schema: bool = False) -> str:
     """Read a file.
 
     It may be long.
@@ -215,9 +213,7 @@ def test_definitions(definition):
 def test_a_dumped_tool_keeps_its_server():
     assert Tool.load({"name": "t", "server": "own"}, server="given").server == "own"
     assert Tool.load({"name": "t", "description": None}) == Tool(name="t")
-    assert (
-        Tool.load({"name": "t", "input_schema": {"type": "object"}}).parameters == Tool(name="t").parameters
-    )
+    assert Tool.load({"name": "t", "input_schema": {"type": "object"}}).parameters == Tool(name="t").parameters
 
 
 def test_gemini_schemas():

@@ -60,9 +60,7 @@ class _Hunk:
             found = lines[i] if i < len(lines) else None
             if found != expected:
                 shown = "the end of the file" if found is None else repr(found)
-                raise PatchError(
-                    f"hunk {number}, line {i + 1} of the file: expected {expected!r}, found {shown}"
-                )
+                raise PatchError(f"hunk {number}, line {i + 1} of the file: expected {expected!r}, found {shown}")
 
 
 def apply_patch(text: str, diff: str) -> Patched:

@@ -73,9 +73,7 @@ class Checker:
         """Return whether the type of `value` is one that `node` asks for."""
         if "$ref" in node and depth:
             return self.plausible(self.document.target(node), value, depth - 1)
-        return any(fits_type(value, name) for name in node.get("type", ())) or not node.keys() - {
-            "description"
-        }
+        return any(fits_type(value, name) for name in node.get("type", ())) or not node.keys() - {"description"}
 
     def _named_by(self, node: Node, value: Mapping[str, Any]) -> bool:
         """Return whether `value` has what `node` demands of discriminators (properties with one value)."""

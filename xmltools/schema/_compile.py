@@ -64,9 +64,7 @@ class Maker:
         return TextShape(self, nodes) if type == "string" else ScalarShape(self, nodes, type)
 
     def _untyped(self, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
-        alternatives = next(
-            (part[word] for part in parts for word in ("anyOf", "oneOf") if word in part), None
-        )
+        alternatives = next((part[word] for part in parts for word in ("anyOf", "oneOf") if word in part), None)
         words = {word for part in parts for word in part}
         if words & {"properties", "patternProperties", "additionalProperties"}:
             return ObjectShape(self, nodes, parts)
@@ -139,11 +137,7 @@ def _allows(types: list[str], name: str) -> bool:
 
 def _common_values(parts: list[Node], types: list[str] | None) -> list[Any] | None:
     """Return the values that all the enums and constants of the parts allow, None if there are no enums."""
-    said = [
-        [part["const"]] if "const" in part else part["enum"]
-        for part in parts
-        if part.keys() & {"const", "enum"}
-    ]
+    said = [[part["const"]] if "const" in part else part["enum"] for part in parts if part.keys() & {"const", "enum"}]
     if not said:
         return None
     allowed = types or TYPES

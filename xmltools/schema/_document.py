@@ -170,9 +170,7 @@ class Document:
                         f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain",
                     )
                 heights[id(node)] = 0
-                heights[id(node)] = 1 + max(
-                    (height(each, chain + 1) for each in self.in_place(node)), default=0
-                )
+                heights[id(node)] = 1 + max((height(each, chain + 1) for each in self.in_place(node)), default=0)
             return heights[id(node)]
 
         for at, node in self.nodes.items():
@@ -206,9 +204,7 @@ def _allow_null(node: Node) -> None:
     rest = dict(node)
     if set(rest) <= {"description", "title"}:
         return
-    outside: Node = {
-        word: rest.pop(word) for word in ("description", "title", "$defs", "definitions") if word in rest
-    }
+    outside: Node = {word: rest.pop(word) for word in ("description", "title", "$defs", "definitions") if word in rest}
     node.clear()
     node.update(outside, anyOf=[rest, {"type": ["null"]}])
 
@@ -306,11 +302,7 @@ def _json_copy(value: Any, at: str) -> Any:
         return {_key(key, at): _json_copy(each, f"{at}/{_escape(key)}") for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_copy(each, f"{at}/{number}") for number, each in enumerate(value)]
-    if (
-        value is None
-        or isinstance(value, (str, bool, int))
-        or (isinstance(value, float) and math.isfinite(value))
-    ):
+    if value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return _fail(at, f"{value!r:.80} is no JSON value")
 

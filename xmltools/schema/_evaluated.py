@@ -1,4 +1,4 @@
-"""What the schemas of a value have looked at: `unevaluatedProperties` and `unevaluatedItems` are for the rest."""
+"""What the schemas of a value have looked at: `unevaluatedProperties` and `unevaluatedItems` get the rest."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def evaluated_items(checker: Checker, node: Node, value: list[Any]) -> set[int]:
     if "contains" in node:
         found |= {number for number, item in enumerate(value) if checker.fits(node["contains"], item)}
     for each in _applied(checker, node, value):
-        found |= (
-            set(range(len(value))) if "unevaluatedItems" in each else evaluated_items(checker, each, value)
-        )
+        found |= set(range(len(value))) if "unevaluatedItems" in each else evaluated_items(checker, each, value)
     return found
 
 

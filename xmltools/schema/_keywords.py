@@ -236,17 +236,13 @@ def _required(checker: Checker, names: list[str], node: Node, value: Any, path: 
                 yield Problem((*path, name), checker.expectation(wanted), describe(ABSENT))
 
 
-def _dependent_required(
-    checker: Checker, names: dict[str, list[str]], node: Node, value: Any, path: Path
-) -> Problems:
+def _dependent_required(checker: Checker, names: dict[str, list[str]], node: Node, value: Any, path: Path) -> Problems:
     if isinstance(value, dict):
         for name in filter(value.__contains__, names):
             yield from _required(checker, names[name], node, value, path)
 
 
-def _dependent_schemas(
-    checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path
-) -> Problems:
+def _dependent_schemas(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Problems:
     if isinstance(value, dict):
         for name in filter(value.__contains__, nodes):
             yield from checker.problems(nodes[name], value, path)

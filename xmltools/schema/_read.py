@@ -49,11 +49,14 @@ class _Value(NamedTuple):
         return not self.guessed and all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
 
 
-def read_arguments(children: Sequence[Element], shape: Shape | None) -> Reading:
-    """Read the elements inside `arguments`: by the shape of the tool's schema, or by none."""
+def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64) -> Reading:
+    """Read the elements inside `arguments`: by the shape of the tool's schema, or by none.
+
+    JSON in them may nest `depth` levels.
+    """
     if shape is None:
         return Reading(untyped_object(children), [], [], [])
-    return _finish(shape, lambda reader: reader.properties(children, shape))
+    return _finish(shape, lambda reader: reader.properties(children, shape), depth)
 
 
 def read_object(value: dict[str, Any], shape: Shape | None, offset: int) -> Reading:
@@ -63,8 +66,8 @@ def read_object(value: dict[str, Any], shape: Shape | None, offset: int) -> Read
     return _finish(shape, lambda reader: reader.json(value, shape, offset))
 
 
-def _finish(shape: Shape, read: Callable[[_Reader], _Value]) -> Reading:
-    reader = _Reader(shape)
+def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64) -> Reading:
+    reader = _Reader(shape, depth)
     try:
         result = read(reader)
         problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS))
@@ -72,17 +75,16 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value]) -> Reading:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
     repairs = {(repair.code, repair.offset): repair for repair in reversed(result.repairs)}
-    return Reading(
-        result.value, list(repairs.values())[::-1], problems, list(dict.fromkeys(result.duplicates))
-    )
+    return Reading(result.value, list(repairs.values())[::-1], problems, list(dict.fromkeys(result.duplicates)))
 
 
 class _Reader:
     """Reads one call. It remembers by identity, and lives no longer than the call."""
 
-    __slots__ = ("_checker", "_loaded", "_seen")
+    __slots__ = ("_checker", "_depth", "_loaded", "_seen")
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, depth: int) -> None:
+        self._depth = depth
         self._checker = Checker(shape.maker.document) if shape.maker else None
         self._seen: dict[tuple[int, int, int], tuple[object, Shape, _Value]] = {}
         self._loaded: dict[tuple[str, int], _Value] = {}
@@ -165,9 +167,7 @@ class _Reader:
                 return self._list_leaf(element.text, shape, element.offset, element)
         items: list[Element] = []
         for element in elements:
-            items += (
-                (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
-            )
+            items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
         return _joined([self.element(item, shape.item(number)) for number, item in enumerate(items)])
 
     def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
@@ -223,7 +223,7 @@ class _Reader:
         """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
         key = text, offset
         if key not in self._loaded:
-            self._loaded[key] = _load_text(text, offset)
+            self._loaded[key] = _load_text(text, offset, self._depth)
         return self._loaded[key]
 
     # JSON
@@ -245,9 +245,7 @@ class _Reader:
             return self._json_items(value, shape, offset)
         if isinstance(shape, ObjectShape) and isinstance(value, dict):
             read = {name: self.json(each, shape.child(name), offset) for name, each in value.items()}
-            return _joined(list(read.values()))._replace(
-                value={name: each.value for name, each in read.items()}
-            )
+            return _joined(list(read.values()))._replace(value={name: each.value for name, each in read.items()})
         return _Value(value)
 
     def _json_text(self, text: str, shape: Shape, offset: int) -> _Value:
@@ -307,9 +305,9 @@ class _Reader:
         return reads[-1]
 
 
-def _load_text(text: str, offset: int) -> _Value:
+def _load_text(text: str, offset: int, depth: int) -> _Value:
     try:
-        value, slips = loads_lenient(text)
+        value, slips = loads_lenient(text, depth=depth)
     except JSONError:
         return _Value(text)
     repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]

@@ -18,9 +18,7 @@ WHITE_SPACE = " \t\r\n"
 Read = tuple[Any, bool] | None
 
 # ASCII digits only: int() and float() also take '1_000', full-width digits, 'nan' and 'infinity'.
-_NUMBER = re.compile(
-    r"(?P<sign>[+-]?)(?P<whole>[0-9]++)(?:\.(?P<part>[0-9]++))?(?:[eE](?P<power>[+-]?[0-9]++))?"
-)
+_NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<whole>[0-9]++)(?:\.(?P<part>[0-9]++))?(?:[eE](?P<power>[+-]?[0-9]++))?")
 _BOOLEANS = {
     "true": True,
     "yes": True,

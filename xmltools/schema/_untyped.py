@@ -26,10 +26,7 @@ def untyped(element: Element) -> Any:
 def untyped_object(children: Iterable[Element]) -> dict[str, Any]:
     """Return elements as an object, in which a repeated name has a list."""
     groups = by_name(children)
-    return {
-        name: untyped(group[0]) if len(group) == 1 else list(map(untyped, group))
-        for name, group in groups.items()
-    }
+    return {name: untyped(group[0]) if len(group) == 1 else list(map(untyped, group)) for name, group in groups.items()}
 
 
 def by_name(elements: Iterable[Element]) -> dict[str, list[Element]]:

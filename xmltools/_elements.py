@@ -1,0 +1,329 @@
+"""Between leaves: tags, fields, comments and text that belongs nowhere (protocol, sections 2, 3 and 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xmltools._frame import SPACES, Container, Leaf, Path, S, is_valid_name
+from xmltools._leaves import LeafStates
+from xmltools._markup import (
+    MORE,
+    NO,
+    OPENER_SPACE,
+    Tag,
+    attributes_of,
+    decode_entities,
+    read_cdata_open,
+    read_confirmation,
+    read_end_tag,
+    read_fence,
+    read_start_tag,
+    skip_space,
+)
+from xmltools._scan import ObjectScanner
+from xmltools._tree import Element
+from xmltools.errors import Code
+from xmltools.schema import ANY
+
+__all__ = ["ElementStates"]
+
+STRAY_LENGTH: Final = 128
+
+
+class ElementStates(LeafStates):
+    """States between elements."""
+
+    def _body(self, text: str, at: int) -> int:
+        """At the opener, or right behind it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
+        if self._base + at < self._body_start:
+            return self._body_start - self._base
+        here = skip_space(text, at)
+        if here == len(text) or here > at:
+            return here
+        if text[at] == "{":
+            self._scanner = ObjectScanner(self.limits.depth)
+            self._state = S.JSON
+            self.json = (self._base + at, -1)
+            return at
+        if text[at] == "`":
+            fence = read_fence(text, at)
+            if fence is MORE:
+                return -1
+            self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
+            return fence or at + 1
+        self._state = S.MARKUP
+        return at
+
+    def _markup(self, text: str, at: int) -> int:
+        """Where an element, a comment or an end tag may come."""
+        here = skip_space(text, at)
+        if here > at:
+            return here
+        if text[at] != "<":
+            return self._loose_text(text, at)
+        if at + 1 == len(text):
+            return -1
+        following = text[at + 1]
+        if following == "/":
+            return self._end_tag(text, at)
+        if following == "!":
+            return self._declaration(text, at)
+        if following == "?":
+            self.note(Code.PROCESSING_INSTRUCTION, self._base + at, "a processing instruction was skipped")
+            self._state = S.INSTRUCTION
+            return at + 2
+        return self._start_tag(text, at)
+
+    def _loose_text(self, text: str, at: int) -> int:
+        top = self._top
+        if self._too_deep == 0:
+            if self._is_untyped_node(top):
+                self._to_text(top, self._base + at)
+                return at
+            if top.is_arguments and not top.element.children and self.json_arguments is None:
+                start = self._json_in_arguments(text, at)
+                if start != -2:
+                    return start
+        self._stray_start = self._base + at
+        self._stray_text = ""
+        self._state = S.STRAY
+        return at
+
+    def _json_in_arguments(self, text: str, at: int) -> int:
+        """JSON as the text of `arguments`: its place, -1 for more input, -2 if it is none."""
+        if text[at] == "`":
+            fence = read_fence(text, at)
+            if fence is MORE:
+                return -1
+            if not fence:
+                return -2
+            start = skip_space(text, fence)
+            if start == len(text):
+                return -1 if start - at <= OPENER_SPACE else -2
+        else:
+            start = at
+        if text[start] != "{":
+            return -2
+        self.note(Code.JSON_ARGUMENTS, self._base + at, "the arguments were read from JSON")
+        self._scanner = ObjectScanner(self.limits.depth)
+        self.json_arguments = (self._base + start, -1)
+        self._state = S.JSON
+        return start
+
+    def _json_leaf(self, start: int) -> None:
+        """The content of `arguments`, from `start` on, is one value."""
+        arguments = self._stack.pop()
+        self.json_arguments = Element(arguments.tag, arguments.start)
+        self.leaf = Leaf(arguments.tag, self.json_arguments, ANY, start, None)
+        self._state = S.TEXT
+
+    def _stray(self, text: str, at: int) -> int:
+        """Text where only elements belong."""
+        end = text.find("<", at)
+        stop = end if end >= 0 else len(text)
+        if len(self._stray_text) < STRAY_LENGTH:
+            self._stray_text = (self._stray_text + text[at : min(stop, at + STRAY_LENGTH)])[:STRAY_LENGTH]
+        if end < 0:
+            return stop
+        words = self._stray_text.strip(SPACES)
+        self._state = S.MARKUP
+        if read_fence(words + "\n", 0) == len(words) + 1 and (len(self._stack) == 1 or self.json_arguments):
+            if len(self._stack) == 1:
+                self.note(Code.CODE_FENCE, self._stray_start, "the block held a code fence")
+        else:
+            self.note(Code.STRAY_TEXT, self._stray_start, "text between elements was skipped")
+        return end
+
+    def _declaration(self, text: str, at: int) -> int:
+        if text.startswith("<!--", at):
+            self._after_comment = S.MARKUP
+            self._state = S.COMMENT
+            return at + 4
+        opened = read_cdata_open(text, at)
+        if opened is MORE or "<!--".startswith(text[at : at + 4]):
+            return -1
+        if opened:
+            return self._stray_cdata(at, opened)
+        if text[at + 2].isalpha():
+            self.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {self._base + at} is not allowed there")
+            return at + 2
+        return self._malformed(at)
+
+    def _stray_cdata(self, at: int, opened: str) -> int:
+        top = self._top
+        place = self._base + at
+        if top.is_arguments and not top.element.children and self.json_arguments is None and not self._too_deep:
+            # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
+            self.note(Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
+            self._json_leaf(place)
+            return at
+        self.note(Code.STRAY_TEXT, place, "CDATA between elements was skipped")
+        self._state = S.STRAY_CDATA
+        return at + len(opened)
+
+    def _stray_section(self, text: str, at: int) -> int:
+        return self._skip_past(text, at, "]]>", S.MARKUP)
+
+    def _instruction(self, text: str, at: int) -> int:
+        return self._skip_past(text, at, "?>", S.MARKUP)
+
+    def _malformed(self, at: int) -> int:
+        self.give_up(Code.MALFORMED_MARKUP, f"the < at character {self._base + at} begins no tag")
+        return at + 1
+
+    def _end_tag(self, text: str, at: int) -> int:
+        tag = read_end_tag(text, at)
+        if tag is MORE:
+            return -1
+        if tag is NO:
+            return self._malformed(at)
+        place = self._base + at
+        if self._too_deep:
+            if tag.name not in (self.dialect.arguments, self.dialect.block):
+                self._too_deep -= 1
+                return tag.end
+            self._too_deep = 0
+        self._spaced(tag, place)
+        if not self._close(tag.name, place):
+            self.note(Code.STRAY_END_TAG, place, f"</{tag.name}> closed nothing")
+        return tag.end
+
+    def _start_tag(self, text: str, at: int) -> int:
+        tag = read_start_tag(text, at)
+        if tag is MORE:
+            return -1
+        if tag is NO:
+            return self._malformed(at)
+        if self._too_deep:
+            self._too_deep += not tag.empty
+            return tag.end
+        top = self._top
+        if len(self._stack) == 1 and tag.name == self.dialect.block:
+            confirmed = read_confirmation(text, tag.end)
+            if confirmed is MORE:
+                return -1
+            if confirmed:
+                self._next_opener(self._base + at)
+                return at
+        if not tag.is_xml:
+            if not (top.shape.has_property(tag.name) or (self.shape is not None and self.shape.has_property(tag.name))):
+                return self._malformed(at)
+            self.note(Code.NOT_XML_NAME, self._base + at, f"{tag.name!r} is no XML name", self._base + tag.end)
+        self._elements += 1
+        if self._elements > self.limits.elements:
+            self.give_up(Code.LIMIT_EXCEEDED, f"the block has more than {self.limits.elements} elements")
+        if len(self._stack) > self.limits.depth:
+            self.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {self.limits.depth} elements")
+            self._too_deep = 0 if tag.empty else 1
+            return tag.end
+        self._open(tag, self._base + at)
+        return tag.end
+
+    def _next_opener(self, place: int) -> None:
+        """A new block starts inside this one: its end tag was forgotten."""
+        if not self.arguments_closed:
+            self.fail(Code.MALFORMED_MARKUP, f"a new <{self.dialect.block}> starts before this one has ended")
+        self.end_early(place)
+
+    def _open(self, tag: Tag, place: int) -> None:
+        """Enter the element that `tag` starts."""
+        dialect, top = self.dialect, self._top
+        self._spaced(tag, place)
+        if len(self._stack) == 1:
+            if tag.name in (dialect.server_name, dialect.tool_name):
+                return self._open_field(tag, place)
+            if tag.name == dialect.arguments:
+                return self._open_arguments(tag, place)
+            self.note(
+                Code.UNWRAPPED_ARGUMENT,
+                place,
+                f"<{tag.name}> stood outside <{dialect.arguments}>",
+                self._base + tag.end,
+            )
+            if top.shape is ANY and self.shape is not None:
+                top.shape = self.shape
+        elif top.is_arguments and tag.name == dialect.arguments and not top.shape.has_property(tag.name):
+            self.note(Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
+            return self._push_arguments(tag, place)
+        return self._open_value(tag, place)
+
+    def _open_field(self, tag: Tag, place: int) -> None:
+        self._once(tag)
+        self._read_attributes(tag, place, Element(tag.name))
+        leaf = Leaf(tag.name, Element(tag.name, place), ANY, self._base + tag.end, None)
+        leaf.exact = False
+        leaf.decided = True
+        leaf.capture = ""
+        self._begin_leaf(leaf, tag)
+
+    def _once(self, tag: Tag) -> None:
+        if tag.name in self._fields:
+            self.fail(Code.DUPLICATE_FIELD, f"<{tag.name}> stands twice in the block")
+        self._fields.add(tag.name)
+
+    def _open_arguments(self, tag: Tag, place: int) -> None:
+        self._once(tag)
+        self._push_arguments(tag, place)
+
+    def _push_arguments(self, tag: Tag, place: int) -> None:
+        self._read_attributes(tag, place, Element(tag.name))
+        start = self._base + tag.end
+        path: Path | None = () if self.call_id is not None else None
+        container = Container(tag.name, self.arguments, self.shape or ANY, start, path)
+        container.is_arguments = True
+        self.early = self.early or self.shape is None
+        self._stack.append(container)
+        self._state = S.MARKUP
+        if tag.empty:
+            self._pop(start)
+
+    def _open_value(self, tag: Tag, place: int) -> None:
+        """An argument, a property or an item."""
+        top = self._top
+        element = Element(tag.name, place)
+        self._read_attributes(tag, place, element)
+        if not is_valid_name(element.name):
+            self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument")
+        if len(self._stack) == 1:
+            self.early = self.early or self.shape is None
+            path: Path | None = () if self.call_id is not None else None
+        else:
+            path = top.path
+        path = None if path is None or self.discard else self._path_of(element.name, path)
+        leaf = Leaf(tag.name, element, top.shape.child(element.name), self._base + tag.end, path)
+        leaf.decided = leaf.shape.is_text or not leaf.shape.exact
+        leaf.exact = leaf.shape.exact and not self._is_untyped_node(top)
+        if top.element.children is not None and not self.discard:
+            top.element.children.append(element)
+        self._begin_leaf(leaf, tag)
+
+    def _path_of(self, name: str, path: Path) -> Path:
+        top = self._top
+        key = "" if top.shape.is_list else name
+        number = top.counts.get(key, 0)
+        top.counts[key] = number + 1
+        if top.shape.is_list:
+            return (*path, number)
+        return (*path, name, number) if number else (*path, name)
+
+    def _read_attributes(self, tag: Tag, place: int, element: Element) -> None:
+        """Take the attributes that mean something and note the others."""
+        if not tag.attributes:
+            return
+        dialect = self.dialect
+        named = tag.name == dialect.argument and not self._top.shape.has_property(tag.name)
+        owner = self._base + tag.end
+        seen = set()
+        for name, value, quoted in attributes_of(tag.attributes):
+            known = (named and name == dialect.argument_name) or (name == dialect.nil and value in ("true", "false"))
+            if value is None or name in seen or not known:
+                self.note(Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag.name}> was skipped", owner)
+                continue
+            seen.add(name)
+            if not quoted:
+                self.note(Code.ATTRIBUTE_SYNTAX, place, f"the attribute {name!r} stood without quotes", owner)
+            if name == dialect.nil:
+                element.nil = value == "true"
+            else:
+                element.name = decode_entities(value).strip(SPACES)
+                self.note_ampersands(value, 0, len(value), place, owner)

@@ -1,0 +1,166 @@
+"""Where a leaf ends: end tags that are confirmed or refused by what follows them (protocol, 4.5 to 4.7)."""
+
+from __future__ import annotations
+
+from xmltools._frame import CALL, OTHER, OWN, SPACES, Frame, Leaf, S, is_valid_name
+from xmltools._markup import MORE, NO, TAG_LENGTH, Tag, is_xml_name, read_end_tag, read_name, skip_space
+from xmltools.errors import Code
+from xmltools.schema import ANY
+
+__all__ = ["LeafEnds"]
+
+
+class LeafEnds(Frame):
+    """States and decisions at the end of a leaf."""
+
+    def _end_section(self) -> None:
+        """The last `]]>` ended its section; plain text follows."""
+        leaf = self.leaf
+        assert leaf is not None
+        if not self.discard:
+            leaf.sections.append(self._section)
+        self._section = -1
+        self._state = S.TEXT
+        self._emit_text(self._take_tail())
+
+    def _continue_cdata(self) -> None:
+        """The last `]]>` was content."""
+        leaf = self.leaf
+        assert leaf is not None
+        self.note(Code.UNSPLIT_CDATA_END, self._section, "]]> inside CDATA was read as content", leaf.start)
+        self._emit_cdata("]]>" + self._take_tail())
+        self._section = -1
+        self._state = S.CDATA
+
+    def _candidate(self, text: str, at: int, tag: Tag, kind: int) -> int:
+        """An end tag that may end the leaf, depending on what follows."""
+        leaf = self.leaf
+        assert leaf is not None
+        place = self._base + at
+        if kind == OWN and not leaf.exact:
+            if self._section >= 0:
+                self._end_section()
+            self._end_own(tag.spaced, place)
+            return tag.end
+        self._between = self._take_tail()
+        self._keep(text[at : tag.end])
+        self._tail_kind = kind
+        self._tail_spaced = tag.spaced
+        self._tail_start = place
+        self._state = S.END_TAIL
+        return tag.end
+
+    def _end_own(self, spaced: bool, place: int) -> None:
+        leaf = self.leaf
+        assert leaf is not None
+        if spaced:
+            self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
+        self._end_leaf(place)
+
+    def _end_tail(self, text: str, at: int) -> int:
+        """Behind an end tag that may end the leaf."""
+        here = skip_space(text, at)
+        if here > at:
+            self._keep(text[at:here])
+            return here
+        follows = self._follows(text, at)
+        if follows is MORE and len(text) - at < TAG_LENGTH:
+            return -1
+        candidate = self._take_tail()
+        if follows:
+            self._confirm()
+        elif self._section >= 0:
+            self._tail = [self._between, candidate]
+            self._continue_cdata()
+        else:
+            self._state = S.TEXT
+            self._set_literal(self._tail_start, pasted=True)
+            self._emit_text(candidate)
+        self._tail.clear()
+        return at
+
+    def _confirm(self) -> None:
+        """What follows shows that the candidate ended the leaf."""
+        leaf, place, kind = self.leaf, self._tail_start, self._tail_kind
+        assert leaf is not None
+        self._tail.clear()
+        if self._section >= 0:
+            self._tail.append(self._between)
+            self._end_section()
+        if kind == OWN:
+            self._end_own(self._tail_spaced, place)
+        elif kind == OTHER:
+            self.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
+            self._end_leaf(place)
+        else:
+            self._end_leaf(place, cut=True)
+            self._close(self.dialect.arguments, place, leaf)
+
+    def _follows(self, text: str, at: int) -> bool | None:
+        """Is what stands at `at` what could follow the leaf, were the candidate its end (protocol, 4.5 and 4.6)?"""
+        if text[at] != "<":
+            return NO
+        if at + 1 == len(text):
+            return MORE
+        kind, following = self._tail_kind, text[at + 1]
+        if kind == CALL:
+            tag = read_end_tag(text, at) if following == "/" else NO
+            return tag if tag is MORE else bool(tag and tag.name == self.dialect.block)
+        if following == "/":
+            name = read_name(text, skip_space(text, at + 2))
+            if not isinstance(name, str):
+                return name
+            return name == self._top.tag if kind == OTHER else self._depth_of(name) >= 0
+        return self._starts_sibling(text, at, following)
+
+    def _starts_sibling(self, text: str, at: int, following: str) -> bool | None:
+        leaf = self.leaf
+        assert leaf is not None
+        own = self._tail_kind == OWN
+        untouched = own and leaf.literal < 0
+        if following == "!":
+            if text.startswith("<!--", at):
+                return own
+            return MORE if own and "<!--".startswith(text[at : at + 4]) else NO
+        if following == "?":
+            return untouched
+        name = read_name(text, at + 1)
+        if not isinstance(name, str):
+            return name
+        return (untouched and is_xml_name(name)) or self._is_sibling(name, leaf)
+
+    def _is_sibling(self, name: str, leaf: Leaf) -> bool:
+        """Can an element called `name` stand behind the leaf by what is declared?"""
+        dialect, top = self.dialect, self._top
+        if len(self._stack) == 1:
+            if name in (dialect.server_name, dialect.tool_name, dialect.arguments):
+                return True
+            return (self.shape or ANY).knows(name, leaf.tag)
+        return name == dialect.argument or top.shape.knows(name, leaf.tag)
+
+    def _end_leaf(self, place: int, *, cut: bool = False) -> None:
+        leaf = self.leaf
+        assert leaf is not None
+        leaf.end = place
+        leaf.cut = cut
+        if leaf.reader is not None:
+            self._emit(leaf.reader.end(cut=cut))
+        self._flush_delta()
+        if not self.discard:
+            self.leaves.append(leaf)
+        if leaf.capture is not None:
+            self._end_field(leaf, leaf.capture.strip(SPACES))
+        elif leaf.element is self.json_arguments:
+            self.arguments_closed = True
+        leaf.reader = None
+        self.leaf = None
+        self._state = S.MARKUP
+
+    def _end_field(self, leaf: Leaf, value: str) -> None:
+        if not is_valid_name(value):
+            self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name")
+        elif leaf.tag == self.dialect.server_name:
+            self.server = value or self.dialect.default_server
+        elif value and self.name is None:
+            self.name = value
+            self._on_name(self)

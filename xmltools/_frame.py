@@ -1,0 +1,355 @@
+"""The ground of an open block: what it has read so far, and the bookkeeping that all its states share."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from xmltools._markup import Tag, find_ampersands
+from xmltools._text import TextReader
+from xmltools._tree import Element
+from xmltools.errors import Code, Repair, XMLToolsError
+from xmltools.events import ArgumentDelta, Event
+from xmltools.schema import ANY, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xmltools._scan import ObjectScanner
+    from xmltools.dialects import Dialect
+
+__all__ = ["CALL", "OTHER", "OWN", "SPACES", "Container", "Frame", "Leaf", "Limits", "Path", "S", "is_valid_name"]
+
+NAME_LENGTH: Final = 256
+CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
+SPACES: Final = " \t\r\n"
+Path = tuple[str | int, ...]
+_NO_NAME = re.compile("[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+# Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`.
+OWN: Final = 0
+OTHER: Final = 1
+CALL: Final = 2
+
+
+class S:
+    """The states of a block; `Block` has a method for each. Plain numbers: enum members are slow to look up."""
+
+    BODY: Final = 0
+    MARKUP: Final = 1
+    STRAY: Final = 2
+    STRAY_CDATA: Final = 3
+    INSTRUCTION: Final = 4
+    COMMENT: Final = 5
+    LEAF_START: Final = 6
+    LEAF_COMMENT: Final = 7
+    TEXT: Final = 8
+    CDATA: Final = 9
+    CDATA_TAIL: Final = 10
+    END_TAIL: Final = 11
+    JSON: Final = 12
+    JSON_END: Final = 13
+    SKIP: Final = 14
+
+
+def is_valid_name(name: str) -> bool:
+    """Names of servers, tools and arguments: one line, no control characters, no `<` and `>`, 256 characters at
+    most."""
+    return len(name) <= NAME_LENGTH and not _NO_NAME.search(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a block and a reply may hold; more of it is the error `limit_exceeded`. All are at least 1.
+
+    `block_size` is in characters, from `<tool` through `</tool>`; `depth` is elements open at once inside the
+    block, and nesting in JSON; `elements` is start tags in a block; `blocks` is blocks in a reply.
+    """
+
+    block_size: int = 10 * 1024 * 1024
+    depth: int = 64
+    elements: int = 10_000
+    blocks: int = 1_000
+
+    def __post_init__(self) -> None:
+        for name in ("block_size", "depth", "elements", "blocks"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise XMLToolsError(f"limits: {name} is expected to be a whole number from 1 on, got {value!r}")
+
+
+class Container:
+    """An open element whose content is elements."""
+
+    __slots__ = ("counts", "element", "first_leaf", "first_repair", "is_arguments", "path", "shape", "start", "tag")
+
+    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
+        self.tag = tag
+        self.element = element
+        self.shape = shape
+        self.start = start
+        self.path = path
+        self.counts: dict[str, int] = {}
+        self.is_arguments = False
+        self.first_leaf = 0
+        self.first_repair = 0
+        element.children = element.children or []
+
+
+class Leaf:
+    """An element whose content is a value: where that stands, and how its end is told."""
+
+    __slots__ = (
+        "capture",
+        "cut",
+        "decided",
+        "element",
+        "end",
+        "exact",
+        "literal",
+        "mixed",
+        "pasted",
+        "path",
+        "reader",
+        "sections",
+        "shape",
+        "start",
+        "tag",
+        "whole",
+    )
+
+    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
+        self.tag = tag
+        self.element = element
+        self.shape = shape
+        self.start = start
+        self.end = start
+        self.path = path
+        self.exact = shape.exact  # a string: its end tag must be confirmed by what follows
+        self.literal = -1  # where literal markup began
+        self.pasted = False  # … and it was a tag, so CDATA is content from there on
+        self.mixed = False  # a node that turned out to hold text
+        self.decided = False  # it is a leaf, whatever stands in it
+        self.cut = False  # ended by an end tag of something around it
+        self.whole: str | None = None
+        self.sections: array[int] = array("q")  # starts and ends of CDATA content, in turn
+        self.reader: TextReader | None = None  # makes deltas
+        self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
+
+
+class Frame:
+    """The state of one block. `done` says that it has ended; `repairs`, `error` and the tree say how."""
+
+    def __init__(
+        self, start: int, opener: int, dialect: Dialect, limits: Limits, on_name: Callable[[Any], None]
+    ) -> None:
+        """`start` is the block's place in the stream, `opener` the length of its opening tag."""
+        self.start = start
+        self._body_start = start + opener
+        self.dialect = dialect
+        self.limits = limits
+        self.done = False
+        self.raw: list[str] = []
+        self.repairs: list[Repair] = []
+        self.leaves: list[Leaf] = []
+        self.nodes: list[tuple[Element, int, int]] = []
+        self.error: tuple[Code, str] | None = None
+        self.discard = False  # no call will come of it: find the end, keep nothing
+        self.name: str | None = None
+        self.server: str | None = None
+        self.call_id: str | None = None
+        self.shape: Shape | None = None
+        self._fields: set[str] = set()
+        self.arguments_closed = False
+        self.early = False  # arguments were read before the tool was known
+        self.json: tuple[int, int] | None = None
+        self.json_arguments: tuple[int, int] | Element | None = None
+        self.events: list[Event] = []
+        self.leaf: Leaf | None = None
+        self.arguments = Element(dialect.arguments)
+        self._on_name = on_name
+        self._state: int = S.BODY
+        self._base = 0
+        self._stack = [Container(dialect.block, self.arguments, ANY, start, None)]
+        self._noted: set[tuple[Code, int]] = set()
+        self._elements = 0
+        self._too_deep = 0
+        self._after_comment: int = S.MARKUP
+        self._delta: list[str] = []
+        self._tail: list[str] = []
+        self._tail_kind = OWN
+        self._tail_spaced = False
+        self._tail_start = 0
+        self._between = ""
+        self._section = -1  # end of a CDATA section that is not confirmed
+        self._stray_start = -1
+        self._stray_text = ""
+        self._scanner: ObjectScanner | None = None
+
+    @property
+    def in_cdata(self) -> bool:
+        """True inside CDATA of a leaf with deltas: text without `]` goes straight through."""
+        return self._state == S.CDATA and self.leaf is not None and self.leaf.path is not None
+
+    @property
+    def in_text(self) -> bool:
+        """True inside plain text of a leaf with deltas."""
+        leaf = self.leaf
+        return self._state == S.TEXT and leaf is not None and leaf.path is not None
+
+    @property
+    def open_elements(self) -> list[Element]:
+        """The elements that have not ended."""
+        leaf = [self.leaf.element] if self.leaf is not None else []
+        return [container.element for container in self._stack[1:]] + leaf
+
+    def note_opener(self, code: Code, message: str) -> None:
+        """Record a repair of the opening tag, or of where the block stands."""
+        self.note(code, self.start, message, self.start)
+
+    def note(self, code: Code, place: int, message: str, owner: int = -1) -> None:
+        """Record a repair at `place` in the stream, once for each code and element.
+
+        `owner` is where the content of that element starts; that of the innermost open one if it is not given.
+        """
+        key = (code, owner if owner >= 0 else self._top.start)
+        if key not in self._noted and not self.discard:
+            self._noted.add(key)
+            self.repairs.append(Repair(code, place, message))
+
+    def note_ampersands(self, text: str, start: int, end: int, base: int, owner: int) -> None:
+        """Record what is no entity in `text[start:end]`, whose first character stands at `base` in the stream."""
+        bare, unknown = find_ampersands(text, start, end)
+        if bare >= 0:
+            self.note(Code.BARE_AMPERSAND, base + bare, "an & that begins no entity was kept", owner)
+        if unknown >= 0:
+            self.note(Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
+
+    def fail(self, code: Code, message: str) -> None:
+        """Note the first error. The block is read on to its end, but nothing of it is kept."""
+        if self.error is None:
+            self.error = (code, message)
+
+    def give_up(self, code: Code, message: str) -> None:
+        """Fail, and keep nothing from here on."""
+        self._flush_delta()
+        self.fail(code, message)
+        self.discard = True
+        self.raw.clear()
+        self.leaves.clear()
+        self.nodes.clear()
+        self._tail.clear()
+        if self.leaf is not None:
+            self.leaf.path = self.leaf.reader = self.leaf.capture = None
+
+    def end_early(self, place: int) -> None:
+        """The block ends without its end tag, at `place` in the stream."""
+        self.note(Code.MISSING_END_TAG, place, f"</{self.dialect.block}> is missing", self.start)
+        self.done = True
+
+    def take_raw(self) -> str:
+        """The block's text, if it was kept."""
+        text = "".join(self.raw)
+        self.raw.clear()
+        return text
+
+    @property
+    def _top(self) -> Container:
+        return self._stack[-1]
+
+    def _flush_delta(self) -> None:
+        if self._delta and self.leaf is not None and self.leaf.path is not None:
+            self.events.append(ArgumentDelta.make(self.leaf.path, "".join(self._delta)))
+        self._delta.clear()
+
+    def _keep(self, text: str) -> None:
+        """Put consumed text aside whose meaning is open."""
+        if not self.discard:
+            self._tail.append(text)
+
+    def _take_tail(self) -> str:
+        tail = "".join(self._tail)
+        self._tail.clear()
+        return tail
+
+    def _emit_text(self, raw: str) -> None:
+        reader = self.leaf.reader if self.leaf is not None else None
+        if reader is not None and raw and (text := reader.text(raw)):
+            self._emit(text)
+
+    def _emit_cdata(self, raw: str) -> None:
+        if raw and self.leaf is not None and self.leaf.reader is not None:
+            self._emit(raw)
+
+    def _emit(self, text: str) -> None:
+        leaf = self.leaf
+        if leaf is None or leaf.capture is None:
+            if text:
+                self._delta.append(text)
+        elif len(leaf.capture) < CAPTURE_LENGTH:
+            leaf.capture = (leaf.capture + text)[:CAPTURE_LENGTH]
+
+    def _set_literal(self, place: int, *, pasted: bool) -> None:
+        leaf = self.leaf
+        assert leaf is not None
+        if leaf.literal < 0:
+            leaf.literal = place
+        leaf.pasted = leaf.pasted or pasted
+        if leaf.reader is not None:
+            leaf.reader.literal = True
+
+    def _depth_of(self, name: str) -> int:
+        """The place of the nearest open container called `name` in the stack, or -1."""
+        for depth in range(len(self._stack) - 1, -1, -1):
+            if self._stack[depth].tag == name:
+                return depth
+        return -1
+
+    def _close(self, name: str, place: int, leaf: Leaf | None = None) -> bool:
+        """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""
+        depth = self._depth_of(name)
+        if depth < 0:
+            return False
+        left_open = [container.tag for container in self._stack[depth + 1 :]]
+        left_open += [leaf.tag] if leaf is not None else []
+        if left_open:
+            tags = ", ".join(f"<{tag}>" for tag in left_open)
+            self.note(Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", (leaf or self._top).start)
+        while len(self._stack) > max(depth, 1):
+            self._pop(place)
+        if depth == 0:
+            self.done = True
+        return True
+
+    def _pop(self, place: int) -> None:
+        container = self._stack.pop()
+        if container.is_arguments:
+            self.arguments_closed = len(self._stack) == 1
+        elif self.early and not self.discard:
+            self.nodes.append((container.element, container.start, place))
+
+    def _is_untyped_node(self, container: Container) -> bool:
+        return container.shape is ANY and not container.is_arguments and container is not self._stack[0]
+
+    def _spaced(self, tag: Tag, place: int) -> None:
+        if tag.spaced:
+            self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", self._base + tag.end)
+
+    def _skip_past(self, text: str, at: int, end: str, state: int) -> int:
+        place = text.find(end, at)
+        if place >= 0:
+            self._state = state
+            return place + len(end)
+        keep = len(end) - 1
+        while keep and not text.endswith(end[:keep]):
+            keep -= 1
+        return len(text) - keep if len(text) - keep > at else -1
+
+    def _comment(self, text: str, at: int) -> int:
+        end = self._skip_past(text, at, "-->", self._after_comment)
+        dashes = text.find("--", at)
+        if 0 <= dashes < (end - 3 if text.startswith("-->", end - 3) and self._state == self._after_comment else end):
+            self.note(Code.COMMENT_SYNTAX, self._base + dashes, "-- in a comment")
+        return end

@@ -1,0 +1,250 @@
+"""The content of a leaf: text, CDATA, literal markup, and how a leaf is told from a node (protocol, sections 3 and
+4)."""
+
+from __future__ import annotations
+
+from array import array
+
+from xmltools._ends import LeafEnds
+from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, S
+from xmltools._markup import (
+    CDATA_OPEN,
+    MORE,
+    Tag,
+    is_xml_name,
+    read_cdata_open,
+    read_end_tag,
+    read_start_tag,
+    skip_space,
+)
+from xmltools._text import TextReader
+from xmltools.errors import Code
+from xmltools.schema import ANY, Shape
+
+__all__ = ["LeafStates"]
+
+
+class LeafStates(LeafEnds):
+    """States inside a leaf."""
+
+    def _begin_leaf(self, leaf: Leaf, tag: Tag) -> None:
+        self.leaf = leaf
+        self._tail.clear()
+        if tag.empty:
+            self._end_leaf(leaf.start)
+        else:
+            self._state = S.LEAF_START
+
+    def _leaf_start(self, text: str, at: int) -> int:
+        """The first thing in an element that is not white space tells a node from a leaf."""
+        leaf = self.leaf
+        assert leaf is not None
+        here = skip_space(text, at)
+        if here > at:
+            self._keep(text[at:here])
+            return here
+        if text[at] != "<" or leaf.decided:
+            return self._enter_leaf(at)
+        if at + 1 == len(text):
+            return -1
+        if text[at + 1] == "!":
+            return self._leading_comment(text, at, leaf)
+        if text[at + 1] == "/":
+            return self._enter_leaf(at)
+        tag = read_start_tag(text, at)
+        if tag is MORE:
+            return -1
+        if not tag or tag.spaced or not tag.is_xml:
+            return self._enter_leaf(at)
+        shape = leaf.shape.opens(tag.name, leaf.element.name)
+        if shape is None or leaf.element.nil:
+            return self._enter_leaf(at)
+        self._enter_node(leaf, shape)
+        return at
+
+    def _leading_comment(self, text: str, at: int, leaf: Leaf) -> int:
+        if text.startswith("<!--", at):
+            if leaf.literal < 0:
+                leaf.literal = self._base + at  # if the element turns out to be a leaf, the comment is part of it
+            self._keep("<!--")
+            self._after_comment = S.LEAF_START
+            self._state = S.LEAF_COMMENT
+            return at + 4
+        return -1 if "<!--".startswith(text[at : at + 4]) else self._enter_leaf(at)
+
+    def _leaf_comment(self, text: str, at: int) -> int:
+        place = self._comment(text, at)
+        if place > at:
+            self._keep(text[at:place])
+            if self._state == S.MARKUP:
+                self._state = S.LEAF_START
+        return place
+
+    def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
+        path = leaf.path
+        if shape is ANY:
+            path = None  # where its leaves will stand is known when it ends
+        elif leaf.shape.is_list and not shape.is_list and path is not None:
+            path = (*path, 0) if not isinstance(path[-1], int) else path
+        container = Container(leaf.tag, leaf.element, shape, leaf.start, path)
+        container.first_leaf = len(self.leaves)
+        container.first_repair = len(self.repairs)
+        self._stack.append(container)
+        self._tail.clear()
+        self.leaf = None
+        self._state = S.MARKUP
+
+    def _enter_leaf(self, at: int) -> int:
+        leaf = self.leaf
+        assert leaf is not None
+        if leaf.path is not None and leaf.shape is not ANY and leaf.shape.opens("", "") is not None:
+            leaf.path = None  # text that stands for a list or an object: it is converted as a whole
+        if (leaf.path is not None or leaf.capture is not None) and not self.discard:
+            leaf.reader = TextReader()
+        self._state = S.TEXT
+        lead = self._take_tail()
+        if leaf.literal >= 0:
+            comment = leaf.literal - leaf.start
+            self._emit_text(lead[:comment])
+            self._set_literal(leaf.literal, pasted=True)
+            lead = lead[comment:]
+        self._emit_text(lead)
+        return at
+
+    def _to_text(self, container: Container, place: int) -> None:
+        """A node turns out to hold text beside its elements: it is a leaf after all."""
+        self._stack.pop()
+        del self.leaves[container.first_leaf :]
+        del self.repairs[container.first_repair :]
+        container.element.children = None
+        leaf = Leaf(container.tag, container.element, ANY, container.start, None)
+        leaf.exact = not self._is_untyped_node(self._top)
+        leaf.literal = container.start
+        leaf.pasted = leaf.mixed = True
+        self.leaf = leaf
+        self.note(
+            Code.MIXED_CONTENT, place, f"<{container.tag}> held text beside elements and was read as text", leaf.start
+        )
+        self._state = S.TEXT
+
+    def _text(self, text: str, at: int) -> int:
+        """Plain text of a leaf."""
+        leaf = self.leaf
+        assert leaf is not None
+        opening = text.find("</" if leaf.pasted else "<", at)
+        if opening < 0:
+            end = len(text) - (leaf.pasted and text.endswith("<"))
+            self._emit_text(text[at:end])
+            return end if end > at else -1
+        if opening > at:
+            self._emit_text(text[at:opening])
+            return opening
+        following = text[at + 1 : at + 2]
+        if not following:
+            return -1
+        if following == "/":
+            return self._leaf_end_tag(text, at, leaf)
+        if following == "!":
+            opened = read_cdata_open(text, at)
+            if opened is MORE:
+                return -1
+            if opened:
+                return self._open_cdata(opened, at)
+        self._set_literal(self._base + at, pasted=following in "!?" or is_xml_name(following))
+        self._emit_text("<")
+        return at + 1
+
+    def _leaf_end_tag(self, text: str, at: int, leaf: Leaf) -> int:
+        """At `</` in plain text."""
+        tag = read_end_tag(text, at)
+        if tag is MORE:
+            return -1
+        if tag:
+            if tag.name == leaf.tag:
+                return self._candidate(text, at, tag, OWN)
+            depth = self._depth_of(tag.name)
+            if not leaf.exact and depth >= 0:
+                self._end_leaf(self._base + at, cut=True)
+                self._close(tag.name, self._base + at, leaf)
+                return tag.end
+            if tag.name == self.dialect.arguments and depth > 0:
+                return self._candidate(text, at, tag, CALL)
+            if leaf.literal < 0 and not leaf.sections:
+                return self._candidate(text, at, tag, OTHER)
+        self._set_literal(self._base + at, pasted=True)
+        self._emit_text("</")
+        return at + 2
+
+    def _open_cdata(self, opened: str, at: int) -> int:
+        leaf = self.leaf
+        assert leaf is not None
+        if opened != CDATA_OPEN:
+            self.note(Code.CDATA_CASE, self._base + at, f"{opened} was read as CDATA", leaf.start)
+        if leaf.reader is not None:
+            self._emit(leaf.reader.open_cdata())
+        if not self.discard:
+            leaf.sections.append(self._base + at + len(opened))
+        self._state = S.CDATA
+        return at + len(opened)
+
+    def _cdata(self, text: str, at: int) -> int:
+        """Content of a CDATA section."""
+        end = text.find("]]>", at)
+        if end < 0:
+            end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
+            self._emit_cdata(text[at:end])
+            return end if end > at else -1
+        piece = text[at:end]
+        self._emit_cdata(piece)
+        leaf = self.leaf
+        if leaf is not None and leaf.sections[-1:] == array("q", (self._base + at,)):
+            leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
+        self._section = self._base + end
+        self._state = S.CDATA_TAIL
+        return end + 3
+
+    def _cdata_tail(self, text: str, at: int) -> int:
+        """Behind a `]]>`: what follows tells whether it ended the section (protocol, 4.7)."""
+        end = text.find("]]>", at)
+        opening = text.find("<", at, end if end >= 0 else len(text))
+        if opening < 0 and end >= 0:
+            self._keep(text[at:end])
+            self._continue_cdata()
+            self._section = self._base + end
+            self._state = S.CDATA_TAIL
+            return end + 3
+        if opening < 0:
+            stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
+            self._keep(text[at:stop])
+            return stop if stop > at else -1
+        if opening > at:
+            self._keep(text[at:opening])
+            return opening
+        return self._behind_cdata(text, at)
+
+    def _behind_cdata(self, text: str, at: int) -> int:
+        """At the first `<` behind a `]]>`."""
+        leaf = self.leaf
+        assert leaf is not None
+        if at + 1 == len(text):
+            return -1
+        if text[at + 1] == "/":
+            tag = read_end_tag(text, at)
+            if tag is MORE:
+                return -1
+            if tag and tag.name == leaf.tag:
+                return self._candidate(text, at, tag, OWN)
+            if tag and tag.name == self.dialect.arguments and self._depth_of(tag.name) > 0:
+                return self._candidate(text, at, tag, CALL)
+        elif text.startswith("<!--", at):
+            self._end_section()
+            return at
+        else:
+            opened = read_cdata_open(text, at)
+            if opened is MORE or "<!--".startswith(text[at : at + 4]):
+                return -1
+            if opened:
+                self._end_section()
+                return at
+        self._continue_cdata()
+        return at
