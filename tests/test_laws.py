@@ -26,7 +26,7 @@ from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.tools import Tool
 
-settings.register_profile("laws", max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("laws", max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("ci", settings.get_profile("laws"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laws")
 
@@ -329,7 +329,7 @@ def test_law(law: Callable[[Case], None]) -> None:
 
 @pytest.mark.parametrize("law", [law_clean, *LAWS])
 def test_law_on_clean_blocks(law: Callable[[Case], None]) -> None:
-    given(case=clean_cases())(settings(max_examples=60)(lambda case: law(case)))()
+    given(case=clean_cases())(settings(max_examples=150)(lambda case: law(case)))()
 
 
 @given(text=st.text(), tool_set=st.sampled_from(sorted(TOOL_SETS)))

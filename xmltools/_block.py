@@ -45,7 +45,7 @@ class Block(ElementStates):
 
     def ends_complete(self, rest: str) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
-        if not self.arguments_closed or len(self._stack) > 1 or self._state != S.MARKUP:
+        if self.name is None or not self.arguments_closed or len(self._stack) > 1 or self._state != S.MARKUP:
             return False
         return f"</{self.dialect.block}>".startswith(rest.rstrip(SPACES) if rest.startswith("</t") else rest)
 

@@ -166,6 +166,8 @@ def _repair(block: Block, code: Code, place: int, message: str) -> None:
 
 def _judge(reading: Reading) -> None:
     """Refuse arguments that do not fit the schema."""
+    if reading.too_deep:
+        raise _Refused(Code.LIMIT_EXCEEDED, "an argument holds JSON that nests too deep")
     if reading.duplicates:
         names = ", ".join(reading.duplicates)
         raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", f"Give {names} only once.")

@@ -110,14 +110,21 @@ class LeafEnds(Frame):
             name = read_name(text, skip_space(text, at + 2))
             if not isinstance(name, str):
                 return name
-            return name == self._top.tag if kind == OTHER else self._depth_of(name) >= 0
+            if kind == OTHER:
+                return name == self._top.tag
+            return self._depth_of(name) >= 0 or self._untouched
         return self._starts_sibling(text, at, following)
+
+    @property
+    def _untouched(self) -> bool:
+        """The leaf holds no literal markup: read as XML, it ends at its first end tag, so any tag may follow."""
+        return self.leaf is not None and self.leaf.literal < 0
 
     def _starts_sibling(self, text: str, at: int, following: str) -> bool | None:
         leaf = self.leaf
         assert leaf is not None
         own = self._tail_kind == OWN
-        untouched = own and leaf.literal < 0
+        untouched = own and self._untouched
         if following == "!":
             if text.startswith("<!--", at):
                 return own

@@ -43,12 +43,16 @@ class FenceReader:
     @property
     def open(self) -> bool:
         """True inside a fence, also right behind the backticks that open one."""
-        return self._fence > 0 or self._ticks >= 3
+        return self._fence > 0 or self._opens
 
     @property
     def is_inline(self) -> bool:
-        """True right behind one or two backticks."""
-        return 0 < self._ticks < 3
+        """True right behind backticks that are no fence line."""
+        return self._ticks > 0 and not self._opens
+
+    @property
+    def _opens(self) -> bool:
+        return self._ticks >= 3 and self._line.lstrip(" ").strip("`") == ""
 
     @property
     def at_line_start(self) -> bool:

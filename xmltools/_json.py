@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from xmltools.errors import Code
 
-__all__ = ["MAX_DIGITS", "JSONError", "Slip", "loads", "loads_lenient"]
+__all__ = ["MAX_DIGITS", "JSONDepthError", "JSONError", "Slip", "loads", "loads_lenient"]
 
 MAX_DIGITS = 4300
 """Digits that an integer may have: reading one takes quadratic time, and CPython stops at the same number."""
@@ -31,6 +31,10 @@ class JSONError(ValueError):
         super().__init__(f"{message} (at character {offset})")
         self.message = message
         self.offset = offset
+
+
+class JSONDepthError(JSONError):
+    """The text nests too deep."""
 
 
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
@@ -93,7 +97,7 @@ def _check_depth(text: str, limit: int) -> None:
         if token in "[{":
             level += 1
             if level > limit:
-                raise JSONError(f"more than {limit} levels of nesting", match.start())
+                raise JSONDepthError(f"more than {limit} levels of nesting", match.start())
         elif token in "]}":
             level -= 1
 

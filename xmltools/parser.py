@@ -21,7 +21,7 @@ from typing import Final
 from xmltools._block import Block, Limits
 from xmltools._call import Toolbox, conclude, partial_error
 from xmltools._fences import FenceReader
-from xmltools._markup import MORE, NO, read_confirmation, read_opener
+from xmltools._markup import MORE, NO, TAG_LENGTH, read_confirmation, read_opener
 from xmltools._text import TextReader
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -50,6 +50,8 @@ _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
 are joined."""
 _BRACKETS: Final = 10_000
+"""Characters that a region in brackets may have."""
+_LONG: Final = 256
 
 
 def _new_id() -> str:
@@ -264,6 +266,10 @@ class Parser:
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
+        if len(self._held) > _LONG and self._is_undecided(chunk):
+            self._held += chunk
+            self._pos += len(chunk)
+            return
         text = self._held + chunk if self._held else chunk
         base = self._pos - len(self._held)
         self._pos += len(chunk)
@@ -279,6 +285,15 @@ class Parser:
                 break
             at = place
         self._held = text[at:]
+
+    def _is_undecided(self, chunk: str) -> bool:
+        """Is it clear without a look at what is held back that `chunk` decides nothing? A long tag, or bracket, is not
+        matched again for each of its characters then. It may be decided late that it is none, but never differently.
+        """
+        size = len(self._held) + len(chunk)
+        if self._block is not None:
+            return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
+        return self._held[0] == "[" and size < _BRACKETS and not _BRACKET_MAYBE.search(chunk)
 
     # -- prose -----------------------------------------------------------------------------------------------------
 
@@ -444,6 +459,9 @@ class Parser:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
+        rest, self._held = self._held, ""
+        self._pos -= len(rest)
+        self._read(rest)  # nothing is put off any more
         while self._block is None and not self._closers and self._held:
             # What was held back is no opener now that nothing follows: its first character is text, or a bracket
             # closes.
@@ -473,6 +491,7 @@ class Parser:
         self._events.append(CallFailed(error, block.call_id))
 
 
+_BRACKET_MAYBE = re.compile(r"[]\r\n<]")
 _BRACKET_END = re.compile(r"\](?=[ \t]*[\r\n])|\n[ \t]*\r?\n")
 _BRACKET_END_FINAL = re.compile(r"\](?=[ \t]*(?:[\r\n]|\Z))|\n[ \t]*\r?\n")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from xmltools._json import JSONError, loads_lenient
+from xmltools._json import JSONDepthError, JSONError, loads_lenient
 from xmltools._tree import Element
 from xmltools.errors import Code, Repair
 from xmltools.schema._check import Checker
@@ -28,12 +28,16 @@ MAX_PROBLEMS = 100
 
 
 class Reading(NamedTuple):
-    """What came of reading: typed arguments, what was mended, what does not fit, names that were repeated."""
+    """What came of reading: typed arguments, what was mended, what does not fit, names that were repeated.
+
+    `too_deep`: a value held JSON that nests deeper than the limit.
+    """
 
     arguments: dict[str, Any]
     repairs: list[Repair]
     problems: list[Problem]
     duplicates: list[str]
+    too_deep: bool = False
 
 
 class _Value(NamedTuple):
@@ -75,16 +79,18 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64) ->
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
     repairs = {(repair.code, repair.offset): repair for repair in reversed(result.repairs)}
-    return Reading(result.value, list(repairs.values())[::-1], problems, list(dict.fromkeys(result.duplicates)))
+    duplicates = list(dict.fromkeys(result.duplicates))
+    return Reading(result.value, list(repairs.values())[::-1], problems, duplicates, reader.too_deep)
 
 
 class _Reader:
     """Reads one call. It remembers by identity, and lives no longer than the call."""
 
-    __slots__ = ("_checker", "_depth", "_loaded", "_seen")
+    __slots__ = ("_checker", "_depth", "_loaded", "_seen", "too_deep")
 
     def __init__(self, shape: Shape, depth: int) -> None:
         self._depth = depth
+        self.too_deep = False
         self._checker = Checker(shape.maker.document) if shape.maker else None
         self._seen: dict[tuple[int, int, int], tuple[object, Shape, _Value]] = {}
         self._loaded: dict[tuple[str, int], _Value] = {}
@@ -107,6 +113,16 @@ class _Reader:
             # Source and shape are kept with the answer, so that no other object gets their identity.
             self._seen[key] = source, shape, read()
         return self._seen[key][2]
+
+    def _load(self, text: str, offset: int) -> _Value:
+        try:
+            value, slips = loads_lenient(text, depth=self._depth)
+        except JSONError as error:
+            self.too_deep = self.too_deep or isinstance(error, JSONDepthError)
+            return _Value(text)
+        repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]
+        repairs += (Repair(code, offset, message) for code, _, message in slips)
+        return _Value(value, tuple(repairs))
 
     # Elements
 
@@ -223,7 +239,7 @@ class _Reader:
         """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
         key = text, offset
         if key not in self._loaded:
-            self._loaded[key] = _load_text(text, offset, self._depth)
+            self._loaded[key] = self._load(text, offset)
         return self._loaded[key]
 
     # JSON
@@ -303,16 +319,6 @@ class _Reader:
                 if self._checker.likely(nodes, each.value) is node:
                     return each
         return reads[-1]
-
-
-def _load_text(text: str, offset: int, depth: int) -> _Value:
-    try:
-        value, slips = loads_lenient(text, depth=depth)
-    except JSONError:
-        return _Value(text)
-    repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]
-    repairs += (Repair(code, offset, message) for code, _, message in slips)
-    return _Value(value, tuple(repairs))
 
 
 def _behind(loaded: _Value, read: _Value) -> _Value:
