@@ -10,7 +10,9 @@ import xmltools as xt
 
 
 def run(*arguments: str, given: str = "") -> str:
-    done = subprocess.run(["xmltools", *arguments], input=given, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        ["xmltools", *arguments], input=given, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done
     return done.stdout
 
@@ -35,7 +37,8 @@ assert reply.text == "Hi " and reply.calls[0].arguments == {"a": 5, "b": 3} and 
 assert xt.__version__ in run("--version")
 parts = [json.loads(line) for line in run("parse", "-", given=TEXT).splitlines()]
 assert [part["type"] for part in parts] == ["text", "call"], parts
-answer = json.loads(run("conformance", given=json.dumps({"id": 1, "chunks": list(TEXT), "tools": None, "options": {}}) + "\n"))
+case = {"id": 1, "chunks": list(TEXT), "tools": None, "options": {}}
+answer = json.loads(run("conformance", given=json.dumps(case) + "\n"))
 assert answer["calls"][0]["arguments"] == {"a": "5", "b": "3"}, answer
 assert "Result" in run("demo", "--speed", "0", "--plain")
 print(f"smoke: fine on Python {sys.version.split()[0]}")

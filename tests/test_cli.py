@@ -317,9 +317,7 @@ def test_a_closed_pipe_is_quiet(tmp_path, arguments):
 
 def test_an_ascii_terminal_is_enough(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*XMLTOOLS, "demo", "--speed", "0"], capture_output=True, timeout=60, env=environment
-    )
+    done = subprocess.run([*XMLTOOLS, "demo", "--speed", "0"], capture_output=True, timeout=60, env=environment)
     assert done.returncode == 0 and b"Result: 8" in done.stdout
 
 
@@ -363,9 +361,7 @@ def test_a_case(answer):
 
 
 def test_an_error_and_the_tool_s_server(answer):
-    (got,) = answer(
-        {"id": None, "chunks": [CALL.replace("add", "sub")], "tools": [{**ADD, "server": "math"}]}
-    )
+    (got,) = answer({"id": None, "chunks": [CALL.replace("add", "sub")], "tools": [{**ADD, "server": "math"}]})
     (error,) = got["errors"]
     assert sorted(error) == ["code", "hint", "message", "span"] and error["code"] == "unknown_tool"
     (got,) = answer({"id": None, "chunks": [CALL], "tools": [{**ADD, "server": "math"}]})

@@ -17,7 +17,7 @@ def table() -> str:
 
 
 def test_the_protocol_lists_every_code_with_its_hint() -> None:
-    head, found, tail = PROTOCOL.read_text(encoding="utf-8").partition(HEADING)
+    _, found, tail = PROTOCOL.read_text(encoding="utf-8").partition(HEADING)
     assert found and tail == table(), "run `python tests/test_protocol.py` and look at the change"
 
 

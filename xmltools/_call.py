@@ -52,10 +52,13 @@ class Toolbox:
 
     @staticmethod
     def _compile(tool: Tool) -> Shape:
-        try:
-            return compile_schema(tool.parameters)
-        except XMLToolsError as error:
-            raise XMLToolsError(f"tool {tool.name!r}: {error}") from None
+        if tool._shape is None:
+            try:
+                tool._shape = compile_schema(tool.parameters)
+            except XMLToolsError as error:
+                raise XMLToolsError(f"tool {tool.name!r}: {error}") from None
+        shape: Shape = tool._shape
+        return shape
 
     def has(self, name: str) -> bool:
         """True if some server has a tool of this name."""

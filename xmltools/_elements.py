@@ -282,7 +282,7 @@ class ElementStates(LeafStates):
         top = self._top
         element = Element(tag.name, place)
         self._read_attributes(tag, place, element)
-        if not is_valid_name(element.name):
+        if not element.name or not is_valid_name(element.name):
             self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument")
         if len(self._stack) == 1:
             self.early = self.early or self.shape is None

@@ -50,6 +50,9 @@ class LeafStates(LeafEnds):
         if text[at + 1] == "!":
             return self._leading_comment(text, at, leaf)
         if text[at + 1] == "/":
+            if leaf.literal >= 0:  # nothing but comments: an empty element
+                leaf.start, leaf.literal = self._base + at, -1
+                self._tail.clear()
             return self._enter_leaf(at)
         tag = read_start_tag(text, at)
         if tag is MORE:

@@ -75,6 +75,8 @@ class Parser:
     __slots__ = (
         "_block",
         "_blocks",
+        "_bracket_dead",
+        "_bracket_seen",
         "_brackets",
         "_closers",
         "_covered",
@@ -88,7 +90,7 @@ class Parser:
         "_mark",
         "_mode",
         "_new_id",
-        "_openers",
+        "_opener",
         "_path",
         "_pieces",
         "_pos",
@@ -124,9 +126,11 @@ class Parser:
         tags = dialect.reasoning if reasoning_tags is None else _checked_tags(reasoning_tags, dialect)
         self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
         self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if starts_in_reasoning else ()
-        self._trigger = _trigger(dialect, tags, bracket_reasoning)
-        self._openers = (f"<{dialect.block}", *self._reasoning)
-        self._lead = "<" if len({opener[:2] for opener in self._openers}) > 1 else self._openers[0][:2]
+        self._opener, self._trigger = _trigger(dialect, tags)
+        leads = {f"<{name[0]}" for name in (dialect.block, *tags)}
+        self._lead = leads.pop() if len(leads) == 1 else "<"
+        self._bracket_seen = 0  # lines before this place end no region in brackets
+        self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._fences = FenceReader()
         self._block: Block | None = None
         self._blocks = 0
@@ -151,13 +155,13 @@ class Parser:
 
         Raises `XMLToolsError` for anything but a string, and after `close`.
         """
-        # Hot: chunks of four characters are the rule. No helper, no constant, no attribute that is not needed.
+        # Hot: chunks of four characters are the rule. No helper, no global, no attribute that is not needed.
         mode = self._mode
-        try:
+        if chunk.__class__ is str and chunk:
             if mode == 0:
                 start = self._pos
                 end = start + len(chunk)
-                if end <= self._mark and ("<" not in chunk or (self._lead not in chunk and chunk[-1] != "<")) and chunk:
+                if end <= self._mark and ("<" not in chunk or (self._lead not in chunk and chunk[-1] != "<")):
                     self._pos = end
                     self._pieces.append(chunk)
                     event = TextDelta()
@@ -166,7 +170,7 @@ class Parser:
                     return [event]
             elif mode == 1:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "]" not in chunk and chunk:
+                if end <= self._mark and "]" not in chunk:
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
@@ -175,7 +179,7 @@ class Parser:
                     return [delta]
             elif mode == 2:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk and chunk:
+                if end <= self._mark and "<" not in chunk:
                     self._pos = end
                     self._pieces.append(chunk)
                     reader = self._reader
@@ -187,9 +191,6 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
-        except TypeError:
-            if isinstance(chunk, str):
-                raise
         return self._feed(chunk)
 
     def close(self) -> list[Event]:
@@ -209,13 +210,21 @@ class Parser:
         if self._mode == _CLOSED:
             raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
         if not isinstance(chunk, str):
-            raise XMLToolsError(
-                f"feed() expects str, got {type(chunk).__name__}; decode bytes with codecs.getincrementaldecoder('utf-8')()"
-            )
+            kind = type(chunk).__name__
+            raise XMLToolsError(f"feed() expects str, got {kind}; codecs.getincrementaldecoder('utf-8') decodes bytes")
         self._events = []
         if self._block is not None or self._pos >= self._mark:
             self._gather()
+        self._read_pieces(chunk)
+        self._choose_mode()
+        events, self._events = self._events, []
+        return events
+
+    def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size
+        if self._block is None and len(chunk) + len(self._held) <= size:
+            self._read(chunk)
+            return
         at = 0
         while at < len(chunk):  # a piece never holds both the start of a block and more than the block may have
             room = max(1, size - len(self._held))
@@ -226,9 +235,6 @@ class Parser:
                     continue
             self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
             at += room
-        self._choose_mode()
-        events, self._events = self._events, []
-        return events
 
     def _gather(self) -> None:
         """Hand the chunks of the fast paths to those that keep the books."""
@@ -298,35 +304,22 @@ class Parser:
     # -- prose -----------------------------------------------------------------------------------------------------
 
     def _read_prose(self, text: str, at: int, base: int) -> int:
-        """Text up to the next opener, and the opener; -1 if nothing is certain."""
+        """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""
         found = self._trigger.search(text, at)
-        while found is not None and found[0][0] in "[\n" and not self._at_line_start(text, found.start(), at):
-            found = self._trigger.search(text, found.end())
-        place = found.start() if found else self._last_possible(text, at)
-        if found and found[0][0] == "\n":
-            place += 1
-        self._emit_text(text, at, place, base)
-        if found is None or place == len(text):
-            return place if place > at else -1
-        return self._read_opener(text, place, base) if place == at else place
-
-    def _at_line_start(self, text: str, place: int, at: int) -> bool:
-        if text[place] == "\n":
-            return True
-        self._gather()
-        return place == at and self._fences.at_line_start
-
-    def _last_possible(self, text: str, at: int) -> int:
-        """Where an opener may begin that the end of the text cuts off."""
-        place = text.rfind("<", at)
-        if place >= 0 and any(opener.startswith(text[place : place + len(opener) + 1]) for opener in self._openers):
-            return place
-        return len(text)
+        if self._brackets:
+            bracket = self._find_bracket(text, at, found.start() if found else len(text))
+            if bracket >= 0:
+                self._emit_text(text, at, bracket, base)
+                return self._read_brackets(text, bracket, base) if bracket == at else bracket
+        place = found.start() if found else len(text)
+        if place > at:
+            return self._emit_text(text, at, place, base)
+        if found is None or found.lastindex:
+            return -1
+        return self._read_opener(text, place, base)
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
         self._gather()
-        if text[at] == "[":
-            return self._read_brackets(text, at, base)
         inline = self._fences.is_inline
         for opener, closer in self._reasoning.items():
             if text.startswith(opener, at):
@@ -394,20 +387,42 @@ class Parser:
             self._events.append(ReasoningDelta(text, (self._covered, end)))
             self._covered = end
 
+    def _find_bracket(self, text: str, at: int, end: int) -> int:
+        """The first `[` at the start of a line before `end`, or -1."""
+        if at < end and text[at] == "[":
+            self._gather()
+            if self._fences.at_line_start:
+                return at
+        return text.find("\n[", at, end) + 1 or -1
+
     def _read_brackets(self, text: str, at: int, base: int, *, final: bool = False) -> int:
-        """A paragraph in brackets, at its `[`."""
-        self._covered = base + at
-        end = _BRACKET_END_FINAL.search(text, at + 1) if final else _BRACKET_END.search(text, at + 1)
-        stop = end.start() if end else len(text)
-        opener = self._trigger.search(text, at + 1, stop)
-        while opener and opener[0][0] in "[\n":
-            opener = self._trigger.search(text, opener.end(), stop)
-        if end is None and opener is None and not final and len(text) - at <= _BRACKETS:
-            return -1
-        if end and opener is None and end[0][0] == "]" and stop - at < _BRACKETS:
-            self._emit_reasoning(text[at + 1 : stop], base + stop + 1)
-            self._pieces.append("]")
-            return stop + 1
+        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text.
+
+        Lines that were seen to end no region are not looked at again, neither for this `[` nor for the next one.
+        """
+        line = max(at, self._bracket_seen - base)
+        while base + at >= self._bracket_dead:
+            found = _LINE_END.search(text, line)
+            stop = found.start() if found else len(text)
+            content = text[line:stop].rstrip(" \t")
+            end = line + len(content)
+            opener = self._opener.search(text, line, stop)
+            if end - at > _BRACKETS or not (found or final or opener):
+                self._bracket_seen = base + line
+                if end - at <= _BRACKETS:
+                    return -1
+                break
+            if opener or not content:
+                self._bracket_dead = base + (opener.start() if opener else line)
+            elif content[-1] == "]" and end - 1 > at:
+                self._covered = base + at
+                self._emit_reasoning(text[at + 1 : end - 1], base + end)
+                self._pieces.append("]")
+                return end
+            elif found:
+                line = found.end()
+            else:
+                break
         return self._emit_text(text, at, at + 1, base)
 
     # -- blocks ----------------------------------------------------------------------------------------------------
@@ -491,16 +506,17 @@ class Parser:
         self._events.append(CallFailed(error, block.call_id))
 
 
-_BRACKET_MAYBE = re.compile(r"[]\r\n<]")
-_BRACKET_END = re.compile(r"\](?=[ \t]*[\r\n])|\n[ \t]*\r?\n")
-_BRACKET_END_FINAL = re.compile(r"\](?=[ \t]*(?:[\r\n]|\Z))|\n[ \t]*\r?\n")
+_BRACKET_MAYBE = re.compile(r"[\r\n<]")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def _trigger(dialect: Dialect, tags: Iterable[str], brackets: bool) -> re.Pattern[str]:
-    """What a block, a reasoning region or (at a line's start) a bracket may begin with."""
-    words = [re.escape(f"{dialect.block}") + "[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
-    pattern = f"<(?:{'|'.join(words)})"
-    return re.compile(pattern + (r"|\n\[|\[" if brackets else ""))
+def _trigger(dialect: Dialect, tags: Iterable[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What a block or a reasoning region may begin with; and that, or (as a group) what the end cuts off of it."""
+    words = [f"{re.escape(dialect.block)}[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
+    starts = {word[:size] for word in (dialect.block + ">", *(f"{tag}>" for tag in tags)) for size in range(len(word))}
+    whole = "|".join(words)
+    cut = "|".join(re.escape(start) for start in sorted(starts, key=len, reverse=True))
+    return re.compile(f"<(?:{whole})"), re.compile(f"<(?:{whole}|((?:{cut})\\Z))")
 
 
 def _checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:

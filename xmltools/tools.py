@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
 from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
@@ -34,6 +34,9 @@ class Tool(BaseModel):
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=_no_parameters)
     server: str = DEFAULT_SERVER
+
+    _shape: Any = PrivateAttr(default=None)
+    """Where the parser keeps the compiled schema: hosts make a parser for each reply, and keep their tools."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.server))

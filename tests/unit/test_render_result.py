@@ -26,17 +26,11 @@ def result(content, name="calculator", **rest):
 
 def test_a_result_and_an_error():
     assert render_result(result("8")) == "Tool: calculator\nResult: 8"
-    assert (
-        render_result(result("division by zero", is_error=True))
-        == "Tool: calculator\nError: division by zero"
-    )
+    assert render_result(result("division by zero", is_error=True)) == "Tool: calculator\nError: division by zero"
 
 
 def test_several_results():
-    assert (
-        render_results([result("8"), result("", name="f")])
-        == "Tool: calculator\nResult: 8\n\nTool: f\nResult: "
-    )
+    assert render_results([result("8"), result("", name="f")]) == "Tool: calculator\nResult: 8\n\nTool: f\nResult: "
     assert render_results([]) == ""
 
 
@@ -66,10 +60,7 @@ def test_content_is_changed_no_more_than_needed(content, rendered):
 
 
 def test_a_name_stays_on_its_line():
-    assert (
-        render_result(result("8", name="a\nResult: <tool>&"))
-        == "Tool: a&#10;Result: &#60;tool>&#38;\nResult: 8"
-    )
+    assert render_result(result("8", name="a\nResult: <tool>&")) == "Tool: a&#10;Result: &#60;tool>&#38;\nResult: 8"
 
 
 def test_verbatim_changes_nothing():

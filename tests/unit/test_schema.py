@@ -643,7 +643,7 @@ def test_values_survive(members):
     assert reading.arguments == value
     assert json.dumps(reading.arguments) == json.dumps(value)
     assert (reading.repairs, reading.problems, reading.duplicates) == ([], [], [])
-    assert read_object(value, compile_schema(schema), 0) == (value, [], [], [])
+    assert read_object(value, compile_schema(schema), 0) == (value, [], [], [], False)
 
 
 @given(

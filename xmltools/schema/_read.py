@@ -114,7 +114,7 @@ class _Reader:
             self._seen[key] = source, shape, read()
         return self._seen[key][2]
 
-    def _load(self, text: str, offset: int) -> _Value:
+    def _load_text(self, text: str, offset: int) -> _Value:
         try:
             value, slips = loads_lenient(text, depth=self._depth)
         except JSONError as error:
@@ -239,7 +239,7 @@ class _Reader:
         """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
         key = text, offset
         if key not in self._loaded:
-            self._loaded[key] = self._load(text, offset)
+            self._loaded[key] = self._load_text(text, offset)
         return self._loaded[key]
 
     # JSON
