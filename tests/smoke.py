@@ -1,4 +1,4 @@
-"""What a user does first, against an installed wheel: run by `.ci/run` in an empty folder, with the source out of reach."""
+"""What a user does first, against an installed wheel: `.ci/run` runs it in an empty folder, without the source."""
 
 import json
 import subprocess
