@@ -10,7 +10,8 @@ demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -m corpus $(ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check .

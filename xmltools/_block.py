@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
-from xmltools._frame import SPACES, Leaf, Limits, S, is_valid_name
+from xmltools._frame import SPACES, Leaf, Limits, State, is_valid_name
 from xmltools._markup import MORE, NO, read_end_tag, read_fence, skip_space
 from xmltools.errors import Code
 
@@ -45,7 +45,7 @@ class Block(ElementStates):
 
     def ends_complete(self, rest: str) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
-        if self.name is None or not self.arguments_closed or len(self._stack) > 1 or self._state != S.MARKUP:
+        if self.name is None or not self.arguments_closed or len(self._stack) > 1 or self._state != State.MARKUP:
             return False
         return f"</{self.dialect.block}>".startswith(rest.rstrip(SPACES) if rest.startswith("</t") else rest)
 
@@ -61,13 +61,13 @@ class Block(ElementStates):
         elif scanner.error:
             code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
             self.give_up(code, f"the JSON could not be read: {scanner.error}")
-            self._state = S.SKIP
+            self._state = State.SKIP
         elif scanner.done and self.json is not None:
             self.json = (self.json[0], self._base + end)
-            self._state = S.JSON_END
+            self._state = State.JSON_END
         elif scanner.done and isinstance(self.json_arguments, tuple):
             self.json_arguments = (self.json_arguments[0], self._base + end)
-            self._state = S.MARKUP
+            self._state = State.MARKUP
         return end
 
     def _json_name(self, names: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ class Block(ElementStates):
                 self._close(tag.name, self._base + at)
                 return tag.end
         self.give_up(Code.INVALID_JSON, "something stands between the JSON object and the end of the block")
-        self._state = S.SKIP
+        self._state = State.SKIP
         return at
 
     def _skip(self, text: str, at: int) -> int:
@@ -141,4 +141,4 @@ _STATES: Final = (
     Block._json_end,
     Block._skip,
 )
-"""The methods of the states, in the order of `S`."""
+"""The methods of the states, in the order of `State`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xmltools._frame import SPACES, Container, Leaf, Path, S, is_valid_name
+from xmltools._frame import SPACES, Container, Leaf, Path, State, is_valid_name
 from xmltools._leaves import LeafStates
 from xmltools._markup import (
     MORE,
@@ -42,7 +42,7 @@ class ElementStates(LeafStates):
             return here
         if text[at] == "{":
             self._scanner = ObjectScanner(self.limits.depth)
-            self._state = S.JSON
+            self._state = State.JSON
             self.json = (self._base + at, -1)
             return at
         if text[at] == "`":
@@ -51,7 +51,7 @@ class ElementStates(LeafStates):
                 return -1
             self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
             return fence or at + 1
-        self._state = S.MARKUP
+        self._state = State.MARKUP
         return at
 
     def _markup(self, text: str, at: int) -> int:
@@ -70,7 +70,7 @@ class ElementStates(LeafStates):
             return self._declaration(text, at)
         if following == "?":
             self.note(Code.PROCESSING_INSTRUCTION, self._base + at, "a processing instruction was skipped")
-            self._state = S.INSTRUCTION
+            self._state = State.INSTRUCTION
             return at + 2
         return self._start_tag(text, at)
 
@@ -86,7 +86,7 @@ class ElementStates(LeafStates):
                     return start
         self._stray_start = self._base + at
         self._stray_text = ""
-        self._state = S.STRAY
+        self._state = State.STRAY
         return at
 
     def _json_in_arguments(self, text: str, at: int) -> int:
@@ -107,7 +107,7 @@ class ElementStates(LeafStates):
         self.note(Code.JSON_ARGUMENTS, self._base + at, "the arguments were read from JSON")
         self._scanner = ObjectScanner(self.limits.depth)
         self.json_arguments = (self._base + start, -1)
-        self._state = S.JSON
+        self._state = State.JSON
         return start
 
     def _json_leaf(self, start: int) -> None:
@@ -115,7 +115,7 @@ class ElementStates(LeafStates):
         arguments = self._stack.pop()
         self.json_arguments = Element(arguments.tag, arguments.start)
         self.leaf = Leaf(arguments.tag, self.json_arguments, ANY, start, None)
-        self._state = S.TEXT
+        self._state = State.TEXT
 
     def _stray(self, text: str, at: int) -> int:
         """Text where only elements belong."""
@@ -126,7 +126,7 @@ class ElementStates(LeafStates):
         if end < 0:
             return stop
         words = self._stray_text.strip(SPACES)
-        self._state = S.MARKUP
+        self._state = State.MARKUP
         if read_fence(words + "\n", 0) == len(words) + 1 and (len(self._stack) == 1 or self.json_arguments):
             if len(self._stack) == 1:
                 self.note(Code.CODE_FENCE, self._stray_start, "the block held a code fence")
@@ -136,8 +136,8 @@ class ElementStates(LeafStates):
 
     def _declaration(self, text: str, at: int) -> int:
         if text.startswith("<!--", at):
-            self._after_comment = S.MARKUP
-            self._state = S.COMMENT
+            self._after_comment = State.MARKUP
+            self._state = State.COMMENT
             return at + 4
         opened = read_cdata_open(text, at)
         if opened is MORE or "<!--".startswith(text[at : at + 4]):
@@ -158,14 +158,14 @@ class ElementStates(LeafStates):
             self._json_leaf(place)
             return at
         self.note(Code.STRAY_TEXT, place, "CDATA between elements was skipped")
-        self._state = S.STRAY_CDATA
+        self._state = State.STRAY_CDATA
         return at + len(opened)
 
     def _stray_section(self, text: str, at: int) -> int:
-        return self._skip_past(text, at, "]]>", S.MARKUP)
+        return self._skip_past(text, at, "]]>", State.MARKUP)
 
     def _instruction(self, text: str, at: int) -> int:
-        return self._skip_past(text, at, "?>", S.MARKUP)
+        return self._skip_past(text, at, "?>", State.MARKUP)
 
     def _malformed(self, at: int) -> int:
         self.give_up(Code.MALFORMED_MARKUP, f"the < at character {self._base + at} begins no tag")
@@ -273,7 +273,7 @@ class ElementStates(LeafStates):
         container.is_arguments = True
         self.early = self.early or self.shape is None
         self._stack.append(container)
-        self._state = S.MARKUP
+        self._state = State.MARKUP
         if tag.empty:
             self._pop(start)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools._frame import CALL, OTHER, OWN, SPACES, Frame, Leaf, S, is_valid_name
+from xmltools._frame import CALL, OTHER, OWN, SPACES, Frame, Leaf, State, is_valid_name
 from xmltools._markup import MORE, NO, TAG_LENGTH, Tag, is_xml_name, read_end_tag, read_name, skip_space
 from xmltools.errors import Code
 from xmltools.schema import ANY
@@ -20,7 +20,7 @@ class LeafEnds(Frame):
         if not self.discard:
             leaf.sections.append(self._section)
         self._section = -1
-        self._state = S.TEXT
+        self._state = State.TEXT
         self._emit_text(self._take_tail())
 
     def _continue_cdata(self) -> None:
@@ -30,7 +30,7 @@ class LeafEnds(Frame):
         self.note(Code.UNSPLIT_CDATA_END, self._section, "]]> inside CDATA was read as content", leaf.start)
         self._emit_cdata("]]>" + self._take_tail())
         self._section = -1
-        self._state = S.CDATA
+        self._state = State.CDATA
 
     def _candidate(self, text: str, at: int, tag: Tag, kind: int) -> int:
         """An end tag that may end the leaf, depending on what follows."""
@@ -47,7 +47,7 @@ class LeafEnds(Frame):
         self._tail_kind = kind
         self._tail_spaced = tag.spaced
         self._tail_start = place
-        self._state = S.END_TAIL
+        self._state = State.END_TAIL
         return tag.end
 
     def _end_own(self, spaced: bool, place: int) -> None:
@@ -73,7 +73,7 @@ class LeafEnds(Frame):
             self._tail = [self._between, candidate]
             self._continue_cdata()
         else:
-            self._state = S.TEXT
+            self._state = State.TEXT
             self._set_literal(self._tail_start, pasted=True)
             self._emit_text(candidate)
         self._tail.clear()
@@ -161,7 +161,7 @@ class LeafEnds(Frame):
             self.arguments_closed = True
         leaf.reader = None
         self.leaf = None
-        self._state = S.MARKUP
+        self._state = State.MARKUP
 
     def _end_field(self, leaf: Leaf, value: str) -> None:
         if not is_valid_name(value):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "SPACES", "Container", "Frame", "Leaf", "Limits", "Path", "S", "is_valid_name"]
+__all__ = ["CALL", "OTHER", "OWN", "SPACES", "Container", "Frame", "Leaf", "Limits", "Path", "State", "is_valid_name"]
 
 NAME_LENGTH: Final = 256
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
@@ -34,7 +34,7 @@ OTHER: Final = 1
 CALL: Final = 2
 
 
-class S:
+class State:
     """The states of a block; `Block` has a method for each. Plain numbers: enum members are slow to look up."""
 
     BODY: Final = 0
@@ -170,13 +170,13 @@ class Frame:
         self.leaf: Leaf | None = None
         self.arguments = Element(dialect.arguments)
         self._on_name = on_name
-        self._state: int = S.BODY
+        self._state: int = State.BODY
         self._base = 0
         self._stack = [Container(dialect.block, self.arguments, ANY, start, None)]
         self._noted: set[tuple[Code, int]] = set()
         self._elements = 0
         self._too_deep = 0
-        self._after_comment: int = S.MARKUP
+        self._after_comment: int = State.MARKUP
         self._delta: list[str] = []
         self._tail: list[str] = []
         self._tail_kind = OWN
@@ -191,13 +191,13 @@ class Frame:
     @property
     def in_cdata(self) -> bool:
         """True inside CDATA of a leaf with deltas: text without `]` goes straight through."""
-        return self._state == S.CDATA and self.leaf is not None and self.leaf.path is not None
+        return self._state == State.CDATA and self.leaf is not None and self.leaf.path is not None
 
     @property
     def in_text(self) -> bool:
         """True inside plain text of a leaf with deltas."""
         leaf = self.leaf
-        return self._state == S.TEXT and leaf is not None and leaf.path is not None
+        return self._state == State.TEXT and leaf is not None and leaf.path is not None
 
     @property
     def open_elements(self) -> list[Element]:

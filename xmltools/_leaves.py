@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 
 from xmltools._ends import LeafEnds
-from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, S
+from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, State
 from xmltools._markup import (
     CDATA_OPEN,
     MORE,
@@ -33,7 +33,7 @@ class LeafStates(LeafEnds):
         if tag.empty:
             self._end_leaf(leaf.start)
         else:
-            self._state = S.LEAF_START
+            self._state = State.LEAF_START
 
     def _leaf_start(self, text: str, at: int) -> int:
         """The first thing in an element that is not white space tells a node from a leaf."""
@@ -70,8 +70,8 @@ class LeafStates(LeafEnds):
             if leaf.literal < 0:
                 leaf.literal = self._base + at  # if the element turns out to be a leaf, the comment is part of it
             self._keep("<!--")
-            self._after_comment = S.LEAF_START
-            self._state = S.LEAF_COMMENT
+            self._after_comment = State.LEAF_START
+            self._state = State.LEAF_COMMENT
             return at + 4
         return -1 if "<!--".startswith(text[at : at + 4]) else self._enter_leaf(at)
 
@@ -79,8 +79,8 @@ class LeafStates(LeafEnds):
         place = self._comment(text, at)
         if place > at:
             self._keep(text[at:place])
-            if self._state == S.MARKUP:
-                self._state = S.LEAF_START
+            if self._state == State.MARKUP:
+                self._state = State.LEAF_START
         return place
 
     def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
@@ -95,7 +95,7 @@ class LeafStates(LeafEnds):
         self._stack.append(container)
         self._tail.clear()
         self.leaf = None
-        self._state = S.MARKUP
+        self._state = State.MARKUP
 
     def _enter_leaf(self, at: int) -> int:
         leaf = self.leaf
@@ -104,7 +104,7 @@ class LeafStates(LeafEnds):
             leaf.path = None  # text that stands for a list or an object: it is converted as a whole
         if (leaf.path is not None or leaf.capture is not None) and not self.discard:
             leaf.reader = TextReader()
-        self._state = S.TEXT
+        self._state = State.TEXT
         lead = self._take_tail()
         if leaf.literal >= 0:
             comment = leaf.literal - leaf.start
@@ -128,7 +128,7 @@ class LeafStates(LeafEnds):
         self.note(
             Code.MIXED_CONTENT, place, f"<{container.tag}> held text beside elements and was read as text", leaf.start
         )
-        self._state = S.TEXT
+        self._state = State.TEXT
 
     def _text(self, text: str, at: int) -> int:
         """Plain text of a leaf."""
@@ -187,7 +187,7 @@ class LeafStates(LeafEnds):
             self._emit(leaf.reader.open_cdata())
         if not self.discard:
             leaf.sections.append(self._base + at + len(opened))
-        self._state = S.CDATA
+        self._state = State.CDATA
         return at + len(opened)
 
     def _cdata(self, text: str, at: int) -> int:
@@ -203,7 +203,7 @@ class LeafStates(LeafEnds):
         if leaf is not None and leaf.sections[-1:] == array("q", (self._base + at,)):
             leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
         self._section = self._base + end
-        self._state = S.CDATA_TAIL
+        self._state = State.CDATA_TAIL
         return end + 3
 
     def _cdata_tail(self, text: str, at: int) -> int:
@@ -214,7 +214,7 @@ class LeafStates(LeafEnds):
             self._keep(text[at:end])
             self._continue_cdata()
             self._section = self._base + end
-            self._state = S.CDATA_TAIL
+            self._state = State.CDATA_TAIL
             return end + 3
         if opening < 0:
             stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))

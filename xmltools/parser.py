@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block, Limits
 from xmltools._call import Toolbox, conclude, partial_error
@@ -528,13 +528,22 @@ def _checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tags))
 
 
-def parse(
-    text: str,
-    tools: Iterable[Tool] | None = None,
-    **options: object,
-) -> Reply:
-    """Parse a whole reply. Takes the options of `Parser`; returns its parts in order."""
-    parser = Parser(tools, **options)  # type: ignore[arg-type]
+class _Options(TypedDict, total=False):
+    """The options of `Parser`."""
+
+    strict: bool
+    reasoning_tags: Sequence[str] | None
+    starts_in_reasoning: bool
+    bracket_reasoning: bool
+    code_fences: str
+    limits: Limits | None
+    new_id: Callable[[], str]
+    dialect: Dialect
+
+
+def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
+    """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
+    parser = Parser(tools, **options)
     return build_reply([*parser.feed(text), *parser.close()], unclosed_reasoning=parser.unclosed_reasoning)
 
 

@@ -1,0 +1,42 @@
+"""What a type checker must make of the public names. Checked by mypy (`make lint`), never run."""
+
+from typing import Any, assert_type
+
+import xmltools as xt
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+tool = xt.Tool.of(add, server="math")
+assert_type(tool, xt.Tool)
+assert_type(xt.load_tools([{"name": "add"}]), list[xt.Tool])
+
+parser = xt.Parser(tools=[tool], strict=True, limits=xt.Limits(depth=8), reasoning_tags=["think"])
+for event in [*parser.feed("text"), *parser.close()]:
+    assert_type(event, xt.Event)
+    match event:
+        case xt.TextDelta(text):
+            assert_type(text, str)
+        case xt.ArgumentDelta(path, text):
+            assert_type(path, tuple[str | int, ...])
+        case xt.CallCompleted(call):
+            assert_type(call, xt.ToolCall)
+            assert_type(call.arguments, dict[str, Any])
+            assert_type(call.repairs, tuple[xt.Repair, ...])
+            assert_type(call.clean, bool)
+        case xt.CallFailed(error):
+            assert_type(error, xt.CallError)
+            assert_type(error.code, xt.Code)
+
+reply = xt.parse("text", [tool], strict=True)
+assert_type(reply, xt.Reply)
+assert_type(reply.text, str)
+for part in reply.parts:
+    assert_type(part, xt.Text | xt.Reasoning | xt.ToolCall | xt.CallError)
+assert_type(xt.render_result(xt.ToolResult(call_id="1", name="add", content="8")), str)
+
+xt.Parser(tols=[tool])  # type: ignore[call-arg]
+parser.feed(b"bytes")  # type: ignore[arg-type]
+xt.parse("text", [tool], strikt=True)  # type: ignore[call-arg]
