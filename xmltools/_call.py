@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from xmltools._block import Block, Leaf, is_valid_name
 from xmltools._json import JSONError, loads, loads_lenient
-from xmltools._markup import find_forbidden
+from xmltools._markup import CDATA_OPEN, find_forbidden
+from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
 from xmltools.models import ToolCall
@@ -195,23 +196,24 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
 def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
     """The value of a leaf, and what was odd about how it was written."""
     start, end = leaf.start - base, leaf.end - base
-    sections = [place - base for place in leaf.sections]
-    if len(sections) == 2 and sections[0] - start == 9 and sections[1] + 3 == end:
+    sections = leaf.sections
+    if len(sections) == 2 and sections[0] - leaf.start == len(CDATA_OPEN) and sections[1] + 3 == leaf.end:
         if leaf.whole is not None and len(leaf.whole) == sections[1] - sections[0]:
             return leaf.whole
-        return source[sections[0] : sections[1]]
+        return source[sections[0] - base : sections[1] - base]
     text = source[start:end] if not sections and leaf.literal < 0 and end - start < _SHORT else ""
     if text and text[0] > " " and text[-1] > " " and "&" not in text and "]]>" not in text:
         return text  # the plain case of names, numbers and words
-    reader = TextReader()
-    parts: list[str] = []
-    for section_start, section_end in zip(sections[::2], sections[1::2], strict=True):
-        parts += _plain(block, leaf, reader, source, base, start, section_start - 9)
-        parts += (reader.open_cdata(), source[section_start:section_end])
+    reader, parts = TextReader(), Rope()
+    for index in range(0, len(sections), 2):
+        section_start, section_end = sections[index] - base, sections[index + 1] - base
+        _plain(block, leaf, reader, source, base, start, section_start - len(CDATA_OPEN), parts)
+        parts.append(reader.open_cdata())
+        parts.append(source[section_start:section_end])
         start = section_end + 3
-    parts += _plain(block, leaf, reader, source, base, start, end)
+    _plain(block, leaf, reader, source, base, start, end, parts)
     parts.append(reader.end(cut=leaf.cut))
-    text = "".join(parts)
+    text = parts.take()
     return text if leaf.shape.exact else _without_comments(text)
 
 
@@ -224,19 +226,19 @@ def _without_comments(text: str) -> str:
 
 
 def _plain(
-    block: Block, leaf: Leaf, reader: TextReader, source: str, base: int, start: int, end: int
-) -> tuple[str, str]:
-    """A run of plain text, split where literal markup begins."""
+    block: Block, leaf: Leaf, reader: TextReader, source: str, base: int, start: int, end: int, parts: Rope
+) -> None:
+    """Decode a run of plain text, in two if literal markup begins in it, and add it to `parts`."""
     if start >= end:
-        return "", ""
+        return
     turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
     if not leaf.mixed:
         _note_oddities(block, leaf, source, base, start, turn, end)
-    decoded = reader.text(source[start:turn]) if turn > start else ""
-    if turn == end:
-        return decoded, ""
-    reader.literal = True
-    return decoded, reader.text(source[turn:end])
+    if turn > start:
+        parts.append(reader.text(source[start:turn]))
+    if turn < end:
+        reader.literal = True
+        parts.append(reader.text(source[turn:end]))
 
 
 def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:

@@ -21,14 +21,14 @@ class LeafEnds(Frame):
             leaf.sections.append(self._section)
         self._section = -1
         self._state = State.TEXT
-        self._emit_text(self._take_tail())
+        self._emit_text(self._tail.take())
 
     def _continue_cdata(self) -> None:
         """The last `]]>` was content."""
         leaf = self.leaf
         assert leaf is not None
         self.note(Code.UNSPLIT_CDATA_END, self._section, "]]> inside CDATA was read as content", leaf.start)
-        self._emit_cdata("]]>" + self._take_tail())
+        self._emit_cdata("]]>" + self._tail.take())
         self._section = -1
         self._state = State.CDATA
 
@@ -42,7 +42,7 @@ class LeafEnds(Frame):
                 self._end_section()
             self._end_own(tag.spaced, place)
             return tag.end
-        self._between = self._take_tail()
+        self._between = self._tail.take()
         self._keep(text[at : tag.end])
         self._tail_kind = kind
         self._tail_spaced = tag.spaced
@@ -66,11 +66,12 @@ class LeafEnds(Frame):
         follows = self._follows(text, at)
         if follows is MORE and len(text) - at < TAG_LENGTH:
             return -1
-        candidate = self._take_tail()
+        candidate = self._tail.take()
         if follows:
             self._confirm()
         elif self._section >= 0:
-            self._tail = [self._between, candidate]
+            self._tail.append(self._between)
+            self._tail.append(candidate)
             self._continue_cdata()
         else:
             self._state = State.TEXT

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from xmltools._markup import Tag, find_ampersands
+from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools._tree import Element
 from xmltools.errors import Code, Repair, XMLToolsError
@@ -151,7 +152,7 @@ class Frame:
         self.dialect = dialect
         self.limits = limits
         self.done = False
-        self.raw: list[str] = []
+        self.raw = Rope()
         self.repairs: list[Repair] = []
         self.leaves: list[Leaf] = []
         self.nodes: list[tuple[Element, int, int]] = []
@@ -178,7 +179,7 @@ class Frame:
         self._too_deep = 0
         self._after_comment: int = State.MARKUP
         self._delta: list[str] = []
-        self._tail: list[str] = []
+        self._tail = Rope()
         self._tail_kind = OWN
         self._tail_spaced = False
         self._tail_start = 0
@@ -249,12 +250,6 @@ class Frame:
         self.note(Code.MISSING_END_TAG, place, f"</{self.dialect.block}> is missing", self.start)
         self.done = True
 
-    def take_raw(self) -> str:
-        """The block's text, if it was kept."""
-        text = "".join(self.raw)
-        self.raw.clear()
-        return text
-
     @property
     def _top(self) -> Container:
         return self._stack[-1]
@@ -268,11 +263,6 @@ class Frame:
         """Put consumed text aside whose meaning is open."""
         if not self.discard:
             self._tail.append(text)
-
-    def _take_tail(self) -> str:
-        tail = "".join(self._tail)
-        self._tail.clear()
-        return tail
 
     def _emit_text(self, raw: str) -> None:
         reader = self.leaf.reader if self.leaf is not None else None

@@ -79,8 +79,6 @@ class LeafStates(LeafEnds):
         place = self._comment(text, at)
         if place > at:
             self._keep(text[at:place])
-            if self._state == State.MARKUP:
-                self._state = State.LEAF_START
         return place
 
     def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
@@ -105,7 +103,7 @@ class LeafStates(LeafEnds):
         if (leaf.path is not None or leaf.capture is not None) and not self.discard:
             leaf.reader = TextReader()
         self._state = State.TEXT
-        lead = self._take_tail()
+        lead = self._tail.take()
         if leaf.literal >= 0:
             comment = leaf.literal - leaf.start
             self._emit_text(lead[:comment])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from xmltools._markup import decode_entities, partial_entity
+from xmltools._rope import Rope
 
 __all__ = ["TextReader"]
 
@@ -24,12 +25,13 @@ class TextReader:
     escaping. `idle` says that plain text without `&` and without white space at its end would come out as it goes in.
     """
 
-    __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "idle", "literal")
+    __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "idle", "literal")
 
     def __init__(self) -> None:
         self.literal = False
         self.idle = False
-        self._held: list[str] = []  # white space, or a cut entity, whose fate is open
+        self._held = Rope()  # white space, or a cut entity, whose fate is open
+        self._holds_break = False  # … and it begins with a line break
         self._blank = True  # the run of plain text so far is white space
         self._after_cdata = False
         self._framed = False  # the leaf began with a line break that only laid it out
@@ -40,7 +42,7 @@ class TextReader:
             if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
                 self._held.append(raw)  # decided by what follows, and not joined on each chunk
                 return ""
-            raw = self._take_held() + raw
+            raw = self._held.take() + raw
             if self._blank:
                 raw = self._end_blank(raw)
             self.idle = True
@@ -51,13 +53,14 @@ class TextReader:
             end = _last_break(raw)
         if end < len(raw):
             self._held.append(raw[end:])
+            self._holds_break = raw[end] != "&"
             self.idle = False
             raw = raw[:end]
         return raw if self.literal else decode_entities(raw)
 
     def open_cdata(self) -> str:
         """A CDATA section starts: what plain text held back is decided."""
-        held = self._take_held()
+        held = self._held.take()
         if self._blank:
             self._framed = self._framed or (not self._after_cdata and _LAYOUT.match(held) is not None)
             held = ""
@@ -67,7 +70,7 @@ class TextReader:
 
     def end(self, *, cut: bool = False) -> str:
         """The leaf ends. `cut`: by an end tag of something around it, so that a line break before that is layout."""
-        held = self._take_held()
+        held = self._held.take()
         if self._blank:
             if self._after_cdata:
                 return ""
@@ -76,12 +79,7 @@ class TextReader:
 
     def _only_indents(self, raw: str) -> bool:
         """A line break is held back, and `raw`, which is white space, has no other."""
-        return self._held[0][0] in "\r\n" and "\n" not in raw and "\r" not in raw
-
-    def _take_held(self) -> str:
-        held = "".join(self._held)
-        self._held.clear()
-        return held
+        return self._holds_break and "\n" not in raw and "\r" not in raw
 
     def _end_blank(self, run: str) -> str:
         """The first run of plain text turns out to have more than white space: drop what only lays it out."""

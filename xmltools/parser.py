@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block, Limits
@@ -43,8 +44,9 @@ __all__ = ["Limits", "Parser", "parse"]
 _PROSE: Final = 0
 _CDATA: Final = 1
 _TEXT: Final = 2
-_OTHER: Final = 3
-_CLOSED: Final = 4
+_HELD: Final = 3  # prose, but for a `<` that is held back
+_OTHER: Final = 4
+_CLOSED: Final = 5
 
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
@@ -52,6 +54,7 @@ are joined."""
 _BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
 _LONG: Final = 256
+_LIMITS: Final = Limits()
 
 
 def _new_id() -> str:
@@ -96,6 +99,7 @@ class Parser:
         "_pos",
         "_reader",
         "_reasoning",
+        "_seconds",
         "_strict",
         "_toolbox",
         "_trigger",
@@ -119,7 +123,7 @@ class Parser:
         self._toolbox = None if tools is None else Toolbox(tools)
         self._strict = strict
         self._dialect = dialect
-        self._limits = Limits() if limits is None else limits
+        self._limits = _LIMITS if limits is None else limits
         self._new_id = new_id
         self._brackets = bracket_reasoning
         self._fenced_calls = code_fences == "call"
@@ -127,8 +131,8 @@ class Parser:
         self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
         self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if starts_in_reasoning else ()
         self._opener, self._trigger = _trigger(dialect, tags)
-        leads = {f"<{name[0]}" for name in (dialect.block, *tags)}
-        self._lead = leads.pop() if len(leads) == 1 else "<"
+        self._seconds = "".join({name[0] for name in (dialect.block, *tags)})
+        self._lead = f"<{self._seconds}" if len(self._seconds) == 1 else "<"
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._fences = FenceReader()
@@ -212,6 +216,18 @@ class Parser:
         if not isinstance(chunk, str):
             kind = type(chunk).__name__
             raise XMLToolsError(f"feed() expects str, got {kind}; codecs.getincrementaldecoder('utf-8') decodes bytes")
+        # A `<` at the end of a chunk of prose is common in code and hardly ever an opener.
+        if self._mode == _PROSE and 0 <= chunk.find("<") == len(chunk) - 1:
+            events = self.feed(chunk[:-1])
+            self._pos += 1
+            self._held = "<"
+            self._mode = _HELD
+            return events
+        if self._mode == _HELD and chunk and chunk[0] not in self._seconds:
+            self._pos -= 1
+            self._held = ""
+            self._mode = _PROSE
+            return self.feed("<" + chunk)
         self._events = []
         if self._block is not None or self._pos >= self._mark:
             self._gather()
@@ -456,7 +472,7 @@ class Parser:
         self._block = None
         self._fences.skip()
         if text is None:
-            text, base = block.take_raw(), block.start
+            text, base = block.raw.take(), block.start
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._events.append(CallFailed(verdict, block.call_id))
@@ -502,7 +518,7 @@ class Parser:
             self._end_block(block, self._pos)
             return
         code, message = block.error or (Code.TRUNCATED, "the reply ended inside the block")
-        error = partial_error(block, self._pos, code, message, block.take_raw(), self._toolbox)
+        error = partial_error(block, self._pos, code, message, block.raw.take(), self._toolbox)
         self._events.append(CallFailed(error, block.call_id))
 
 
@@ -510,7 +526,8 @@ _BRACKET_MAYBE = re.compile(r"[\r\n<]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def _trigger(dialect: Dialect, tags: Iterable[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+@lru_cache(maxsize=32)
+def _trigger(dialect: Dialect, tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What a block or a reasoning region may begin with; and that, or (as a group) what the end cuts off of it."""
     words = [f"{re.escape(dialect.block)}[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
     starts = {word[:size] for word in (dialect.block + ">", *(f"{tag}>" for tag in tags)) for size in range(len(word))}
