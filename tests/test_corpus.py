@@ -58,6 +58,22 @@ def test_case(case):
         assert read(chunks) == whole, chunks
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if not case["options"]], ids=lambda case: case["id"])
+def test_case_in_a_long_text(case):
+    """What stands around it, and the size of the pieces, changes nothing either."""
+
+    def read(size):
+        parser = Parser(tools)
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+        return outcome(build_reply(events, unclosed_reasoning=parser.unclosed_reasoning))
+
+    around = "prose without markup. " * 250
+    text = f"{around}\n{case['text']}\n{around}{case['text']}"
+    tools = None if case["tools"] is None else [Tool(**tool) for tool in case["tools"]]
+    assert read(len(text)) == read(977) == read(4096)
+
+
 def test_files():
     schema = json.loads((FOLDER / "schema.json").read_text("utf-8"))
     for cases in FILES:

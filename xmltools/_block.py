@@ -35,6 +35,7 @@ class Block(ElementStates):
         was consumed."""
         self._base = base
         self.events = events
+        self._last_ends = None
         while at < len(text) and not self.done:
             place = _STATES[self._state](self, text, at)
             if place < 0:

@@ -57,8 +57,12 @@ class ElementStates(LeafStates):
     def _markup(self, text: str, at: int) -> int:
         """Where an element, a comment or an end tag may come."""
         here = skip_space(text, at)
-        if here > at:
+        if here == len(text):
             return here
+        place = self._token(text, here)
+        return place if place >= 0 or here == at else here
+
+    def _token(self, text: str, at: int) -> int:
         if text[at] != "<":
             return self._loose_text(text, at)
         if at + 1 == len(text):

@@ -62,10 +62,9 @@ class LeafEnds(Frame):
         here = skip_space(text, at)
         if here > at:
             self._keep(text[at:here])
-            return here
-        follows = self._follows(text, at)
-        if follows is MORE and len(text) - at < TAG_LENGTH:
-            return -1
+        follows = self._follows(text, here) if here < len(text) else MORE
+        if follows is MORE and len(text) - here < TAG_LENGTH:
+            return here if here > at else -1
         candidate = self._tail.take()
         if follows:
             self._confirm()
@@ -78,7 +77,7 @@ class LeafEnds(Frame):
             self._set_literal(self._tail_start, pasted=True)
             self._emit_text(candidate)
         self._tail.clear()
-        return at
+        return here
 
     def _confirm(self) -> None:
         """What follows shows that the candidate ended the leaf."""

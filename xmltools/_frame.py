@@ -184,6 +184,7 @@ class Frame:
         self._tail_spaced = False
         self._tail_start = 0
         self._between = ""
+        self._last_ends: tuple[int, int] | None = None  # of the text that is being read
         self._section = -1  # end of a CDATA section that is not confirmed
         self._stray_start = -1
         self._stray_text = ""

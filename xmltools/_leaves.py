@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Final
 
 from xmltools._ends import LeafEnds
 from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, State
@@ -22,6 +23,8 @@ from xmltools.errors import Code
 from xmltools.schema import ANY, Shape
 
 __all__ = ["LeafStates"]
+
+_LONG: Final = 4096
 
 
 class LeafStates(LeafEnds):
@@ -139,7 +142,11 @@ class LeafStates(LeafEnds):
             return end if end > at else -1
         if opening > at:
             self._emit_text(text[at:opening])
-            return opening
+        place = self._leaf_markup(text, opening, leaf)
+        return place if place >= 0 or opening == at else opening
+
+    def _leaf_markup(self, text: str, at: int, leaf: Leaf) -> int:
+        """At a `<` in plain text."""
         following = text[at + 1 : at + 2]
         if not following:
             return -1
@@ -190,7 +197,7 @@ class LeafStates(LeafEnds):
 
     def _cdata(self, text: str, at: int) -> int:
         """Content of a CDATA section."""
-        end = text.find("]]>", at)
+        end = self._find_section_end(text, at)
         if end < 0:
             end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
             self._emit_cdata(text[at:end])
@@ -203,6 +210,22 @@ class LeafStates(LeafEnds):
         self._section = self._base + end
         self._state = State.CDATA_TAIL
         return end + 3
+
+    def _find_section_end(self, text: str, at: int) -> int:
+        """The first `]]>`, or -1.
+
+        CPython searches backwards four times as fast as forwards. So in a long text the last two `]]>` are looked
+        for, once: the first one behind the last but one is the last one.
+        """
+        if len(text) - at < _LONG:
+            return text.find("]]>", at)
+        if self._last_ends is None:
+            last = text.rfind("]]>", at)
+            self._last_ends = (text.rfind("]]>", at, last) if last >= 0 else -1, last)
+        before, last = self._last_ends
+        if before >= at:
+            return text.find("]]>", at)
+        return last if last >= at else -1
 
     def _cdata_tail(self, text: str, at: int) -> int:
         """Behind a `]]>`: what follows tells whether it ended the section (protocol, 4.7)."""

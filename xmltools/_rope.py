@@ -31,11 +31,14 @@ class Rope:
 
     def take(self) -> str:
         """All pieces, joined; the rope is empty then."""
+        if not self._loose and not self._joined:
+            return ""
         joined = "".join((*self._joined, *self._loose))
         self.clear()
         return joined
 
     def clear(self) -> None:
         """Forget all pieces."""
-        self._joined.clear()
-        self._loose.clear()
+        if self._loose or self._joined:
+            self._joined.clear()
+            self._loose.clear()

@@ -1,0 +1,187 @@
+"""What the corpus cannot say: events, ids, long texts, options and misuse."""
+
+import itertools
+
+import pytest
+
+import xmltools as xt
+from xmltools.parser import build_reply
+
+
+def block(arguments, name="write"):
+    return f"<tool><tool_name>{name}</tool_name><arguments>{arguments}</arguments></tool>"
+
+
+def events_of(chunks, tools=None, **options):
+    numbers = itertools.count(1)
+    parser = xt.Parser(tools, new_id=lambda: f"id{next(numbers)}", **options)
+    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+
+
+def pieces(text, size):
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def tool(**properties):
+    return xt.Tool(name="write", parameters={"type": "object", "properties": properties})
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+LONG = "a line of text\n" * 600
+
+LONG_VALUES = {
+    "one section": f"<![CDATA[{LONG}]]>",
+    "two sections": f"<![CDATA[{LONG}]]><![CDATA[{LONG}]]>",
+    "three sections": f"<![CDATA[{LONG}]]>{LONG}<![CDATA[x]]> <![CDATA[{LONG}]]>",
+    "an end that is content": f"<![CDATA[{LONG}a[b[0]]>c{LONG}]]>",
+    "two ends that are content": f"<![CDATA[{LONG}]]>{LONG}]]>{LONG}]]>",
+    "an end in front": f"<![CDATA[]]>{LONG}]]>",
+    "text": LONG,
+    "markup": f"{LONG}<b>{LONG}</b>{LONG}",
+    "a cut entity": f"{LONG}&am{LONG}&amp;",
+}
+
+
+@pytest.mark.parametrize("value", LONG_VALUES.values(), ids=LONG_VALUES)
+@pytest.mark.parametrize("size", [100, 4095, 5000, 9001])
+def test_long_values_do_not_depend_on_chunks(value, size):
+    text = f"{LONG}{block(f'<a>{value}</a>')}{LONG}{block('<b>x</b>')}{LONG}"
+    whole = build_reply(events_of([text]))
+    assert build_reply(events_of(pieces(text, size))) == whole
+    assert len(whole.calls) == 2
+    assert [call.repairs for call in whole.calls] == [
+        call.repairs for call in build_reply(events_of(pieces(text, size))).calls
+    ]
+
+
+def test_events_of_a_call_come_in_order():
+    text = f"hi {block('<path>a</path><n>5</n>')} bye"
+    kinds = [type(event) for event in events_of([text], [tool(path=TEXT, n=NUMBER)])]
+    assert kinds == [
+        xt.TextDelta,
+        xt.CallStarted,
+        xt.ArgumentDelta,
+        xt.ArgumentDelta,
+        xt.CallCompleted,
+        xt.TextDelta,
+    ]
+
+
+def test_a_delta_leaves_with_the_chunk_that_brought_it():
+    parser = xt.Parser([tool(a=TEXT)])
+    parser.feed("<tool><tool_name>write</tool_name><arguments><a><![CDATA[")
+    assert parser.feed("abc") == [xt.ArgumentDelta.make(("a",), "abc")]
+    assert parser.feed("d]") == [xt.ArgumentDelta.make(("a",), "d")]
+    assert parser.feed("]e") == [xt.ArgumentDelta.make(("a",), "]]e")]
+
+
+def test_paths_lead_to_the_value():
+    items = {"type": "array", "items": {"type": "object", "properties": {"path": TEXT, "lines": NUMBER}}}
+    text = block("<files><file><path>a</path></file><file><lines>1</lines><path>b</path></file></files><x>y</x>")
+    deltas = [event for event in events_of([text], [tool(files=items)]) if isinstance(event, xt.ArgumentDelta)]
+    assert [(delta.path, delta.text) for delta in deltas] == [
+        (("files", 0, "path"), "a"),
+        (("files", 1, "lines"), "1"),
+        (("files", 1, "path"), "b"),
+        (("x",), "y"),
+    ]
+
+
+def test_ids_are_given_to_calls_in_their_order():
+    escaped_name = r'<tool>{"tool_name": "\u0061"}</tool>'
+    events = events_of([block("<a>1</a>") + block("<!DOCTYPE x>", "broken") + block("") + escaped_name])
+    assert [(event.id, event.name) for event in events if isinstance(event, xt.CallStarted)] == [
+        ("id1", "write"),
+        ("id2", "broken"),
+        ("id3", "write"),
+        ("id4", "a"),
+    ]
+    assert [event.id for event in events if isinstance(event, xt.CallFailed)] == ["id2"]
+    assert [event.call.id for event in events if isinstance(event, xt.CallCompleted)] == ["id1", "id3", "id4"]
+
+
+def test_a_call_of_no_known_tool_never_starts():
+    events = events_of([block("<a>1</a>", "reed")], [tool(a=TEXT)])
+    assert [type(event) for event in events] == [xt.CallFailed]
+
+
+def test_what_was_read_stands_in_the_error():
+    reply = xt.parse(block("<a>1</a><b>2</b><c>3")[:-20], [tool(a=NUMBER, b=NUMBER)])
+    error = reply.errors[0]
+    assert (error.code, error.name, error.arguments) == (xt.Code.TRUNCATED, "write", {"a": 1, "b": 2})
+    assert error.source.startswith("<tool><tool_name>write")
+
+
+def test_replies_keep_their_parts_in_order():
+    reply = xt.parse(f"<think>hm</think>a{block('<x>1</x>')}b{block('', 'no such <name>')}")
+    assert [type(part) for part in reply.parts] == [xt.Reasoning, xt.Text, xt.ToolCall, xt.Text, xt.CallError]
+    assert (reply.text, reply.reasoning) == ("ab", "hm")
+
+
+def test_lone_surrogates_come_through():
+    assert xt.parse("a\ud800b").text == "a\ud800b"
+    assert xt.parse(block("<a>\udfff</a>")).calls[0].arguments == {"a": "\udfff"}
+
+
+def test_tools_may_share_a_name_on_different_servers():
+    tools = [xt.Tool(name="read", server="a"), xt.Tool(name="read", server="b")]
+    call = "<tool>{}<tool_name>read</tool_name></tool>"
+    assert xt.parse(call.format("<server_name>b</server_name>"), tools).calls[0].server == "b"
+    assert xt.parse(call.format(""), tools).errors[0].code is xt.Code.UNKNOWN_TOOL
+    assert "a, b" in xt.parse(call.format(""), tools).errors[0].hint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tools": [tool(), tool()]}, "two tools are named 'write'"),
+        ({"tools": [{"name": "write"}]}, r"expected xmltools.Tool, got dict; Tool.load\(\)"),
+        (
+            {"tools": [xt.Tool(name="t", parameters={"type": "object", "properties": {"a": {"type": "txt"}}})]},
+            "tool 't'",
+        ),
+        ({"code_fences": "no"}, "expected 'call' or 'text', got 'no'"),
+        ({"reasoning_tags": "think"}, "expected a list of names"),
+        ({"reasoning_tags": ["<think>"]}, "without brackets"),
+        ({"reasoning_tags": ["tool"]}, "expected names"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(xt.XMLToolsError, match=message):
+        xt.Parser(**options)
+
+
+@pytest.mark.parametrize("limits", [{"depth": 0}, {"block_size": -1}, {"elements": 1.5}, {"blocks": True}])
+def test_limits_below_one(limits):
+    with pytest.raises(xt.XMLToolsError, match="whole number from 1 on"):
+        xt.Limits(**limits)
+
+
+@pytest.mark.parametrize("chunk", [b"bytes", None, ["list"], 5])
+@pytest.mark.parametrize("before", ["", "<tool><tool_name>f</tool_name><arguments><a><![CDATA[", "<think>", "<tool"])
+def test_only_strings_are_fed(before, chunk):
+    parser = xt.Parser()
+    parser.feed(before)
+    with pytest.raises(xt.XMLToolsError, match="expects str, got"):
+        parser.feed(chunk)
+
+
+def test_a_closed_parser():
+    parser = xt.Parser()
+    assert parser.close() == [] == parser.close()
+    with pytest.raises(xt.XMLToolsError, match="make a new Parser"):
+        parser.feed("more")
+
+
+def test_values_compare_and_print_themselves():
+    call = xt.parse(block("<a>1</a>")).calls[0]
+    other = xt.ToolCall(id=call.id, name="write", arguments={"a": "1"})
+    assert call == other and hash(call) == hash(other) and call != "call"
+    assert repr(xt.TextDelta.make("a", 0)) == "TextDelta(text='a', start=0)"
+    assert xt.TextDelta.make("a", 0) != xt.TextDelta.make("a", 1) and xt.TextDelta.make("a", 0) != "a"
+    assert str(xt.Repair(xt.Code.STRAY_TEXT, 3, "why")) == "Repair('stray_text', 3, 'why')"
+    message = xt.Message(role="assistant", parts=(xt.Text(text="a"), call))
+    assert (message.text, message.calls) == ("a", (call,))
+    assert "nosuch" not in dir(xt) and "parse" in dir(xt)
+    with pytest.raises(AttributeError, match="nosuch"):
+        xt.nosuch  # noqa: B018
