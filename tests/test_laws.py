@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from defusedxml import ElementTree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -218,6 +219,7 @@ def law_lxml(case: Case) -> None:
             continue
         source = case.text[slice(*call.span)]
         root = read_xml(source)
+        assert _names_and_texts(root) == _names_and_texts(read_with_defusedxml(source)), source
         fields = {child.tag: (child.text or "").strip(SPACE) for child in root}
         assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or "local"), source
         arguments = root.find("arguments")
@@ -236,6 +238,15 @@ def read_xml(source: str) -> etree._Element:
         return etree.fromstring(source.encode("utf-8"), parser)
     except (etree.LxmlError, ValueError) as error:
         raise AssertionError(f"clean, but no XML ({error}): {source!r}") from error
+
+
+def read_with_defusedxml(source: str) -> Any:
+    """The block as expat reads it, which must agree with lxml: a second witness with DTDs and entities forbidden."""
+    return ElementTree.fromstring(source.encode("utf-8"), forbid_dtd=True)
+
+
+def _names_and_texts(root: Any) -> list[tuple[str, str]]:
+    return [(element.tag, element.text or "") for element in root.iter()]
 
 
 def _object(element: etree._Element) -> dict[str, Any]:
