@@ -48,7 +48,8 @@ class Block(ElementStates):
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
         if self.name is None or not self.arguments_closed or len(self._stack) > 1 or self._state != State.MARKUP:
             return False
-        return f"</{self.dialect.block}>".startswith(rest.rstrip(SPACES) if rest.startswith("</t") else rest)
+        end_tag = f"</{self.dialect.block}>"
+        return end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]
 
     def _json(self, text: str, at: int) -> int:
         """A JSON object: the body, or the text of `arguments`."""

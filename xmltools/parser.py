@@ -5,24 +5,22 @@
         for event in parser.feed(chunk): ...
     for event in parser.close(): ...
 
-`Parser` reads what is outside blocks: prose, reasoning, code fences, and where a block opens. A `Block` reads what
-is inside.
-`feed` begins with the three cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
+`Outside` reads what is outside blocks, a `Block` what is inside; `Parser` cuts the stream between them. `feed`
+begins with the three cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
 argument); for them it makes one event and touches nothing else. All other text takes the road through `_read`.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block, Limits
 from xmltools._call import Toolbox, conclude, partial_error
-from xmltools._fences import FenceReader
-from xmltools._markup import MORE, NO, TAG_LENGTH, read_confirmation, read_opener
+from xmltools._markup import TAG_LENGTH
+from xmltools._outside import Outside, checked_tags
+from xmltools._reply import build_reply
 from xmltools._text import TextReader
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -32,13 +30,12 @@ from xmltools.events import (
     CallFailed,
     CallStarted,
     Event,
-    ReasoningDelta,
     TextDelta,
 )
-from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.models import Reply, ToolCall
 from xmltools.tools import Tool
 
-__all__ = ["Limits", "Parser", "parse"]
+__all__ = ["Limits", "Parser", "build_reply", "parse"]
 
 # What `feed` does with a chunk. The numbers of the first three stand in `feed` itself: a global name costs 5 % there.
 _PROSE: Final = 0
@@ -51,8 +48,6 @@ _CLOSED: Final = 5
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
 are joined."""
-_BRACKETS: Final = 10_000
-"""Characters that a region in brackets may have."""
 _LONG: Final = 256
 _LIMITS: Final = Limits()
 
@@ -61,7 +56,7 @@ def _new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
 
-class Parser:
+class Parser(Outside):
     """Pulls tool calls out of streamed text.
 
     `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are
@@ -78,31 +73,18 @@ class Parser:
     __slots__ = (
         "_block",
         "_blocks",
-        "_bracket_dead",
-        "_bracket_seen",
-        "_brackets",
-        "_closers",
-        "_covered",
-        "_dialect",
-        "_events",
-        "_fenced_calls",
-        "_fences",
         "_held",
         "_lead",
         "_limits",
         "_mark",
         "_mode",
         "_new_id",
-        "_opener",
         "_path",
-        "_pieces",
         "_pos",
         "_reader",
-        "_reasoning",
         "_seconds",
         "_strict",
         "_toolbox",
-        "_trigger",
     )
 
     def __init__(
@@ -120,32 +102,27 @@ class Parser:
     ) -> None:
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
+        super().__init__(
+            dialect,
+            tags,
+            in_reasoning=starts_in_reasoning,
+            brackets=bracket_reasoning,
+            fenced_calls=code_fences == "call",
+        )
         self._toolbox = None if tools is None else Toolbox(tools)
         self._strict = strict
-        self._dialect = dialect
         self._limits = _LIMITS if limits is None else limits
         self._new_id = new_id
-        self._brackets = bracket_reasoning
-        self._fenced_calls = code_fences == "call"
-        tags = dialect.reasoning if reasoning_tags is None else _checked_tags(reasoning_tags, dialect)
-        self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
-        self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if starts_in_reasoning else ()
-        self._opener, self._trigger = _trigger(dialect, tags)
         self._seconds = "".join({name[0] for name in (dialect.block, *tags)})
         self._lead = f"<{self._seconds}" if len(self._seconds) == 1 else "<"
-        self._bracket_seen = 0  # lines before this place end no region in brackets
-        self._bracket_dead = 0  # no region in brackets that starts before this place has an end
-        self._fences = FenceReader()
         self._block: Block | None = None
         self._blocks = 0
         self._held = ""  # text that is not decided
-        self._pieces: list[str] = []  # chunks that went through a fast path, not yet given to the fences or the block
         self._pos = 0  # characters received
-        self._covered = 0  # where reasoning begins that no event covers yet
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
         self._path: tuple[str | int, ...] = ()
         self._reader = TextReader()
-        self._events: list[Event] = []
         self._mode = _OTHER
         self._choose_mode()
 
@@ -315,51 +292,9 @@ class Parser:
         size = len(self._held) + len(chunk)
         if self._block is not None:
             return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
-        return self._held[0] == "[" and size < _BRACKETS and not _BRACKET_MAYBE.search(chunk)
+        return self._decides_nothing(self._held, chunk)
 
-    # -- prose -----------------------------------------------------------------------------------------------------
-
-    def _read_prose(self, text: str, at: int, base: int) -> int:
-        """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""
-        found = self._trigger.search(text, at)
-        if self._brackets:
-            bracket = self._find_bracket(text, at, found.start() if found else len(text))
-            if bracket >= 0:
-                self._emit_text(text, at, bracket, base)
-                return self._read_brackets(text, bracket, base) if bracket == at else bracket
-        place = found.start() if found else len(text)
-        if place > at:
-            return self._emit_text(text, at, place, base)
-        if found is None or found.lastindex:
-            return -1
-        return self._read_opener(text, place, base)
-
-    def _read_opener(self, text: str, at: int, base: int) -> int:
-        self._gather()
-        inline = self._fences.is_inline
-        for opener, closer in self._reasoning.items():
-            if text.startswith(opener, at):
-                if inline:
-                    return self._emit_text(text, at, at + len(opener), base)
-                self._closers = (closer,)
-                self._covered = base + at
-                return at + len(opener)
-        end = NO if inline or (self._fences.open and not self._fenced_calls) else self._confirm(text, at)
-        if end is MORE:
-            return -1
-        if not end:
-            return self._emit_text(text, at, at + 1, base)
-        self._gather()
-        self._open_block(text, at, end, base)
-        return at
-
-    def _confirm(self, text: str, at: int) -> int | bool | None:
-        """The place behind a block's opening tag, if it opens one."""
-        tag = read_opener(text, at, self._dialect.block)
-        if tag is MORE or tag is NO:
-            return tag
-        confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls)
-        return tag.end if confirmed else confirmed
+    # -- blocks ----------------------------------------------------------------------------------------------------
 
     def _open_block(self, text: str, at: int, end: int, base: int) -> None:
         block = Block(base + at, end - at, self._dialect, self._limits, self._name_call)
@@ -371,77 +306,6 @@ class Parser:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
         if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
             block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
-
-    def _emit_text(self, text: str, at: int, end: int, base: int) -> int:
-        if end > at:
-            piece = text if at == 0 and end == len(text) else text[at:end]
-            self._pieces.append(piece)
-            self._events.append(TextDelta.make(piece, base + at))
-        return end
-
-    # -- reasoning -------------------------------------------------------------------------------------------------
-
-    def _read_reasoning(self, text: str, at: int, base: int) -> int:
-        places = [(place, closer) for closer in self._closers if (place := text.find(closer, at)) >= 0]
-        if places:
-            place, closer = min(places)
-            self._emit_reasoning(text[at:place], base + place + len(closer))
-            self._closers = ()
-            self._gather()
-            self._fences.skip()
-            return place + len(closer)
-        place = text.rfind("<", at)
-        if place < 0 or not any(closer.startswith(text[place : place + len(closer) + 1]) for closer in self._closers):
-            place = len(text)
-        if place == at:
-            return -1
-        self._emit_reasoning(text[at:place], base + place)
-        return place
-
-    def _emit_reasoning(self, text: str, end: int) -> None:
-        if end > self._covered:
-            self._events.append(ReasoningDelta(text, (self._covered, end)))
-            self._covered = end
-
-    def _find_bracket(self, text: str, at: int, end: int) -> int:
-        """The first `[` at the start of a line before `end`, or -1."""
-        if at < end and text[at] == "[":
-            self._gather()
-            if self._fences.at_line_start:
-                return at
-        return text.find("\n[", at, end) + 1 or -1
-
-    def _read_brackets(self, text: str, at: int, base: int, *, final: bool = False) -> int:
-        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text.
-
-        Lines that were seen to end no region are not looked at again, neither for this `[` nor for the next one.
-        """
-        line = max(at, self._bracket_seen - base)
-        while base + at >= self._bracket_dead:
-            found = _LINE_END.search(text, line)
-            stop = found.start() if found else len(text)
-            content = text[line:stop].rstrip(" \t")
-            end = line + len(content)
-            opener = self._opener.search(text, line, stop)
-            if end - at > _BRACKETS or not (found or final or opener):
-                self._bracket_seen = base + line
-                if end - at <= _BRACKETS:
-                    return -1
-                break
-            if opener or not content:
-                self._bracket_dead = base + (opener.start() if opener else line)
-            elif content[-1] == "]" and end - 1 > at:
-                self._covered = base + at
-                self._emit_reasoning(text[at + 1 : end - 1], base + end)
-                self._pieces.append("]")
-                return end
-            elif found:
-                line = found.end()
-            else:
-                break
-        return self._emit_text(text, at, at + 1, base)
-
-    # -- blocks ----------------------------------------------------------------------------------------------------
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         end = block.run(text, at, base, self._events)
@@ -522,29 +386,6 @@ class Parser:
         self._events.append(CallFailed(error, block.call_id))
 
 
-_BRACKET_MAYBE = re.compile(r"[\r\n<]")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-
-
-@lru_cache(maxsize=32)
-def _trigger(dialect: Dialect, tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What a block or a reasoning region may begin with; and that, or (as a group) what the end cuts off of it."""
-    words = [f"{re.escape(dialect.block)}[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
-    starts = {word[:size] for word in (dialect.block + ">", *(f"{tag}>" for tag in tags)) for size in range(len(word))}
-    whole = "|".join(words)
-    cut = "|".join(re.escape(start) for start in sorted(starts, key=len, reverse=True))
-    return re.compile(f"<(?:{whole})"), re.compile(f"<(?:{whole}|((?:{cut})\\Z))")
-
-
-def _checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    if isinstance(tags, str):
-        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
-    for tag in tags:
-        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag == dialect.block:
-            raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
-    return tuple(dict.fromkeys(tags))
-
-
 class _Options(TypedDict, total=False):
     """The options of `Parser`."""
 
@@ -562,29 +403,3 @@ def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Opt
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
     parser = Parser(tools, **options)
     return build_reply([*parser.feed(text), *parser.close()], unclosed_reasoning=parser.unclosed_reasoning)
-
-
-def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
-    """Fold events into a reply: adjacent deltas are joined."""
-    parts: list[Text | Reasoning | ToolCall | CallError] = []
-    kind: type[Text] | type[Reasoning] | None = None
-    gathered: list[str] = []
-
-    def flush() -> None:
-        if kind is not None and (joined := "".join(gathered)):
-            parts.append(kind.model_construct(text=joined))  # pydantic refuses lone surrogates; models write them
-        gathered.clear()
-
-    for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta):
-            wanted = Text if isinstance(event, TextDelta) else Reasoning
-            if wanted is not kind:
-                flush()
-                kind = wanted
-            gathered.append(event.text)
-        elif isinstance(event, CallCompleted | CallFailed):
-            flush()
-            kind = None
-            parts.append(event.call if isinstance(event, CallCompleted) else event.error)
-    flush()
-    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning)
