@@ -38,9 +38,11 @@ class Outside:
         "_events",
         "_fenced_calls",
         "_fences",
+        "_found",
         "_opener",
         "_pieces",
         "_reasoning",
+        "_searched",
         "_trigger",
     )
 
@@ -55,6 +57,8 @@ class Outside:
         self._opener, self._trigger = _trigger(dialect, tags)
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
+        self._searched = False  # in the text that is being read, for …
+        self._found: re.Match[str] | None = None  # … the next opener
         self._fences = FenceReader()
         self._covered = 0  # where reasoning begins that no event covers yet
         self._events: list[Event] = []
@@ -74,7 +78,7 @@ class Outside:
 
     def _read_prose(self, text: str, at: int, base: int) -> int:
         """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""
-        found = self._trigger.search(text, at)
+        found = self._find_trigger(text, at)
         if self._brackets:
             bracket = self._find_bracket(text, at, found.start() if found else len(text))
             if bracket >= 0:
@@ -86,6 +90,13 @@ class Outside:
         if found is None or found.lastindex:
             return -1
         return self._read_opener(text, place, base)
+
+    def _find_trigger(self, text: str, at: int) -> re.Match[str] | None:
+        """The next opener, or cut opener. It is looked for once: brackets may stop the reading in front of it often."""
+        if not self._searched or (self._found is not None and self._found.start() < at):
+            self._searched = True
+            self._found = self._trigger.search(text, at)
+        return self._found
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
         self._gather()

@@ -272,6 +272,7 @@ class Parser(Outside):
         text = self._held + chunk if self._held else chunk
         base = self._pos - len(self._held)
         self._pos += len(chunk)
+        self._searched = False
         at = 0
         while at < len(text):
             if self._block is not None:
@@ -284,6 +285,7 @@ class Parser(Outside):
                 break
             at = place
         self._held = text[at:]
+        self._found = None  # it holds the whole text
 
     def _is_undecided(self, chunk: str) -> bool:
         """Is it clear without a look at what is held back that `chunk` decides nothing? A long tag, or bracket, is not
