@@ -291,11 +291,11 @@ def _layout_free(text: str, source: str) -> str:
 
 
 def _leaves(value: Any, source: str) -> Iterator[str]:
-    """The scalars in a value, as text in which `5` and `5.0` are the same; empty ones left out."""
+    """The scalars in a value, as text in which `5` and `5.0` are the same; empty ones and nulls left out."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _leaves(inner, source)
-    elif value is not None and value != "":
+    elif value is not None and value != "" and not (isinstance(value, str) and value.strip(SPACE) == "null"):
         text = str(value).lower() if isinstance(value, bool) else str(value)
         yield from filter(None, [_number(_layout_free(text, source))])
 

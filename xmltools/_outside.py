@@ -173,6 +173,8 @@ class Outside:
         while base + at >= self._bracket_dead:
             found = _LINE_END.search(text, line)
             stop = found.start() if found else len(text)
+            if found and found[0] == "\r" and found.end() == len(text) and not final:
+                found = None  # half a line break, perhaps
             content = text[line:stop].rstrip(" \t")
             end = line + len(content)
             opener = self._opener.search(text, line, stop)
