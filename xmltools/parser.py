@@ -330,8 +330,14 @@ class Parser(Outside):
             if not toolbox.has(name):
                 return
             block.shape = toolbox.guess(name, block.server, self._dialect.default_server)
-        block.call_id = self._new_id()
+        block.call_id = self._next_id()
         self._events.append(CallStarted(block.call_id, name, block.server))
+
+    def _next_id(self) -> str:
+        made = self._new_id()
+        if not isinstance(made, str):
+            raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
+        return made
 
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
         """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
@@ -349,7 +355,7 @@ class Parser(Outside):
 
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
         """A call whose name was known only at its end (a JSON body with escapes in the name)."""
-        started = CallStarted(self._new_id(), call.name, block.server)
+        started = CallStarted(self._next_id(), call.name, block.server)
         self._events.append(started)
         return call.model_copy(update={"id": started.id})
 

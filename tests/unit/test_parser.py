@@ -166,6 +166,12 @@ def test_only_strings_are_fed(before, chunk):
         parser.feed(chunk)
 
 
+def test_ids_are_strings():
+    parser = xt.Parser(new_id=lambda: 1)
+    with pytest.raises(xt.XMLToolsError, match="returns str, it returned int"):
+        parser.feed(block("<a>1</a>"))
+
+
 def test_a_closed_parser():
     parser = xt.Parser()
     assert parser.close() == [] == parser.close()
