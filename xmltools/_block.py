@@ -99,12 +99,24 @@ class Block(ElementStates):
                 self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
                 return fence
         if text[at] == "<":
-            tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
-            if tag is MORE or at + 1 == len(text):
-                return -1
-            if tag and tag.name == self.dialect.block:
-                self._close(tag.name, self._base + at)
-                return tag.end
+            return self._behind_json(text, at)
+        return self._no_end(at)
+
+    def _behind_json(self, text: str, at: int) -> int:
+        tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
+        if tag and tag.name == self.dialect.block:
+            self._close(tag.name, self._base + at)
+            return tag.end
+        opening = f"<{self.dialect.block}"
+        opens = self._opens_block(text, at) if text.startswith(opening, at) else NO
+        if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
+            return -1
+        if opens:
+            self._next_opener(self._base + at)
+            return at
+        return self._no_end(at)
+
+    def _no_end(self, at: int) -> int:
         self.give_up(Code.INVALID_JSON, "something stands between the JSON object and the end of the block")
         self._state = State.SKIP
         return at

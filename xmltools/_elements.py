@@ -17,6 +17,7 @@ from xmltools._markup import (
     read_confirmation,
     read_end_tag,
     read_fence,
+    read_opener,
     read_start_tag,
     skip_space,
 )
@@ -203,10 +204,10 @@ class ElementStates(LeafStates):
             return tag.end
         top = self._top
         if len(self._stack) == 1 and tag.name == self.dialect.block:
-            confirmed = read_confirmation(text, tag.end)
-            if confirmed is MORE:
+            opens = self._opens_block(text, at)
+            if opens is MORE:
                 return -1
-            if confirmed:
+            if opens:
                 self._next_opener(self._base + at)
                 return at
         if not tag.is_xml:
@@ -222,6 +223,11 @@ class ElementStates(LeafStates):
             return tag.end
         self._open(tag, self._base + at)
         return tag.end
+
+    def _opens_block(self, text: str, at: int) -> bool | None:
+        """Does a new block start at `at`?"""
+        opener = read_opener(text, at, self.dialect.block)
+        return opener if opener is MORE or opener is NO else read_confirmation(text, opener.end)
 
     def _next_opener(self, place: int) -> None:
         """A new block starts inside this one: its end tag was forgotten."""
