@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools._fences import FenceReader
-from xmltools._markup import MORE, NO, read_confirmation, read_opener
+from xmltools._markup import MORE, NO, OPENER_LENGTH, read_confirmation, read_opener
 from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.events import Event, ReasoningDelta, TextDelta
@@ -73,8 +73,12 @@ class Outside:
         """Hand the pieces to those that keep the books."""
 
     def _decides_nothing(self, held: str, chunk: str) -> bool:
-        """Is it clear that `chunk` neither ends nor breaks the region in brackets that `held` may be?"""
-        return held[0] == "[" and len(held) + len(chunk) < _BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+        """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
+        may be?"""
+        size = len(held) + len(chunk)
+        if held[0] == "[":
+            return size < _BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+        return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
 
     def _read_prose(self, text: str, at: int, base: int) -> int:
         """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""

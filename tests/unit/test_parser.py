@@ -191,3 +191,12 @@ def test_values_compare_and_print_themselves():
     assert "nosuch" not in dir(xt) and "parse" in dir(xt)
     with pytest.raises(AttributeError, match="nosuch"):
         xt.nosuch  # noqa: B018
+
+
+@pytest.mark.parametrize("odd", ["", " word", ' open="', ' b="<"', ' b=">"', " b=c/d"])
+@pytest.mark.parametrize("end", [">", "/>", ">  x", "> <tool_name>f</tool_name></tool> x", '>{"name":"g"}</tool>', ""])
+@pytest.mark.parametrize("size", [280, 500, 600])
+def test_long_openers_do_not_depend_on_chunks(odd, end, size):
+    text = f'<tool a="{"v" * size}"{odd}{end} and <tool>{{"name": "h"}}</tool>'
+    whole = build_reply(events_of([text]))
+    assert repr(build_reply(events_of(text))) == repr(whole) == repr(build_reply(events_of(pieces(text, 7))))
