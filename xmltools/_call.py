@@ -121,13 +121,12 @@ def partial_error(block: Block, end: int, code: Code, message: str, text: str, t
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
     arguments: dict[str, Any] = {}
     if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
-        block.arguments.children = [
-            child for child in block.arguments.children or [] if child not in block.open_elements
-        ]
+        unfinished = block.open_elements
+        complete = [child for child in block.arguments.children or [] if child not in unfinished]
         shape = (
             toolbox.guess(block.name, block.server, block.dialect.default_server) if toolbox and block.name else None
         )
-        arguments = read_arguments(block.arguments.children, shape).arguments
+        arguments = read_arguments(complete, shape).arguments
     return CallError(
         refused.code, (block.start, end), refused.message, refused.hint, block.name, block.server, arguments, source
     )

@@ -230,7 +230,7 @@ class Frame:
             self.note(Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
 
     def fail(self, code: Code, message: str) -> None:
-        """Note the first error. The block is read on to its end, but nothing of it is kept."""
+        """Note the first error. The block is read on to its end, and what was understood goes into the error."""
         if self.error is None:
             self.error = (code, message)
 

@@ -37,7 +37,7 @@ from xmltools.tools import Tool
 
 __all__ = ["Limits", "Parser", "build_reply", "parse"]
 
-# What `feed` does with a chunk. The numbers of the first three stand in `feed` itself: a global name costs 5 % there.
+# What `feed` does with a chunk. The first three stand as numbers in `feed` itself: it looks up no global it can spare.
 _PROSE: Final = 0
 _CDATA: Final = 1
 _TEXT: Final = 2
@@ -49,6 +49,7 @@ _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
 are joined."""
 _LONG: Final = 256
+"""Characters held back from which on a look is taken only when the new chunk may decide what they are."""
 _LIMITS: Final = Limits()
 
 
@@ -63,8 +64,8 @@ class Parser(Outside):
     strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
     the elements that hold reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
     paragraphs in square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in
-    Markdown fences with a repair,
-    `"text"` leaves them as text. `limits`: what a block may hold. `new_id`: makes the ids of calls, in their order.
+    Markdown fences with a repair, `"text"` leaves them as text. `limits`: what a block may hold. `new_id`: makes the
+    ids of calls, in their order.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
     No model text raises anything. A parser reads one reply.
