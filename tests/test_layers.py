@@ -35,10 +35,6 @@ EDGES = {name for row in LAYERS[LAYERS.index(("",)) + 1 :] for name in row}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "literal_eval"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "code", "codeop"}
 # Heavy, or for edges only: `import xmltools` must not pay for them.
-NOT_IN_CORE = ("lxml", "defusedxml", "rich", "argparse", "asyncio", "http", "ssl", "subprocess", "xml.sax")
-
-MODULES = {"pickle", "marshal", "shelve", "code", "codeop"}
-# Heavy, or for edges only: `import xmltools` must not pay for them.
 NOT_IN_CORE = (
     "lxml",
     "defusedxml",
@@ -47,6 +43,7 @@ NOT_IN_CORE = (
     "asyncio",
     "http",
     "ssl",
+    "subprocess",
     "multiprocessing",
     "xml.sax",
 )

@@ -17,14 +17,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
-from xmltools._frame import SPACES, Leaf, Limits, State, is_valid_name
-from xmltools._markup import MORE, NO, read_end_tag, read_fence, skip_space
+from xmltools._frame import Leaf, Limits, State
+from xmltools._markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
 from xmltools.errors import Code
 
 if TYPE_CHECKING:
     from xmltools.events import Event
 
-__all__ = ["Block", "Leaf", "Limits", "is_valid_name"]
+__all__ = ["Block", "Leaf", "Limits"]
 
 
 class Block(ElementStates):

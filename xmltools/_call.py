@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from xmltools._block import Block, Leaf, is_valid_name
+from xmltools._block import Block, Leaf
 from xmltools._json import JSONError, loads, loads_lenient
-from xmltools._markup import CDATA_OPEN, find_forbidden
+from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name
 from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from xmltools._frame import SPACES, Container, Leaf, Path, State, is_valid_name
+from xmltools._frame import Container, Leaf, Path, State
 from xmltools._leaves import LeafStates
 from xmltools._markup import (
     MORE,
     NO,
     OPENER_SPACE,
+    SPACES,
     Tag,
     attributes_of,
     decode_entities,
+    is_valid_name,
     read_cdata_open,
     read_confirmation,
     read_end_tag,

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from xmltools._frame import CALL, OTHER, OWN, SPACES, Frame, Leaf, State, is_valid_name
-from xmltools._markup import MORE, NO, TAG_LENGTH, Tag, is_xml_name, read_end_tag, read_name, skip_space
+from xmltools._frame import CALL, OTHER, OWN, Frame, Leaf, State
+from xmltools._markup import (
+    MORE,
+    NO,
+    SPACES,
+    TAG_LENGTH,
+    Tag,
+    is_valid_name,
+    is_xml_name,
+    read_end_tag,
+    read_name,
+    skip_space,
+)
 from xmltools.errors import Code
 from xmltools.schema import ANY
 

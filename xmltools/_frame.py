@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from xmltools._markup import Tag, find_ampersands
+from xmltools._markup import NAME_LENGTH, Tag, find_ampersands
 from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools._tree import Element
@@ -21,13 +20,10 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "SPACES", "Container", "Frame", "Leaf", "Limits", "Path", "State", "is_valid_name"]
+__all__ = ["CALL", "OTHER", "OWN", "Container", "Frame", "Leaf", "Limits", "Path", "State"]
 
-NAME_LENGTH: Final = 256
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
-SPACES: Final = " \t\r\n"
 Path = tuple[str | int, ...]
-_NO_NAME = re.compile("[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 # Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`.
 OWN: Final = 0
@@ -53,12 +49,6 @@ class State:
     JSON: Final = 12
     JSON_END: Final = 13
     SKIP: Final = 14
-
-
-def is_valid_name(name: str) -> bool:
-    """Names of servers, tools and arguments: one line, no control characters, no `<` and `>`, 256 characters at
-    most."""
-    return len(name) <= NAME_LENGTH and not _NO_NAME.search(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,15 @@ from typing import Final, Literal
 __all__ = [
     "CDATA_OPEN",
     "MORE",
+    "NAME_LENGTH",
     "NO",
+    "SPACES",
     "Tag",
     "attributes_of",
     "decode_entities",
     "find_ampersands",
     "find_forbidden",
+    "is_valid_name",
     "is_xml_name",
     "partial_entity",
     "read_cdata_open",
@@ -41,6 +44,10 @@ MORE: Final = None
 NO: Final = False
 Answer = Literal[False] | None
 
+SPACES: Final = " \t\r\n"
+"""White space of XML. Python's own notion is much wider."""
+NAME_LENGTH: Final = 256
+"""Longest name of a server, tool or argument."""
 TAG_LENGTH: Final = 4096
 """Longest tag inside a block, in characters: an `<argument name="…">` with 256 escaped characters needs 1,600."""
 FENCE_LENGTH: Final = 100
@@ -81,6 +88,7 @@ _ENTITY_LENGTH = 13
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SCAN_BLOCK = 1 << 15
+_NO_NAME = re.compile("[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Tag:
@@ -193,6 +201,12 @@ def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
 def is_xml_name(name: str) -> bool:
     """True for a name that XML with namespaces takes: no colon."""
     return _XML_NAME.fullmatch(name) is not None
+
+
+def is_valid_name(name: str) -> bool:
+    """Names of servers, tools and arguments: one line, no control characters, no `<` and `>`, 256 characters at
+    most."""
+    return len(name) <= NAME_LENGTH and not _NO_NAME.search(name)
 
 
 def decode_entities(text: str) -> str:
