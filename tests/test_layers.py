@@ -21,7 +21,8 @@ ROOT = Path(xmltools.__file__).parent
 LAYERS = (
     ("errors",),
     ("models", "events", "dialects", "_tree", "_json"),
-    ("_markup", "schema", "tools"),
+    ("_markup", "schema"),
+    ("tools",),
     ("parser", "render"),
     ("",),
     ("_output", "_conformance", "demo"),

@@ -12,7 +12,7 @@ from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
 from xmltools.models import ToolCall
-from xmltools.schema import Reading, Shape, compile_schema, read_arguments, read_object
+from xmltools.schema import Reading, Shape, read_arguments, read_object
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
@@ -49,17 +49,7 @@ class Toolbox:
                 raise XMLToolsError(
                     f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
                 )
-            servers[tool.server] = self._compile(tool)
-
-    @staticmethod
-    def _compile(tool: Tool) -> Shape:
-        if tool._shape is None:
-            try:
-                tool._shape = compile_schema(tool.parameters)
-            except XMLToolsError as error:
-                raise XMLToolsError(f"tool {tool.name!r}: {error}") from None
-        shape: Shape = tool._shape
-        return shape
+            servers[tool.server] = tool.shape
 
     def has(self, name: str) -> bool:
         """True if some server has a tool of this name."""

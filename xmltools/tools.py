@@ -11,6 +11,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import DEFAULT_SERVER
+from xmltools.schema import ObjectShape, compile_schema
 
 __all__ = ["Tool", "load_tools"]
 
@@ -35,11 +36,23 @@ class Tool(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=_no_parameters)
     server: str = DEFAULT_SERVER
 
-    _shape: Any = PrivateAttr(default=None)
-    """Where the parser keeps the compiled schema: hosts make a parser for each reply, and keep their tools."""
+    _shape: ObjectShape | None = PrivateAttr(default=None)
 
     def __hash__(self) -> int:
         return hash((self.name, self.server))
+
+    @property
+    def shape(self) -> ObjectShape:
+        """The compiled schema. It is kept: hosts make a parser for each reply, and keep their tools.
+
+        Raises XMLToolsError if the schema is invalid.
+        """
+        if self._shape is None:
+            try:
+                self._shape = compile_schema(self.parameters)
+            except XMLToolsError as error:
+                raise XMLToolsError(f"tool {self.name!r}: {error}") from None
+        return self._shape
 
     @classmethod
     def of(

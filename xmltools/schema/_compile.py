@@ -149,7 +149,7 @@ def _common_values(parts: list[Node], types: list[str] | None) -> list[Any] | No
     ]
 
 
-def compile_schema(parameters: Mapping[str, Any]) -> Shape:
+def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
     """Return the shape of a tool's arguments, made from their JSON Schema.
 
     Raises XMLToolsError for a schema that is invalid, refers to what is not in it, or describes no object.
