@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     )
     from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
     from xmltools.parser import Parser, parse
-    from xmltools.render import render_result, render_results
+    from xmltools.render import (
+        ENGLISH,
+        Wording,
+        read_results,
+        render_call,
+        render_instructions,
+        render_result,
+        render_result_parts,
+        render_results,
+    )
     from xmltools.tools import Tool, load_tools
 
 __version__ = "0.1.0.dev0"
@@ -51,12 +60,22 @@ _HOMES = {
     ),
     "models": ("Conversation", "Media", "Message", "Reasoning", "Reply", "Text", "ToolCall", "ToolResult"),
     "parser": ("Limits", "Parser", "parse"),
-    "render": ("render_result", "render_results"),
+    "render": (
+        "ENGLISH",
+        "Wording",
+        "read_results",
+        "render_call",
+        "render_instructions",
+        "render_result",
+        "render_result_parts",
+        "render_results",
+    ),
     "tools": ("Tool", "load_tools"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ENGLISH",
     "FORGE",
     "ArgumentDelta",
     "CallCompleted",
@@ -80,10 +99,15 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "Wording",
     "XMLToolsError",
     "load_tools",
     "parse",
+    "read_results",
+    "render_call",
+    "render_instructions",
     "render_result",
+    "render_result_parts",
     "render_results",
 ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
@@ -37,22 +39,28 @@ class Tool(BaseModel):
     server: str = DEFAULT_SERVER
 
     _shape: ObjectShape | None = PrivateAttr(default=None)
+    _is_small: bool = PrivateAttr(default=False)
 
     def __hash__(self) -> int:
         return hash((self.name, self.server))
 
     @property
     def shape(self) -> ObjectShape:
-        """The compiled schema. It is kept: hosts make a parser for each reply, and keep their tools.
+        """The compiled schema, which tools with the same schema share: servers make their tools anew for each request.
 
         Raises XMLToolsError if the schema is invalid.
         """
         if self._shape is None:
             try:
-                self._shape = compile_schema(self.parameters)
+                self._shape, self._is_small = _compile(self.parameters)
             except XMLToolsError as error:
                 raise XMLToolsError(f"tool {self.name!r}: {error}") from None
         return self._shape
+
+    @property
+    def is_small(self) -> bool:
+        """Whether what is made of the tool may be kept for others that are equal: it bounds what caches hold."""
+        return self.shape is not None and self._is_small and len(self.description) <= _SHARED_SIZE
 
     @classmethod
     def of(
@@ -103,6 +111,26 @@ class Tool(BaseModel):
             raise XMLToolsError(f"tool {name!r}: the description is no text but {type(description).__name__}")
         own = inner.get("server", server)
         return _make(cls, name=name, description=description, parameters=_find_schema(inner), server=own)
+
+
+_SHARED_SIZE = 16_384
+"""Longest schema, as JSON, that is kept for other tools: it bounds what the cache can hold."""
+
+
+def _compile(parameters: dict[str, Any]) -> tuple[ObjectShape, bool]:
+    """Return the shape, and whether it is shared."""
+    try:
+        text = json.dumps(parameters)
+    except (TypeError, ValueError, RecursionError):
+        text = ""  # no JSON: the compiler says where and why
+    if 0 < len(text) <= _SHARED_SIZE:
+        return _shared_shape(text), True
+    return compile_schema(parameters), False
+
+
+@lru_cache(maxsize=256)
+def _shared_shape(text: str) -> ObjectShape:
+    return compile_schema(json.loads(text))
 
 
 def _no_definition(found: str) -> XMLToolsError:

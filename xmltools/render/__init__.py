@@ -1,5 +1,18 @@
 """Values to text: the way out. Instructions, calls, results and retries, written so that the parser reads them back."""
 
-from xmltools.render._results import ReadResult, read_results, render_result, render_results
+from xmltools.render._call import render_call
+from xmltools.render._instructions import render_instructions
+from xmltools.render._results import ReadResult, read_results, render_result, render_result_parts, render_results
+from xmltools.render._wording import ENGLISH, Wording
 
-__all__ = ["ReadResult", "read_results", "render_result", "render_results"]
+__all__ = [
+    "ENGLISH",
+    "ReadResult",
+    "Wording",
+    "read_results",
+    "render_call",
+    "render_instructions",
+    "render_result",
+    "render_result_parts",
+    "render_results",
+]

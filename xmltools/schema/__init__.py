@@ -2,7 +2,8 @@
 
 from xmltools.schema._compile import compile_schema
 from xmltools.schema._names import item_name, singular_of
-from xmltools.schema._read import Reading, read_arguments, read_object
+from xmltools.schema._read import Reading, find_problems, read_arguments, read_object
+from xmltools.schema._sample import is_code_name, sample_arguments
 from xmltools.schema._shapes import (
     ANY,
     AnyShape,
@@ -29,8 +30,11 @@ __all__ = [
     "TextShape",
     "UnionShape",
     "compile_schema",
+    "find_problems",
+    "is_code_name",
     "item_name",
     "read_arguments",
     "read_object",
+    "sample_arguments",
     "singular_of",
 ]

@@ -48,7 +48,7 @@ class Document:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         if not isinstance(schema, Mapping):
             _fail("", f"expected a JSON Schema object, found {type(schema).__name__}")
-        self._raw = _json_copy(schema, "")
+        self._raw = _json_copy(schema)
         self._pending: list[tuple[str, str]] = []
         self.nodes: dict[str, Node] = {}
         self.patterns: dict[str, re.Pattern[str]] = {}
@@ -294,14 +294,37 @@ _READERS: dict[str, Callable[[Document, Any, str], Any]] = {
 }
 
 
-def _json_copy(value: Any, at: str) -> Any:
+def _json_copy(value: Any) -> Any:
     """Return a deep copy of a JSON value; refuse what is none, and what never ends."""
+    copied = _quick_copy(value, 0)
+    return _careful_copy(value, "") if copied is _UNSURE else copied
+
+
+_UNSURE = object()
+
+
+def _quick_copy(value: Any, depth: int) -> Any:
+    """Return a deep copy, or _UNSURE if there is anything in it that is worth a message with its place."""
+    kind = type(value)
+    if kind is str or kind is bool or kind is int or value is None:
+        return value
+    if kind is dict and depth < MAX_DEPTH:
+        copied = {key: _quick_copy(each, depth + 1) for key, each in value.items() if type(key) is str}
+        sure = len(copied) == len(value) and _UNSURE not in copied.values()
+        return copied if sure else _UNSURE
+    if kind is list and depth < MAX_DEPTH:
+        items = [_quick_copy(each, depth + 1) for each in value]
+        return _UNSURE if _UNSURE in items else items
+    return value if kind is float and math.isfinite(value) else _UNSURE
+
+
+def _careful_copy(value: Any, at: str) -> Any:
     if at.count("/") > MAX_DEPTH:
         _fail(at[:100] + "…", f"more than {MAX_DEPTH} levels deep; use $defs and $ref, or a simpler schema")
     if isinstance(value, Mapping):
-        return {_key(key, at): _json_copy(each, f"{at}/{_escape(key)}") for key, each in value.items()}
+        return {_key(key, at): _careful_copy(each, f"{at}/{_escape(key)}") for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json_copy(each, f"{at}/{number}") for number, each in enumerate(value)]
+        return [_careful_copy(each, f"{at}/{number}") for number, each in enumerate(value)]
     if value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return _fail(at, f"{value!r:.80} is no JSON value")

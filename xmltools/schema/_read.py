@@ -21,7 +21,7 @@ from xmltools.schema._shapes import ANY, ArrayShape, EnumShape, ObjectShape, Sca
 from xmltools.schema._untyped import by_name, untyped, untyped_object
 from xmltools.schema._values import Problem, fits_type
 
-__all__ = ["Reading", "read_arguments", "read_object"]
+__all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
 
 MAX_PROBLEMS = 100
 """Problems that are reported of one call; a model mends no more than that at once."""
@@ -68,6 +68,11 @@ def read_object(value: dict[str, Any], shape: Shape | None, offset: int) -> Read
     if shape is None:
         return Reading(value, [], [], [])
     return _finish(shape, lambda reader: reader.json(value, shape, offset))
+
+
+def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
+    """Return what in typed arguments does not fit the schema."""
+    return _finish(shape, lambda reader: _Value(arguments)).problems
 
 
 def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64) -> Reading:
@@ -252,7 +257,7 @@ class _Reader:
 
     def _json(self, value: Any, shape: Shape, offset: int) -> _Value:
         if isinstance(shape, UnionShape):
-            return self._choose(shape.alternatives, lambda each: self.json(value, each, offset), value)
+            return self._choose(shape.alternatives, lambda each: self.json(value, each, offset), typed=True)
         if isinstance(value, str):
             return self._json_text(value, shape, offset)
         if isinstance(shape, ScalarShape) and isinstance(value, (int, float)):
@@ -293,21 +298,26 @@ class _Reader:
             # What the parser read as elements is none of the strings, and the other way round.
             is_node = shape.opens(element.children[0].name, element.name) is not None
             shapes = tuple(each for each in shapes if each.is_text is not is_node) or shapes
-        return self._choose(shapes, lambda each: self.element(element, each), None)
+        return self._choose(shapes, lambda each: self.element(element, each))
 
-    def _choose(self, shapes: tuple[Shape, ...], read: Callable[[Shape], _Value], raw: Any) -> _Value:
-        """Return the first tidy alternative that fits, else the first that fits, else the likeliest."""
+    def _choose(self, shapes: tuple[Shape, ...], read: Callable[[Shape], _Value], *, typed: bool = False) -> _Value:
+        """Return the first tidy alternative that fits, else the first that fits, else the likeliest.
+
+        `typed`: the value came with a type, so that an alternative of that very type comes before all others.
+        """
         ordered = sorted(shapes, key=lambda shape: shape.is_text or shape is ANY)
-        guess: _Value | None = None
+        fitting: list[_Value] = []
         reads: list[_Value] = []
         for shape in ordered:
             result = read(shape)
             if not result.duplicates and self.fits(shape, result.value):
-                if result.tidy:
+                if result.tidy and not (typed and result.repairs):
                     return result
-                guess = guess or result
+                fitting.append(result)
             reads.append(result)
-        return guess or self._likeliest(ordered, reads)
+        if fitting:
+            return min(fitting, key=lambda result: (not result.tidy, result.guessed))
+        return self._likeliest(ordered, reads)
 
     def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
         """Return the reading whose problems are worth telling: that of a container of its own kind."""

@@ -1,0 +1,205 @@
+"""What a value must be, in a few words: types, bounds and choices of a compiled schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from xmltools._markup import SPACES, is_valid_name, is_xml_name
+from xmltools.dialects import FORGE
+from xmltools.errors import XMLToolsError
+from xmltools.render._elements import escape_name
+from xmltools.render._neutral import neutral_line
+from xmltools.schema import (
+    AnyShape,
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    TextShape,
+    UnionShape,
+    item_name,
+)
+
+__all__ = [
+    "ABSENT",
+    "children_of",
+    "constraints",
+    "fact",
+    "identity",
+    "item_shapes",
+    "json_text",
+    "other_properties",
+    "start_tag",
+    "type_words",
+]
+
+Node = dict[str, Any]
+ABSENT = object()
+_PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "object": "objects", "string": "strings"}
+
+
+def nodes_of(shape: Shape) -> Sequence[Node]:
+    """Return the schemas that apply to a value of the shape, with all that they refer to."""
+    nodes = shape.nodes
+    if shape.maker is not None and any("$ref" in node or "allOf" in node for node in nodes):
+        return shape.maker.parts(nodes)
+    return nodes
+
+
+def fact(shape: Shape, word: str) -> Any:
+    """Return what the first of the schemas that says anything says for the keyword, else ABSENT."""
+    for node in nodes_of(shape):
+        if word in node:
+            return node[word]
+    return ABSENT
+
+
+def type_words(shape: Shape) -> str:
+    """Return the name of a type, such as `string`, `list of integers`, `"a" or "b"`, `object or null`."""
+    if isinstance(shape, TextShape):
+        return "string"
+    if isinstance(shape, ScalarShape):
+        return shape.type
+    if isinstance(shape, EnumShape):
+        return " or ".join(map(json_text, shape.values)) or "nothing"
+    if isinstance(shape, UnionShape):
+        return " or ".join(dict.fromkeys(map(type_words, shape.alternatives)))
+    if isinstance(shape, ArrayShape):
+        return _list_words(shape)
+    return "any" if isinstance(shape, AnyShape) else "object"
+
+
+def _list_words(shape: ArrayShape) -> str:
+    first, rest = item_shapes(shape)
+    if first:
+        words = [type_words(each) for each in (*first, rest) if each is not None]
+        return f"list of {', '.join(words)}{', ...' if rest is not None else ''}"
+    inner = type_words(shape.items)
+    return "list" if inner == "any" else f"list of {_PLURALS.get(inner, inner)}"
+
+
+def item_shapes(shape: ArrayShape) -> tuple[list[Shape], Shape | None]:
+    """Return the shapes of the first items, where each has its own, and of the rest, None if there may be no rest."""
+    count = max((len(part.get("prefixItems", ())) for part in shape.parts), default=0)
+    closed = any("never" in part.get("items", ()) for part in shape.parts)
+    return [shape.item(index) for index in range(count)], None if closed else shape.item(count)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON, on one line and harmless."""
+    return neutral_line(json.dumps(value, ensure_ascii=False))
+
+
+def constraints(shape: Shape, name: str = "") -> list[str]:
+    """Return what else a value of the shape must be: its bounds and, with its name, what items of a list stand in."""
+    words: list[str] = []
+    for each in shape.alternatives:
+        if isinstance(each, (EnumShape, AnyShape)):
+            continue
+        for node in nodes_of(each):
+            if not _BOUNDED.isdisjoint(node):
+                words += _bounds(each, node)
+        if name and isinstance(each, ArrayShape):
+            words.append(f"each in <{item_name(name)}>")
+    return words if len(words) < 2 else list(dict.fromkeys(words))
+
+
+# The keywords that are told of; most schemas have none of them.
+_BOUNDED = {
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",
+    "maxItems", "minProperties", "maxProperties", "uniqueItems", "format", "pattern",
+}  # fmt: skip
+
+
+def _bounds(shape: Shape, node: Node) -> Iterable[str]:
+    """Return the bounds in one schema that mean something for values of the shape."""
+    if isinstance(shape, ScalarShape):
+        return _number_bounds(node) if shape.type in ("integer", "number") else ()
+    if isinstance(shape, TextShape):
+        return _string_bounds(node)
+    if isinstance(shape, ArrayShape):
+        unique = ["no duplicates"] if node.get("uniqueItems") else []
+        return [*_range(node.get("minItems"), node.get("maxItems"), "item", "items"), *unique]
+    return _range(node.get("minProperties"), node.get("maxProperties"), "property", "properties")
+
+
+def _number_bounds(node: Node) -> Iterable[str]:
+    if "exclusiveMinimum" in node:
+        yield f"more than {json_text(node['exclusiveMinimum'])}"
+    yield from _range(node.get("minimum"), node.get("maximum"), "", "")
+    if "exclusiveMaximum" in node:
+        yield f"less than {json_text(node['exclusiveMaximum'])}"
+    if "multipleOf" in node:
+        yield f"a multiple of {json_text(node['multipleOf'])}"
+
+
+def _string_bounds(node: Node) -> Iterable[str]:
+    yield from _range(node.get("minLength"), node.get("maxLength"), "character", "characters")
+    if "format" in node:
+        yield f"format {neutral_line(node['format'])}"
+    if "pattern" in node:
+        yield f"matching {neutral_line(node['pattern'])}"
+
+
+def _range(low: Any, high: Any, one: str, many: str) -> Iterable[str]:
+    """Yield `1 to 5 items`, `at least 1 item`, `exactly 1 item`; nothing if there are no bounds."""
+    if low is None and high is None:
+        return
+    if low == high:
+        words = f"exactly {json_text(low)}"
+    elif low is not None and high is not None:
+        words = f"{json_text(low)} to {json_text(high)}"
+    else:
+        words = f"at least {json_text(low)}" if high is None else f"at most {json_text(high)}"
+    last = low if high is None else high
+    yield f"{words} {one if last == 1 else many}".rstrip()
+
+
+def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
+    """Return the objects whose properties must be told to explain a value: its own, or those of its items.
+
+    With each comes the name of the element that it stands in.
+    """
+    if isinstance(shape, ObjectShape):
+        return [(shape, name)]
+    if isinstance(shape, ArrayShape):
+        first, rest = item_shapes(shape)
+        inner = [*first, rest] if rest is not None else first
+        return [found for each in inner for found in children_of(each, item_name(name))]
+    if isinstance(shape, UnionShape):
+        return [found for each in shape.alternatives for found in children_of(each, name)]
+    return []
+
+
+def identity(shape: ObjectShape) -> int:
+    """Return what tells an object's schema from others, also where it is reached by several references."""
+    return next((id(part) for part in shape.parts if "properties" in part), id(shape))
+
+
+def start_tag(name: str) -> str:
+    """Return how a list of arguments spells a name: as it is, or as the start tag that says it.
+
+    Raises XMLToolsError for a name that no call can say.
+    """
+    if not is_valid_name(name) or not name or name.strip(SPACES) != name:
+        raise XMLToolsError(
+            f"the argument {name!r:.80} has a name that no call can say: expected 1 to 256 characters on one line, "
+            "without < and >, and no white space around them"
+        )
+    if is_xml_name(name):
+        return name
+    return f'<{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}">'
+
+
+def other_properties(shape: ObjectShape) -> Iterator[tuple[str, Shape]]:
+    """Yield what the schema says about properties that it does not name: a label, and their shape."""
+    for part in shape.parts:
+        for pattern, node in part.get("patternProperties", {}).items():
+            yield f"names matching {neutral_line(pattern)}", shape.make.shape((node,))
+        node = part.get("additionalProperties")
+        if node and "never" not in node:
+            declared = any(part.get("properties") for part in shape.parts)
+            yield "any other name" if declared else "any name", shape.make.shape((node,))

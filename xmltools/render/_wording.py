@@ -1,0 +1,108 @@
+"""The sentences of the instructions: a record of strings, so that another wording or language is another record.
+
+What holds the instructions together (headings of tools, lists of arguments, example blocks) is made by code and stays
+as it is, whatever the sentences say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+
+from xmltools.dialects import Dialect
+from xmltools.errors import XMLToolsError
+
+__all__ = ["ENGLISH", "Wording", "fill"]
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Sentences of `render_instructions`. Make your own with `dataclasses.replace(xmltools.ENGLISH, intro="…")`.
+
+    A name in braces stands for something: in all of them `{block}`, `{server_name}`, `{tool_name}`, `{arguments}`,
+    `{item}`, `{nil}` and `{local}` are the words of the dialect; `{tag}` (in `reasoning`), `{server}` (in `server`) and
+    `{value}` (in `default`) must be there. An empty sentence is left out. Raises XMLToolsError for other names in
+    braces, and for what is no string.
+    """
+
+    heading: str
+    intro: str
+    names: str
+    cdata: str
+    nesting: str
+    plain: str
+    parallel: str
+    single: str
+    required_call: str
+    reasoning: str
+    results: str
+    signatures: str
+    server: str
+    arguments: str
+    no_arguments: str
+    example: str
+    turns: str
+    required: str
+    optional: str
+    default: str
+    user: str
+    assistant: str
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            text = getattr(self, each.name)
+            if not isinstance(text, str):
+                raise XMLToolsError(f"wording: {each.name} is expected to be a string, got {type(text).__name__}")
+            found = set(_PLACEHOLDER.findall(text))
+            needed = _NEEDED.get(each.name, set())
+            if text and not needed <= found <= needed | _DIALECT:
+                names = ", ".join(f"{{{name}}}" for name in sorted(needed | _DIALECT))
+                must = f"; it must hold {', '.join(f'{{{name}}}' for name in sorted(needed))}" if needed else ""
+                raise XMLToolsError(f"wording: {each.name} may hold {names}{must}; got {text!r:.80}")
+
+
+_DIALECT = {"block", "server_name", "tool_name", "arguments", "item", "nil", "local"}
+_NEEDED = {"reasoning": {"tag"}, "server": {"server"}, "default": {"value"}}
+
+
+def fill(sentence: str, dialect: Dialect, **values: str) -> str:
+    """Return a sentence with its placeholders filled in."""
+    if "{" not in sentence:
+        return sentence
+    values["local"] = dialect.default_server
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1]) or str(getattr(dialect, match[1])), sentence)
+
+
+ENGLISH = Wording(
+    heading="# Tools",
+    intro="You can call the tools below. To call one, write a block in your reply that begins with <{block}> and ends "
+    "with </{block}>. In it, <{tool_name}> names the tool and <{server_name}> its server ({local} if no other is "
+    "given), and <{arguments}> holds one element for each argument, named like the argument.",
+    names="Use only the tools below, with exactly these names and arguments. Leave out optional arguments that you "
+    "don't need.",
+    cdata="Write text with <, > or &, and code or text of several lines, as <![CDATA[text]]>, without changing "
+    "anything in it. Only where the text itself holds ]]> write ]]]]><![CDATA[> for that.",
+    nesting="Write a list as one element for each item (named like the list in the singular, or <{item}>), an object "
+    'as one element for each property, null as <name {nil}="true"/>.',
+    plain="Write the block as plain text, without a code fence around it.",
+    parallel="You can write several blocks in one reply, one behind the other.",
+    single="Write at most one block in a reply.",
+    required_call="Your reply must call a tool.",
+    reasoning="Think before you answer, inside <{tag}> and </{tag}>. Write no block in there.",
+    results='End your reply behind the last block. The results come in the next message, as "Tool: name" and '
+    '"Result: ..." or "Error: ...".',
+    signatures="In the list of tools a ? marks optional arguments, = their default; bounds stand in brackets.",
+    server="Server: {server}",
+    arguments="Arguments:",
+    no_arguments="No arguments.",
+    example="Example:",
+    turns="# Example conversation",
+    required="required",
+    optional="optional",
+    default="default {value}",
+    user="User:",
+    assistant="Assistant:",
+)
+"""The sentences that are used if no others are given."""
