@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         render_result,
         render_result_parts,
         render_results,
+        render_retry,
     )
     from xmltools.tools import Tool, load_tools
 
@@ -69,6 +70,7 @@ _HOMES = {
         "render_result",
         "render_result_parts",
         "render_results",
+        "render_retry",
     ),
     "tools": ("Tool", "load_tools"),
 }
@@ -109,6 +111,7 @@ __all__ = [
     "render_result",
     "render_result_parts",
     "render_results",
+    "render_retry",
 ]
 
 

@@ -17,14 +17,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
-from xmltools._frame import Leaf, Limits, State
+from xmltools._frame import Failure, Leaf, Limits, Path, State
 from xmltools._markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
+from xmltools._tree import Element
 from xmltools.errors import Code
+from xmltools.schema import ANY, ArrayShape, Shape
 
 if TYPE_CHECKING:
     from xmltools.events import Event
 
-__all__ = ["Block", "Leaf", "Limits"]
+__all__ = ["Block", "Failure", "Leaf", "Limits"]
 
 
 class Block(ElementStates):
@@ -51,6 +53,41 @@ class Block(ElementStates):
         end_tag = f"</{self.dialect.block}>"
         return end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]
 
+    @property
+    def json_start(self) -> int | None:
+        """Where the JSON stands that the arguments are read from; None if they are elements."""
+        if self.json is not None:
+            return self.json[0]
+        arguments = self.json_arguments
+        return arguments.offset if isinstance(arguments, Element) else arguments and arguments[0]
+
+    def place_of(self, path: Path, shape: Shape) -> int | None:
+        """The place of the element at `path` in the arguments, or of the innermost one that there is on the way.
+
+        `shape` is that of the arguments. None if not even the argument is there.
+        """
+        group, place = [self.arguments], None
+        for step in path:
+            group, shape = _inside(group, shape, step)
+            if not group:
+                break
+            place = group[0].offset
+        return place
+
+    def place_of_second(self, name: str, shape: Shape) -> int | None:
+        """The place of the second element of the first argument or property `name` that is repeated but no list."""
+        pending: list[tuple[list[Element], Shape]] = [([self.arguments], shape)]
+        while pending:
+            group, shape = pending.pop()
+            if (array := _array(shape)) is not None:
+                pending += [([item], array.item(number)) for number, item in enumerate(_items(group, array))][::-1]
+            elif len(group) == 1:
+                groups = _by_name(group[0])
+                pending += [(inner, shape.child(each)) for each, inner in groups.items()][::-1]
+            elif shape is not ANY and group[0].name == name:
+                return group[1].offset
+        return None
+
     def _json(self, text: str, at: int) -> int:
         """A JSON object: the body, or the text of `arguments`."""
         scanner = self._scanner
@@ -62,7 +99,9 @@ class Block(ElementStates):
             self._json_leaf(self.json_arguments[0])  # no JSON, but perhaps a Python literal: its end tag ends it
         elif scanner.error:
             code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
-            self.give_up(code, f"the JSON could not be read: {scanner.error}")
+            # The scanner stops at a character that cannot stand there, but behind a bracket that is wrong.
+            behind = scanner.too_deep or " closes " in scanner.error
+            self.give_up(code, f"the JSON could not be read: {scanner.error}", self._base + end - behind)
             self._state = State.SKIP
         elif scanner.done and self.json is not None:
             self.json = (self.json[0], self._base + end)
@@ -117,7 +156,8 @@ class Block(ElementStates):
         return self._no_end(at)
 
     def _no_end(self, at: int) -> int:
-        self.give_up(Code.INVALID_JSON, "something stands between the JSON object and the end of the block")
+        message = "something stands between the JSON object and the end of the block"
+        self.give_up(Code.INVALID_JSON, message, self._base + at)
         self._state = State.SKIP
         return at
 
@@ -136,6 +176,38 @@ class Block(ElementStates):
             self.done = True
             return tag.end
         return at + 2
+
+
+def _inside(group: list[Element], shape: Shape, step: str | int) -> tuple[list[Element], Shape]:
+    """The elements of a property or item of the value that the elements of `group` are, and its shape."""
+    if isinstance(step, str):
+        return _by_name(group[0]).get(step, []), shape.child(step)
+    array = _array(shape)
+    if array is not None:
+        return _items(group, array)[step : step + 1], array.item(step)
+    items = group if len(group) > 1 else group[0].children or []
+    return items[step : step + 1], ANY
+
+
+def _array(shape: Shape) -> ArrayShape | None:
+    return next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+
+
+def _by_name(element: Element) -> dict[str, list[Element]]:
+    groups: dict[str, list[Element]] = {}
+    for child in element.children or ():
+        groups.setdefault(child.name, []).append(child)
+    return groups
+
+
+def _items(group: list[Element], array: ArrayShape) -> list[Element]:
+    """The items of a list: each element is one, or holds some."""
+    items: list[Element] = []
+    for element in group:
+        inner = element.children or []
+        holds = inner and not (len(group) > 1 and array.items.is_list)
+        items += inner if holds and array.opens(inner[0].name, element.name) is array else [element]
+    return items
 
 
 _STATES: Final = (

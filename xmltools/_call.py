@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from xmltools._block import Block, Leaf
+from xmltools._block import Block, Failure, Leaf
 from xmltools._json import JSONError, loads, loads_lenient
-from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name
+from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name, skip_space
 from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
@@ -27,10 +27,11 @@ _SHORT = 256
 class _Refused(Exception):  # noqa: N818 - never leaves this module
     """The block gives no call."""
 
-    def __init__(self, code: Code, message: str, hint: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, place: int | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.place = place
         self.hint = hint or code.hint
 
 
@@ -66,14 +67,14 @@ class Toolbox:
         """The server and schema of a tool; raises what the block is refused with."""
         servers = self._shapes.get(name)
         if servers is None:
-            raise _Refused(Code.UNKNOWN_TOOL, f"there is no tool named {name!r}", self._hint(name))
+            raise _Refused(Code.UNKNOWN_TOOL, f"there is no tool named {name!r}", hint=self._hint(name))
         wanted = server if server is not None else default
         if wanted in servers:
             return wanted, servers[wanted]
         where = ", ".join(servers)
         if server is not None or len(servers) > 1:
             message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
-            raise _Refused(Code.UNKNOWN_TOOL, message, f"Name the server of {name} in <server_name>: {where}.")
+            raise _Refused(Code.UNKNOWN_TOOL, message, hint=f"Name the server of {name} in <server_name>: {where}.")
         return next(iter(servers.items()))
 
     def _hint(self, name: str) -> str:
@@ -97,15 +98,15 @@ def conclude(
             raise _Refused(*block.error)
         return _call(block, text, base, end, toolbox, strict)
     except _Refused as refused:
-        source = "" if block.discard else text[block.start - base : end - base]
+        source = text[block.start - base : end - base] if block.keeps_source else ""
         return _error(block, end, refused, source, toolbox)
 
 
-def partial_error(block: Block, end: int, code: Code, message: str, text: str, toolbox: Toolbox | None) -> CallError:
+def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: Toolbox | None) -> CallError:
     """The error of a block that the end of the reply cut off, with what had been read: `text`."""
     if not block.discard:
         _read_leaves(block, text, block.start)
-    return _error(block, end, _Refused(code, message), text, toolbox)
+    return _error(block, end, _Refused(*failure), text, toolbox)
 
 
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
@@ -117,8 +118,19 @@ def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Tool
             toolbox.guess(block.name, block.server, block.dialect.default_server) if toolbox and block.name else None
         )
         arguments = read_arguments(complete, shape).arguments
+    place = refused.place
+    if place is not None and place > end:
+        place = end  # the limit was met by text that turned out to begin the next block
     return CallError(
-        refused.code, (block.start, end), refused.message, refused.hint, block.name, block.server, arguments, source
+        code=refused.code,
+        span=(block.start, end),
+        message=refused.message,
+        hint=refused.hint,
+        name=block.name,
+        server=block.server,
+        arguments=arguments,
+        source=source,
+        offset=place,
     )
 
 
@@ -131,17 +143,18 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
     server, shape = block.server or default, None
     if toolbox is not None:
-        server, shape = toolbox.find(block.name, block.server, default)
+        server, shape = _find_tool(block, toolbox, text, base)
         if block.server is None and server != default:
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
-    reading = _arguments(block, text, base, body, shape)
-    _judge(reading)
+    reading = _arguments(block, text, base, end, body, shape)
+    if shape is not None:
+        _judge(block, reading, shape)
     forbidden = find_forbidden(text, block.start - base, end - base)
     if forbidden >= 0:
         _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
-        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}")
+        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
     return ToolCall(
         id=block.call_id or "",
         name=block.name,
@@ -153,20 +166,39 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     )
 
 
+def _find_tool(block: Block, toolbox: Toolbox, text: str, base: int) -> tuple[str, Shape]:
+    try:
+        return toolbox.find(block.name or "", block.server, block.dialect.default_server)
+    except _Refused as refused:
+        if block.name_start >= 0:
+            refused.place = base + skip_space(text, block.name_start - base)
+        raise
+
+
 def _repair(block: Block, code: Code, place: int, message: str) -> None:
     block.repairs.append(Repair(code, place, message))
 
 
-def _judge(reading: Reading) -> None:
+def _judge(block: Block, reading: Reading, shape: Shape) -> None:
     """Refuse arguments that do not fit the schema."""
     if reading.too_deep:
         raise _Refused(Code.LIMIT_EXCEEDED, "an argument holds JSON that nests too deep")
     if reading.duplicates:
         names = ", ".join(reading.duplicates)
-        raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", f"Give {names} only once.")
+        place = block.place_of_second(reading.duplicates[0], shape)
+        raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
     if reading.problems:
         lines = "; ".join(str(problem) for problem in reading.problems[:20])
-        raise _Refused(Code.INVALID_ARGUMENTS, lines, f"Correct these arguments and call the tool again: {lines}.")
+        hint = f"Correct these arguments and call the tool again: {lines}."
+        raise _Refused(Code.INVALID_ARGUMENTS, lines, _place_of_problem(block, reading, shape), hint)
+
+
+def _place_of_problem(block: Block, reading: Reading, shape: Shape) -> int | None:
+    path = reading.problems[0].path
+    start = block.json_start
+    if start is None:
+        return block.place_of(path, shape)
+    return start if path and path[0] in reading.arguments else None
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
@@ -202,8 +234,7 @@ def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
         start = section_end + 3
     _plain(block, leaf, reader, source, base, start, end, parts)
     parts.append(reader.end(cut=leaf.cut))
-    text = parts.take()
-    return text if leaf.shape.exact else _without_comments(text)
+    return parts.take()
 
 
 def _without_comments(text: str) -> str:
@@ -227,7 +258,9 @@ def _plain(
         parts.append(reader.text(source[start:turn]))
     if turn < end:
         reader.literal = True
-        parts.append(reader.text(source[turn:end]))
+        pasted = source[turn:end] if leaf.shape.exact else _without_comments(source[turn:end])
+        if pasted:
+            parts.append(reader.text(pasted))
 
 
 def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:
@@ -242,20 +275,23 @@ def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int,
 # -- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def _arguments(block: Block, source: str, base: int, body: Any, shape: Shape | None) -> Reading:
+def _arguments(block: Block, source: str, base: int, stop: int, body: Any, shape: Shape | None) -> Reading:
+    """The arguments of a block that ends at `stop` in the stream."""
     if block.json is not None:
         return read_object(body, shape, block.json[0])
     if block.json_arguments is None:
         return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
     if block.arguments.children:
-        raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments")
+        place = block.arguments.children[0].offset
+        raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments", place)
     if isinstance(block.json_arguments, tuple):
         start, end = block.json_arguments
-        text = source[start - base : end - base]
+        text, written = source[start - base : end - base], start
     else:
         start = block.json_arguments.offset
         text = _without_fence(block.json_arguments.text)
-    return read_object(_object(block, text, start, lenient=True), shape, start)
+        written = base + source.find(text, start - base, stop - base)  # not to be found if it was decoded
+    return read_object(_object(block, text, start, written, lenient=True), shape, start)
 
 
 def _without_fence(text: str) -> str:
@@ -263,14 +299,18 @@ def _without_fence(text: str) -> str:
     return text.rstrip("`") if text.endswith("```") else text
 
 
-def _object(block: Block, text: str, place: int, *, lenient: bool = False) -> dict[str, Any]:
-    """The JSON object in `text`, which starts at `place` in the stream."""
+def _object(block: Block, text: str, place: int, written: int, *, lenient: bool = False) -> dict[str, Any]:
+    """The JSON object in `text`, which starts at `place` in the stream.
+
+    Character by character it stands at `written`; before `place` means nowhere, since it was decoded.
+    """
     try:
         value, repairs = (loads_lenient if lenient else loads)(text, depth=block.limits.depth)
     except JSONError as error:
-        raise _Refused(Code.INVALID_JSON, f"the JSON could not be read: {error}") from None
+        offence = written + error.offset if written >= place else place
+        raise _Refused(Code.INVALID_JSON, f"the JSON could not be read: {error}", offence) from None
     if not isinstance(value, dict):
-        raise _Refused(Code.INVALID_JSON, "the JSON is no object")
+        raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
     for code, offset, message in repairs:
         _repair(block, code, place + offset, message)
     return value
@@ -280,33 +320,34 @@ def _json_body(block: Block, source: str, base: int) -> dict[str, Any]:
     """Name, server and arguments of a JSON body; the arguments are returned, the others set on the block."""
     assert block.json is not None
     start, end = block.json
-    body = _object(block, source[start - base : end - base], start)
+    body = _object(block, source[start - base : end - base], start, start)
     dialect = block.dialect
-    name = _take(body, dialect.json_tool_name)
-    server = _take(body, dialect.json_server_name)
-    arguments = _take(body, dialect.json_arguments)
+    name = _take(body, dialect.json_tool_name, start)
+    server = _take(body, dialect.json_server_name, start)
+    arguments = _take(body, dialect.json_arguments, start)
     for key in body:
         _repair(block, Code.IGNORED_ATTRIBUTE, start, f"the key {key!r} means nothing")
-    block.name = _name(name)
-    block.server = _name(server)
+    block.name = _name(name, start)
+    block.server = _name(server, start)
     if isinstance(arguments, str):
         _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
-        return _object(block, arguments, start)
+        return _object(block, arguments, start, -1)
     if arguments is not None and not isinstance(arguments, dict):
-        raise _Refused(Code.INVALID_ARGUMENTS, f"expected an object with the arguments, got {arguments!r:.60}")
+        message = f"expected an object with the arguments, got {arguments!r:.60}"
+        raise _Refused(Code.INVALID_ARGUMENTS, message, start)
     return arguments or {}
 
 
-def _take(body: dict[str, Any], keys: tuple[str, ...]) -> Any:
+def _take(body: dict[str, Any], keys: tuple[str, ...], place: int) -> Any:
     found = [key for key in keys if key in body]
     if len(found) > 1:
-        raise _Refused(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same")
+        raise _Refused(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same", place)
     return body.pop(found[0]) if found else None
 
 
-def _name(value: Any) -> str | None:
+def _name(value: Any, place: int) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not is_valid_name(value.strip(" \t\r\n")):
-        raise _Refused(Code.INVALID_NAME, f"{value!r:.60} is no name")
+        raise _Refused(Code.INVALID_NAME, f"{value!r:.60} is no name", place)
     return value.strip(" \t\r\n") or None

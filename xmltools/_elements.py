@@ -152,7 +152,8 @@ class ElementStates(LeafStates):
         if opened:
             return self._stray_cdata(at, opened)
         if text[at + 2].isalpha():
-            self.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {self._base + at} is not allowed there")
+            place = self._base + at
+            self.give_up(Code.FORBIDDEN_MARKUP, f"the declaration at character {place} is not allowed there", place)
             return at + 2
         return self._malformed(at)
 
@@ -175,7 +176,8 @@ class ElementStates(LeafStates):
         return self._skip_past(text, at, "?>", State.MARKUP)
 
     def _malformed(self, at: int) -> int:
-        self.give_up(Code.MALFORMED_MARKUP, f"the < at character {self._base + at} begins no tag")
+        place = self._base + at
+        self.give_up(Code.MALFORMED_MARKUP, f"the < at character {place} begins no tag", place)
         return at + 1
 
     def _end_tag(self, text: str, at: int) -> int:
@@ -217,13 +219,14 @@ class ElementStates(LeafStates):
                 return self._malformed(at)
             self.note(Code.NOT_XML_NAME, self._base + at, f"{tag.name!r} is no XML name", self._base + tag.end)
         self._elements += 1
+        place = self._base + at
         if self._elements > self.limits.elements:
-            self.give_up(Code.LIMIT_EXCEEDED, f"the block has more than {self.limits.elements} elements")
+            self.give_up(Code.LIMIT_EXCEEDED, f"the block has more than {self.limits.elements} elements", place)
         if len(self._stack) > self.limits.depth:
-            self.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {self.limits.depth} elements")
+            self.give_up(Code.LIMIT_EXCEEDED, f"the block nests more than {self.limits.depth} elements", place)
             self._too_deep = 0 if tag.empty else 1
             return tag.end
-        self._open(tag, self._base + at)
+        self._open(tag, place)
         return tag.end
 
     def _opens_block(self, text: str, at: int) -> bool | None:
@@ -234,7 +237,7 @@ class ElementStates(LeafStates):
     def _next_opener(self, place: int) -> None:
         """A new block starts inside this one: its end tag was forgotten."""
         if not self.arguments_closed:
-            self.fail(Code.MALFORMED_MARKUP, f"a new <{self.dialect.block}> starts before this one has ended")
+            self.fail(Code.MALFORMED_MARKUP, f"a new <{self.dialect.block}> starts before this one has ended", place)
         self.end_early(place)
 
     def _open(self, tag: Tag, place: int) -> None:
@@ -260,7 +263,7 @@ class ElementStates(LeafStates):
         return self._open_value(tag, place)
 
     def _open_field(self, tag: Tag, place: int) -> None:
-        self._once(tag)
+        self._once(tag, place)
         self._read_attributes(tag, place, Element(tag.name))
         leaf = Leaf(tag.name, Element(tag.name, place), ANY, self._base + tag.end, None)
         leaf.exact = False
@@ -268,13 +271,13 @@ class ElementStates(LeafStates):
         leaf.capture = ""
         self._begin_leaf(leaf, tag)
 
-    def _once(self, tag: Tag) -> None:
+    def _once(self, tag: Tag, place: int) -> None:
         if tag.name in self._fields:
-            self.fail(Code.DUPLICATE_FIELD, f"<{tag.name}> stands twice in the block")
+            self.fail(Code.DUPLICATE_FIELD, f"<{tag.name}> stands twice in the block", place)
         self._fields.add(tag.name)
 
     def _open_arguments(self, tag: Tag, place: int) -> None:
-        self._once(tag)
+        self._once(tag, place)
         self._push_arguments(tag, place)
 
     def _push_arguments(self, tag: Tag, place: int) -> None:
@@ -295,7 +298,7 @@ class ElementStates(LeafStates):
         element = Element(tag.name, place)
         self._read_attributes(tag, place, element)
         if not element.name or not is_valid_name(element.name):
-            self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument")
+            self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
         if len(self._stack) == 1:
             self.early = self.early or self.shape is None
             path: Path | None = () if self.call_id is not None else None

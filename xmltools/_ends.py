@@ -176,9 +176,10 @@ class LeafEnds(Frame):
 
     def _end_field(self, leaf: Leaf, value: str) -> None:
         if not is_valid_name(value):
-            self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name")
+            self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
         elif leaf.tag == self.dialect.server_name:
             self.server = value or self.dialect.default_server
         elif value and self.name is None:
             self.name = value
+            self.name_start = leaf.start
             self._on_name(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from xmltools._markup import NAME_LENGTH, Tag, find_ampersands
 from xmltools._rope import Rope
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "Container", "Frame", "Leaf", "Limits", "Path", "State"]
+__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Limits", "Path", "State"]
 
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
 Path = tuple[str | int, ...]
@@ -69,6 +69,14 @@ class Limits:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise XMLToolsError(f"limits: {name} is expected to be a whole number from 1 on, got {value!r}")
+
+
+class Failure(NamedTuple):
+    """Why a block gives no call, and where in the stream that was seen, if there is such a place."""
+
+    code: Code
+    message: str
+    place: int | None = None
 
 
 class Container:
@@ -146,9 +154,11 @@ class Frame:
         self.repairs: list[Repair] = []
         self.leaves: list[Leaf] = []
         self.nodes: list[tuple[Element, int, int]] = []
-        self.error: tuple[Code, str] | None = None
-        self.discard = False  # no call will come of it: find the end, keep nothing
+        self.error: Failure | None = None
+        self.discard = False  # no call will come of it: find the end
+        self.keeps_source = True
         self.name: str | None = None
+        self.name_start = -1  # where the content of the element stands that named the tool
         self.server: str | None = None
         self.call_id: str | None = None
         self.shape: Shape | None = None
@@ -219,17 +229,19 @@ class Frame:
         if unknown >= 0:
             self.note(Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
 
-    def fail(self, code: Code, message: str) -> None:
+    def fail(self, code: Code, message: str, place: int) -> None:
         """Note the first error. The block is read on to its end, and what was understood goes into the error."""
         if self.error is None:
-            self.error = (code, message)
+            self.error = Failure(code, message, place)
 
-    def give_up(self, code: Code, message: str) -> None:
-        """Fail, and keep nothing from here on."""
+    def give_up(self, code: Code, message: str, place: int) -> None:
+        """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
         self._flush_delta()
-        self.fail(code, message)
+        self.fail(code, message, place)
         self.discard = True
-        self.raw.clear()
+        if code is Code.LIMIT_EXCEEDED:
+            self.keeps_source = False
+            self.raw.clear()
         self.leaves.clear()
         self.nodes.clear()
         self._tail.clear()

@@ -146,7 +146,9 @@ class CallError:
 
     `span` is the block's place in the reply, in characters; `message` says what was wrong, `hint` what to send to
     the model so that its next try is right. `name`, `server` and `arguments` hold what had been read and understood
-    before the error, `source` the block's text as far as it was kept (none, once a limit was exceeded).
+    before the error, `source` the block's text (none, once a limit was exceeded). `offset` is the place of the first
+    offence, in characters from the start of the reply as `Repair.offset` is: of a tag, an element, a character. It is
+    None if no place can be told, as for a name that is missing.
     """
 
     code: Code
@@ -157,3 +159,4 @@ class CallError:
     server: str | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
     source: str = field(default="", repr=False)
+    offset: int | None = None

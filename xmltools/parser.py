@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools._block import Block, Limits
+from xmltools._block import Block, Failure, Limits
 from xmltools._call import Toolbox, conclude, partial_error
 from xmltools._markup import TAG_LENGTH
 from xmltools._outside import Outside, checked_tags
@@ -222,10 +222,11 @@ class Parser(Outside):
         at = 0
         while at < len(chunk):  # a piece never holds both the start of a block and more than the block may have
             room = max(1, size - len(self._held))
-            if self._block is not None and not self._block.discard:
+            if self._block is not None and self._block.keeps_source:
                 room = self._block.start + size - self._pos
                 if room <= 0:
-                    self._block.give_up(Code.LIMIT_EXCEEDED, f"the block is larger than {size} characters")
+                    place = self._block.start + size
+                    self._block.give_up(Code.LIMIT_EXCEEDED, f"the block is larger than {size} characters", place)
                     continue
             self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
             at += room
@@ -237,7 +238,7 @@ class Parser(Outside):
         text = "".join(self._pieces)
         self._pieces.clear()
         if self._block is not None:
-            if not self._block.discard:
+            if self._block.keeps_source:
                 self._block.raw.append(text)
         else:
             self._fences.read(text)
@@ -304,7 +305,8 @@ class Parser(Outside):
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
-            block.give_up(Code.LIMIT_EXCEEDED, f"the reply has more than {self._limits.blocks} tool calls")
+            message = f"the reply has more than {self._limits.blocks} tool calls"
+            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
         if self._fences.open:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
         if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
@@ -315,7 +317,7 @@ class Parser(Outside):
         if block.done and not block.raw:  # the whole block stood in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
             return end
-        if end > at and not block.discard:
+        if end > at and block.keeps_source:
             block.raw.append(text[at:end] if at or end < len(text) else text)
         if block.done:
             self._end_block(block, base + end)
@@ -383,15 +385,15 @@ class Parser(Outside):
 
     def _cut_off(self, block: Block, rest: str) -> None:
         self._block = None
-        if not block.discard:
+        if block.keeps_source:
             block.raw.append(rest)
         if block.error is None and block.ends_complete(rest):
             block.end_early(self._pos)
             self._block = block
             self._end_block(block, self._pos)
             return
-        code, message = block.error or (Code.TRUNCATED, "the reply ended inside the block")
-        error = partial_error(block, self._pos, code, message, block.raw.take(), self._toolbox)
+        failure = block.error or Failure(Code.TRUNCATED, "the reply ended inside the block", self._pos)
+        error = partial_error(block, self._pos, failure, block.raw.take(), self._toolbox)
         self._events.append(CallFailed(error, block.call_id))
 
 

@@ -3,6 +3,7 @@
 from xmltools.render._call import render_call
 from xmltools.render._instructions import render_instructions
 from xmltools.render._results import ReadResult, read_results, render_result, render_result_parts, render_results
+from xmltools.render._retry import render_retry
 from xmltools.render._wording import ENGLISH, Wording
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "render_result",
     "render_result_parts",
     "render_results",
+    "render_retry",
 ]

@@ -6,18 +6,19 @@ import re
 
 from xmltools.dialects import FORGE
 
-__all__ = ["neutral", "neutral_line"]
+__all__ = ["OPENS", "neutral", "neutral_line"]
 
-_TAG = re.compile(rf"<(?=/?(?:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
+OPENS = re.compile(rf"<(?=(?:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
+"""The `<` of what could open a block or a reasoning region."""
 
 
 def neutral(text: str) -> str:
-    """Return text in which the `<` of what could pass for a block or a reasoning tag is written as `&lt;`.
+    """Return text in which the `<` of what could open a block or a reasoning region is written as `&lt;`.
 
     >>> neutral("a <b> in a <tool>")
     'a <b> in a &lt;tool>'
     """
-    return _TAG.sub("&lt;", text) if "<" in text else text
+    return OPENS.sub("&lt;", text) if "<" in text else text
 
 
 def neutral_line(text: str) -> str:
