@@ -447,6 +447,13 @@ def test_schemas_without_end_are_refused():
         compile_schema({"$defs": chain})
 
 
+@pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
+def test_references_that_double_at_each_step_are_refused(word):
+    steps = {f"d{n}": {word: [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(19)}
+    with pytest.raises(XMLToolsError, match="more than 5000 schemas apply to one value"):
+        compile_schema({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**steps, "d19": {}}})
+
+
 def test_the_schema_is_copied():
     schema = schema_of({"type": "integer"})
     shape = compile_schema(schema)

@@ -236,7 +236,8 @@ def _example(tool: Tool | None, given: dict[str, Any]) -> str:
     """The smallest right call: with the values that the model gave, where they fit and can be written."""
     if tool is None:
         return render_call(ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"}))
-    sample = sample_arguments(tool.shape, smallest=True)
+    wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
+    sample = sample_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
     if sample is None:
         return ""
     for arguments in (_with_given(sample, given, tool), sample):

@@ -3,7 +3,7 @@
 from xmltools.schema._compile import compile_schema
 from xmltools.schema._names import item_name, singular_of
 from xmltools.schema._read import Reading, find_problems, read_arguments, read_object
-from xmltools.schema._sample import is_code_name, sample_arguments
+from xmltools.schema._sample import sample_arguments
 from xmltools.schema._shapes import (
     ANY,
     AnyShape,
@@ -15,6 +15,7 @@ from xmltools.schema._shapes import (
     TextShape,
     UnionShape,
 )
+from xmltools.schema._topics import is_code_name
 from xmltools.schema._values import Problem
 
 __all__ = [

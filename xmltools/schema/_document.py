@@ -26,6 +26,9 @@ MAX_DEPTH = 200
 MAX_CHAIN = 40
 """Schemas that may apply to one value through each other: it bounds the recursion of all readers."""
 
+MAX_WIDTH = 5_000
+"""Schemas that may apply to one value, each as often as it is reached: references can double them at each step."""
+
 NEVER = "never"
 """Our keyword for the schema `false`."""
 
@@ -54,7 +57,7 @@ class Document:
         self.patterns: dict[str, re.Pattern[str]] = {}
         self.root = self._node(self._raw, "")
         self._follow_references()
-        self._refuse_cycles()
+        self._refuse_endless()
 
     def target(self, node: Node) -> Node:
         """Return the node that `node` refers to by its `$ref`."""
@@ -152,10 +155,11 @@ class Document:
                 _fail(at, f"there is nothing at #{pointer}; define it or correct the reference")
         return value
 
-    def _refuse_cycles(self) -> None:
-        """Refuse schemas that apply to a value by way of themselves: they would never come to an end."""
+    def _refuse_endless(self) -> None:
+        """Refuse schemas that apply to a value by way of themselves, or in too many ways to come to an end soon."""
         places = {id(node): at for at, node in self.nodes.items()}
         heights: dict[int, int] = {}
+        widths: dict[int, int] = {}
 
         def height(node: Node, chain: int) -> int:
             if heights.get(id(node)) == 0:
@@ -170,12 +174,16 @@ class Document:
                         f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain",
                     )
                 heights[id(node)] = 0
-                heights[id(node)] = 1 + max((height(each, chain + 1) for each in self.in_place(node)), default=0)
+                inner = self.in_place(node)
+                heights[id(node)] = 1 + max((height(each, chain + 1) for each in inner), default=0)
+                widths[id(node)] = 1 + sum(widths[id(each)] for each in inner)
             return heights[id(node)]
 
         for at, node in self.nodes.items():
             if height(node, 0) > MAX_CHAIN:
                 _fail(at, f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain")
+            if widths[id(node)] > MAX_WIDTH:
+                _fail(at, f"more than {MAX_WIDTH} schemas apply to one value; use fewer alternatives and references")
 
 
 def _modernise(node: Node) -> None:
