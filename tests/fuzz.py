@@ -1,8 +1,9 @@
-"""Random documents against all laws at once, on all cores: `make fuzz ARGS="--seconds 60"`.
+"""Random documents against all laws of reading at once, and random calls written and read back, on all cores.
 
-    python tests/fuzz.py [--seconds N | --documents N] [--seed S] [--jobs N]
+    python tests/fuzz.py [--seconds N | --documents N --calls N] [--seed S] [--jobs N]
 
-Document i of seed S is always the same. The first that breaks a law is made as small as it goes, and printed.
+As `make fuzz ARGS="--seconds 60"`. Half the time goes to documents, half to calls. Document i and call i of seed S are
+always the same. The first document that breaks a law is made as small as it goes; what is found is printed.
 Exit status: 0 nothing found, 1 something found.
 """
 
@@ -19,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from calls import Meant, law_call, law_untyped, meant, untyped
 from strategies import Case, case, clean_case
 from test_laws import LAWS, law_clean, merge, run
 
@@ -27,11 +29,11 @@ Law = Callable[[Case], None]
 
 @dataclass
 class Finding:
-    """A case that breaks a law."""
+    """A case that breaks a law: a document, or a call."""
 
     number: int
     law: str
-    case: Case
+    case: Case | Meant
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Tally:
     """What one worker did."""
 
     documents: int = 0
+    calls: int = 0
     characters: int = 0
     events: Counter[str] = field(default_factory=Counter)
     finding: Finding | None = None
@@ -80,6 +83,23 @@ def work(seed: int, numbers: Iterable[int], deadline: float) -> Tally:
     return tally
 
 
+def work_on_calls(seed: int, numbers: Iterable[int], deadline: float) -> Tally:
+    """Write calls and read them back, until they or the time run out, or one comes back different."""
+    tally = Tally()
+    for number in numbers:
+        if time.monotonic() > deadline:
+            break
+        rng = Random(f"{seed}/call/{number}")
+        call, law = (untyped(rng), law_untyped) if number % 5 == 0 else (meant(rng), law_call)
+        tally.calls += 1
+        try:
+            law(call)
+        except Exception:
+            tally.finding = Finding(number, law.__name__, call)
+            break
+    return tally
+
+
 def shrink(law: Law, case: Case) -> Case:
     """The smallest case found that breaks the same law: fewer options, then tokens, then characters."""
     for name in case.options:
@@ -107,12 +127,16 @@ def remove(law: Law, case: Case) -> Case:
 
 def report(finding: Finding, seed: int) -> None:
     """Print what is needed to see the finding again."""
-    case = finding.case
-    laws = {law.__name__: law for law in (law_clean, *LAWS)}
-    print(f"\nFOUND: {finding.law} is broken by document {finding.number} of seed {seed}; at its smallest:")
-    print(f"  Case([{case.text!r}], {case.tool_set!r}, {case.options!r})")
+    found = finding.case
+    laws: dict[str, Callable[..., None]] = {law.__name__: law for law in (law_clean, *LAWS, law_call, law_untyped)}
+    kind = "document" if isinstance(found, Case) else "call"
+    print(f"\nFOUND: {finding.law} is broken by {kind} {finding.number} of seed {seed}:")
+    if isinstance(found, Case):
+        print(f"  at its smallest: Case([{found.text!r}], {found.tool_set!r}, {found.options!r})")
+    else:
+        print(f"  {found.call!r}\n  {found.tool!r}")
     try:
-        laws[finding.law](case)
+        laws[finding.law](found)
     except Exception:
         print(traceback.format_exc(limit=-4))
 
@@ -122,30 +146,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     parser.add_argument("--documents", type=int, help="how many documents to try, however long it takes")
+    parser.add_argument("--calls", type=int, help="how many calls to write and read back, however long it takes")
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(time.time())
     start = time.monotonic()
-    deadline = start + options.seconds if options.documents is None else float("inf")
-    with ProcessPoolExecutor(options.jobs) as pool:
-        # Worker k takes every jobs-th document from k on, so that they never meet.
-        shares = [numbers(worker, options.jobs, options.documents) for worker in range(options.jobs)]
-        tallies = list(pool.map(work, [seed] * options.jobs, shares, [deadline] * options.jobs))
+    jobs = options.jobs
+    timed = options.documents is None and options.calls is None
+    tallies: list[Tally] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        for share, worker, count in ((0.5, work, options.documents), (1.0, work_on_calls, options.calls)):
+            deadline = start + share * options.seconds if timed else float("inf")
+            # Worker k takes every jobs-th number from k on, so that they never meet.
+            shares = [numbers(first, jobs, None if timed else count or 0) for first in range(jobs)]
+            tallies += pool.map(worker, [seed] * jobs, shares, [deadline] * jobs)
     return summarise(tallies, seed, time.monotonic() - start)
 
 
-def numbers(worker: int, jobs: int, documents: int | None) -> Iterable[int]:
-    """The documents of one worker: all of them without end, or those below `documents`."""
-    return itertools.count(worker, jobs) if documents is None else range(worker, documents, jobs)
+def numbers(worker: int, jobs: int, count: int | None) -> Iterable[int]:
+    """The numbers of one worker: all of them without end, or those below the given count."""
+    return itertools.count(worker, jobs) if count is None else range(worker, count, jobs)
 
 
 def summarise(tallies: list[Tally], seed: int, seconds: float) -> int:
     """Print counts and findings; returns the exit status."""
     documents = sum(tally.documents for tally in tallies)
     characters = sum(tally.characters for tally in tallies)
-    rate = documents / seconds
-    print(f"seed {seed}: {documents} documents, {characters} characters, {rate:.0f} documents/s")
+    calls = sum(tally.calls for tally in tallies)
+    print(f"seed {seed}: {documents} documents of {characters} characters, {calls} calls, {seconds:.0f} s")
     events = sum((tally.events for tally in tallies), Counter[str]())
     print("events: " + ", ".join(f"{count} {kind}" for kind, count in events.most_common()))
     findings = [tally.finding for tally in tallies if tally.finding]

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from calls import Meant, meant_calls, untyped_calls
 from defusedxml import ElementTree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from xmltools.errors import Code, XMLToolsError
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser import Limits, Parser, parse
+from xmltools.render import render_call
 from xmltools.tools import Tool
 
 settings.register_profile("laws", max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
@@ -215,20 +217,31 @@ def _strings(tool: Tool) -> set[str]:
 def law_lxml(case: Case) -> None:
     """8. A block without repairs is well-formed XML, and lxml finds the same values in it."""
     for call in calls_of(run(case, [case.text])[0]):
-        if call.legacy_json or not call.clean:
-            continue
-        source = case.text[slice(*call.span)]
-        root = read_xml(source)
-        assert _names_and_texts(root) == _names_and_texts(read_with_defusedxml(source)), source
-        fields = {child.tag: (child.text or "").strip(SPACE) for child in root}
-        assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or "local"), source
-        arguments = root.find("arguments")
-        if case.tools is None:
-            expected = {} if arguments is None else _object(arguments)
-            assert normal(call.arguments, source) == normal(expected, source), source
-        else:
-            ours, theirs = Counter(_leaves(call.arguments, source)), Counter(_xml_leaves(arguments, source))
-            assert ours == theirs, f"{source!r}: only ours {ours - theirs}, only in lxml {theirs - ours}"
+        if not call.legacy_json and call.clean:
+            check_xml(call, case.text[slice(*call.span)], typed=case.tools is not None)
+
+
+def law_rendered(meant: Meant) -> None:
+    """8, on the way out: a call that is written clean reads the same in lxml and in expat."""
+    source = render_call(meant.call, meant.tool)
+    call = parse(source, tools=[meant.tool] if meant.tool else None).calls[0]
+    if not call.legacy_json and call.clean:
+        check_xml(call, source, typed=meant.tool is not None)
+
+
+def check_xml(call: ToolCall, source: str, *, typed: bool) -> None:
+    """lxml and expat find in the block what the call says; `typed`: by a schema, which they don't know."""
+    root = read_xml(source)
+    assert _names_and_texts(root) == _names_and_texts(read_with_defusedxml(source)), source
+    fields = {child.tag: (child.text or "").strip(SPACE) for child in root}
+    assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or "local"), source
+    arguments = root.find("arguments")
+    if typed:
+        ours, theirs = Counter(_leaves(call.arguments, source)), Counter(_xml_leaves(arguments, source))
+        assert ours == theirs, f"{source!r}: only ours {ours - theirs}, only in lxml {theirs - ours}"
+    else:
+        expected = {} if arguments is None else _object(arguments)
+        assert normal(call.arguments, source) == normal(expected, source), source
 
 
 def read_xml(source: str) -> etree._Element:
@@ -253,9 +266,12 @@ def _object(element: etree._Element) -> dict[str, Any]:
     """The children of an element by name; a name that comes again makes a list (protocol 3.5)."""
     values: dict[str, list[Any]] = {}
     for child in element:
-        name = child.get("name", child.tag).strip(SPACE) if child.tag == "argument" else child.tag
-        values.setdefault(name, []).append(_value(child))
+        values.setdefault(_name(child), []).append(_value(child))
     return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
+
+
+def _name(element: etree._Element) -> str:
+    return element.get("name", element.tag).strip(SPACE) if element.tag == "argument" else element.tag
 
 
 def _value(element: etree._Element) -> Any:
@@ -265,7 +281,7 @@ def _value(element: etree._Element) -> Any:
     if not len(element):
         return element.text or ""
     tags = {child.tag for child in element}
-    if len(tags) == 1 and tags <= {"item", *_singulars(element.tag)}:
+    if len(tags) == 1 and tags <= {"item", *_singulars(_name(element))}:
         return [_value(child) for child in element]
     return _object(element)
 
@@ -341,6 +357,12 @@ def test_law(law: Callable[[Case], None]) -> None:
 @pytest.mark.parametrize("law", [law_clean, *LAWS])
 def test_law_on_clean_blocks(law: Callable[[Case], None]) -> None:
     given(case=clean_cases())(settings(max_examples=150)(lambda case: law(case)))()
+
+
+@given(meant_calls | untyped_calls)
+@settings(max_examples=300)
+def test_law_on_rendered_calls(meant: Meant) -> None:
+    law_rendered(meant)
 
 
 @given(text=st.text(), tool_set=st.sampled_from(sorted(TOOL_SETS)))
