@@ -23,6 +23,7 @@ format: .venv/lint.stamp
 	$(BIN)/ruff format .
 
 bench: .venv/test.stamp
+	$(BIN)/python benchmarks/render.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
 fuzz: .venv/test.stamp

@@ -38,6 +38,7 @@ __all__ = [
 
 Node = dict[str, Any]
 ABSENT = object()
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "object": "objects", "string": "strings"}
 
 
@@ -90,7 +91,7 @@ def item_shapes(shape: ArrayShape) -> tuple[list[Shape], Shape | None]:
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, on one line and harmless."""
-    return neutral_line(json.dumps(value, ensure_ascii=False))
+    return neutral_line(_encode(value))
 
 
 def constraints(shape: Shape, name: str = "") -> list[str]:

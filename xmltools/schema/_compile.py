@@ -23,6 +23,11 @@ from xmltools.schema._values import equal, fits_type
 __all__ = ["Maker", "compile_schema"]
 
 
+_VALUES = frozenset(("const", "enum"))
+_INDIRECT = frozenset(("$ref", "allOf"))
+_CONDITIONS = frozenset(("anyOf", "oneOf", "then", "else", "dependentSchemas"))
+
+
 class Maker:
     """Makes shapes from nodes of one document, each once."""
 
@@ -35,10 +40,11 @@ class Maker:
 
     def shape(self, nodes: tuple[Node, ...]) -> Shape:
         """Return the shape of a value that must fit all the nodes."""
-        key = tuple(dict.fromkeys(map(id, nodes)))
-        if key not in self._shapes:
-            self._shapes[key] = self._make(nodes)
-        return self._shapes[key]
+        key = (id(nodes[0]),) if len(nodes) == 1 else tuple(dict.fromkeys(map(id, nodes)))
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._make(nodes)
+        return shape
 
     def union(self, shapes: list[Shape]) -> Shape:
         """Return the shape of a value that has one of the shapes; ANY if there are none."""
@@ -46,6 +52,8 @@ class Maker:
 
     def _make(self, nodes: tuple[Node, ...]) -> Shape:
         parts = self.parts(nodes)
+        if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(_VALUES):
+            return self._typed(parts[0]["type"][0], nodes, parts)  # what nearly all schemas are
         types = _common_types(parts)
         values = _common_values(parts, types)
         if values is not None:
@@ -94,8 +102,11 @@ class Maker:
 
     def parts(self, nodes: Iterable[Node]) -> list[Node]:
         """Return the nodes with all that they refer to by `$ref` and `allOf`."""
+        nodes = list(nodes)
+        if len(nodes) == 1 and nodes[0].keys().isdisjoint(_INDIRECT):
+            return nodes
         found: dict[int, Node] = {}
-        pending = list(nodes)[::-1]
+        pending = nodes[::-1]
         while pending:
             node = pending.pop()
             if id(node) not in found:
@@ -107,6 +118,8 @@ class Maker:
 
     def conditional_parts(self, parts: list[Node]) -> list[Node]:
         """Return the nodes that apply to the same value only under a condition or as an alternative."""
+        if all(part.keys().isdisjoint(_CONDITIONS) for part in parts):
+            return []
         found = {id(part): part for part in parts}
         pending = list(parts)
         while pending:

@@ -157,13 +157,14 @@ class ObjectShape(_Container):
 
     def child(self, tag: str) -> Shape:
         """Return the shape of the property `tag`, ANY if nothing is said about it."""
-        if tag not in self._children:
-            shape = self._find(tag)
-            if not self.has_property(tag):
-                # Names that a model invents are not remembered: there is no end of them.
-                return shape
+        known = self._children.get(tag)
+        if known is not None:
+            return known
+        shape = self._find(tag)
+        # Names that a model invents are not remembered: there is no end of them.
+        if self.has_property(tag):
             self._children[tag] = shape
-        return self._children[tag]
+        return shape
 
     def _find(self, tag: str) -> Shape:
         document = self.make.document
@@ -186,15 +187,19 @@ class ObjectShape(_Container):
 
     def has_property(self, name: str) -> bool:
         """Return whether any of the schemas declares the property `name`."""
-        return any(name in part.get("properties", ()) for part in (*self.parts, *self._optional))
+        for part in self.parts:
+            if name in part.get("properties", ()):
+                return True
+        return any(name in part.get("properties", ()) for part in self._optional)
 
 
 def _property_nodes(document: Document, part: Node, name: str) -> list[Node]:
     """Return the schemas of the property `name` in one object schema; those that say nothing are left out."""
     named = part.get("properties", {})
-    patterns = part.get("patternProperties", {})
     found = [named[name]] if name in named else []
-    found += (patterns[each] for each in matching(document, patterns, name))
+    if "patternProperties" in part:
+        patterns = part["patternProperties"]
+        found += (patterns[each] for each in matching(document, patterns, name))
     if not found and "additionalProperties" in part:
         found.append(part["additionalProperties"])
     return [node for node in found if node and NEVER not in node]
