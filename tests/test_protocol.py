@@ -5,7 +5,7 @@ from pathlib import Path
 from xmltools import Code
 
 PROTOCOL = Path(__file__).parent.parent / "grammars" / "PROTOCOL.md"
-HEADING = "## 9. Codes\n"
+HEADING = "## 12. Codes\n"
 
 
 def table() -> str:
