@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["CallError", "Code", "Repair", "XMLToolsError"]
+__all__ = ["CallError", "Code", "Issue", "Repair", "XMLToolsError"]
 
 
 class XMLToolsError(ValueError):
@@ -160,3 +160,21 @@ class CallError:
     arguments: dict[str, Any] = field(default_factory=dict)
     source: str = field(default="", repr=False)
     offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something in a conversation that is wrong, or that a format cannot hold.
+
+    `code` is a stable name, `index` the place of the message in the conversation (None if it is about the whole),
+    `message` says what, and `hint` what to do.
+    """
+
+    code: str
+    message: str
+    index: int | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = "" if self.index is None else f"message {self.index}: "
+        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")

@@ -1,0 +1,108 @@
+"""Conversations in the formats of others: `load`, `dump`, `convert`, and which format an object is in.
+
+    conversation = load(messages, "openai")
+    request = dump(conversation, "anthropic")
+    request = convert(messages, "openai", "anthropic")
+
+What a format cannot hold is never dropped in silence: it comes as a `ConversionWarning`, or, if a list is given as
+`issues`, is put into that; `strict=True` raises `XMLToolsError` instead.
+"""
+
+from __future__ import annotations
+
+import warnings
+from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from xmltools.errors import Issue, XMLToolsError
+from xmltools.formats._base import Holds, Report, losses
+from xmltools.models import Conversation
+
+__all__ = ["FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
+
+FORMATS = ("openai", "anthropic", "gemini", "wolo", "forge", "clawtools", "robotlab", "wick")
+
+
+class ConversionWarning(UserWarning):
+    """Something of a conversation was left out, because the format it was written in cannot hold it."""
+
+
+def load(obj: Any, format: str, *, issues: list[Issue] | None = None, strict: bool = False) -> Conversation:
+    """Read a conversation that is in one of the FORMATS: parsed JSON, as its API or its documents have it.
+
+    What was mended or left out on the way is put into `issues`, or comes as a ConversionWarning; with `strict` it
+    raises. Raises XMLToolsError for what is not of the format, with the place.
+    """
+    report = Report(strict=strict)
+    conversation: Conversation = _module(format).load(obj, report)
+    _tell(report.issues, issues)
+    return conversation
+
+
+def dump(
+    conversation: Conversation, format: str, *, issues: list[Issue] | None = None, strict: bool = False, **options: Any
+) -> Any:
+    """Write a conversation in one of the FORMATS, as values for `json.dumps`.
+
+    `options` are those of the format. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with
+    `strict` it raises XMLToolsError.
+    """
+    if not isinstance(conversation, Conversation):
+        raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
+    module, report = _module(format), Report(strict=strict)
+    for issue in losses(conversation, format, module.HOLDS):
+        report.add(issue.code, issue.message, issue.index, issue.hint)
+    written = module.dump(conversation, report, **options)
+    _tell(report.issues, issues)
+    return written
+
+
+def convert(
+    obj: Any,
+    source: str | None,
+    target: str,
+    *,
+    issues: list[Issue] | None = None,
+    strict: bool = False,
+    **options: Any,
+) -> Any:
+    """Read an object in the format `source` (None: whichever it is) and write it in the format `target`."""
+    conversation = load(obj, source or recognise(obj), issues=issues, strict=strict)
+    return dump(conversation, target, issues=issues, strict=strict, **options)
+
+
+def recognise(obj: Any) -> str:
+    """Return the format that an object is in.
+
+    Raises XMLToolsError if it bears the marks of none, or of several.
+    """
+    found = [name for name in FORMATS if _module(name).recognise(obj)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise XMLToolsError(f"this can be {' or '.join(found)}: say which")
+    raise XMLToolsError(f"this bears no mark of a format: say which it is, of {', '.join(FORMATS)}")
+
+
+def holds(format: str) -> Holds:
+    """Return what a conversation in a format can say."""
+    found: Holds = _module(format).HOLDS
+    return found
+
+
+def _module(name: str) -> ModuleType:
+    if name not in FORMATS:
+        near = get_close_matches(str(name), FORMATS, n=1)
+        did_you_mean = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(FORMATS)}"
+        raise XMLToolsError(f"there is no format {name!r:.40}{did_you_mean}")
+    return import_module(f"xmltools.formats.{name}")
+
+
+def _tell(found: list[Issue], issues: list[Issue] | None) -> None:
+    if issues is not None:
+        issues += found
+        return
+    for issue in found:
+        warnings.warn(str(issue), ConversionWarning, stacklevel=3)

@@ -1,0 +1,193 @@
+"""What all formats share: what they can hold, what is lost on the way to them, and readers of foreign JSON.
+
+A format is a module with these names:
+
+- `NAME`, by which it is asked for, and `HOLDS`, what a conversation in it can say;
+- `load(obj, report) -> Conversation` and `dump(conversation, report, **options) -> obj`;
+- `recognise(obj) -> bool`: does the object bear marks that only this format has?
+
+What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
+special to a format is reported by its own code. Keys that only one format knows are kept in `extra`, under its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
+
+from xmltools.errors import Issue, XMLToolsError
+from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
+
+__all__ = [
+    "Holds",
+    "Report",
+    "expect",
+    "fail",
+    "foreign",
+    "grouped_results",
+    "losses",
+    "single_results",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """What a conversation in a format can say. False means that it is lost on the way there, and reported."""
+
+    order: bool = True
+    """Text behind a call in one reply stays behind it."""
+    reasoning: bool = False
+    media: bool = False
+    """Images and other files in messages of the user."""
+    result_media: bool = False
+    call_ids: bool = True
+    servers: bool = False
+    error_flag: bool = False
+    """Whether a result is an error."""
+    status: bool = False
+    """How far a call is, where its result does not say it."""
+    times: bool = False
+    finish_reason: bool = False
+    message_ids: bool = False
+    names: bool = False
+    """Names of those who speak."""
+    created_at: bool = False
+    metadata: bool = False
+
+    def table_row(self) -> list[bool]:
+        """Return the columns in the order of the fields."""
+        return [getattr(self, each.name) for each in fields(self)]
+
+
+class Report:
+    """Collects issues; `strict` makes the first an XMLToolsError."""
+
+    __slots__ = ("issues", "strict")
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.issues: list[Issue] = []
+        self.strict = strict
+
+    def add(self, code: str, message: str, index: int | None = None, hint: str = "") -> None:
+        """Take an issue."""
+        issue = Issue(code, message, index, hint)
+        if self.strict:
+            raise XMLToolsError(f"strict: {issue}")
+        self.issues.append(issue)
+
+
+# Losses
+
+
+def losses(conversation: Conversation, name: str, holds: Holds) -> Iterator[Issue]:
+    """Yield what the format `name`, which holds so much, cannot say of a conversation."""
+    answers = {result.call_id: result for result in conversation.results}
+    if conversation.metadata and not holds.metadata:
+        yield Issue("metadata", f"{name} has no place for metadata")
+    for index, message in enumerate(conversation.messages):
+        for code, what in _lost(message, holds, answers):
+            yield Issue(code, f"{name} cannot hold {what}", index)
+        for other in sorted(foreign(message, name)):
+            yield Issue("extra", f"what only {other} knows is left out", index)
+
+
+def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> Iterator[tuple[str, str]]:
+    given = {
+        "reasoning": any(isinstance(part, Reasoning) and part.text for part in message.parts),
+        "media": bool(message.media),
+        "order": _is_interleaved(message),
+        "finish_reason": message.finish_reason is not None,
+        "message_ids": message.id is not None,
+        "names": message.name is not None,
+        "created_at": message.created_at is not None,
+        "metadata": bool(message.metadata),
+        "call_ids": any(call.id for call in message.calls),
+        "servers": any(call.server != DEFAULT_SERVER for call in message.calls),
+        "status": any(call.status != _implied(answers.get(call.id)) for call in message.calls),
+        "times": any(call.started_at is not None or call.ended_at is not None for call in message.calls),
+        "error_flag": any(result.is_error for result in message.results),
+        "result_media": any(_has_media(result) for result in message.results),
+    }
+    for code, is_there in given.items():
+        if is_there and not getattr(holds, code):
+            yield code, _WORDS[code]
+
+
+_WORDS = {
+    "reasoning": "reasoning",
+    "media": "images and other files",
+    "order": "text behind a call in one message: the texts come first",
+    "finish_reason": "why a reply ended",
+    "message_ids": "ids of messages",
+    "names": "names of those who speak",
+    "created_at": "times of messages",
+    "metadata": "metadata",
+    "call_ids": "ids of calls",
+    "servers": "servers of tools",
+    "status": "how far a call is",
+    "times": "times of calls",
+    "error_flag": "whether a result is an error",
+    "result_media": "images and other files in results",
+}
+
+
+def _is_interleaved(message: Message) -> bool:
+    kinds = [isinstance(part, ToolCall) for part in message.parts if isinstance(part, (ToolCall, Text))]
+    return kinds != sorted(kinds)
+
+
+def _implied(result: ToolResult | None) -> str:
+    """Return the status that a call with this result has if nothing else is said."""
+    return "pending" if result is None else "failed" if result.is_error else "completed"
+
+
+def _has_media(result: ToolResult) -> bool:
+    return not isinstance(result.content, str) and any(isinstance(part, Media) for part in result.content)
+
+
+def foreign(message: Message, name: str) -> set[str]:
+    """Return the names of the other formats for which a message, or a part of it, keeps something."""
+    return {key for each in (message, *message.parts) for key in each.extra if key != name}
+
+
+# Results, one a message or all of a turn in one
+
+
+def single_results(conversation: Conversation) -> Conversation:
+    """Return the conversation with each result in a message of its own."""
+    messages: list[Message] = []
+    for message in conversation.messages:
+        if message.is_tool and len(message.parts) > 1:
+            messages += (message.model_copy(update={"parts": (part,)}) for part in message.parts)
+        else:
+            messages.append(message)
+    return conversation.with_messages(messages)
+
+
+def grouped_results(conversation: Conversation) -> Conversation:
+    """Return the conversation with results that follow each other in one message."""
+    messages: list[Message] = []
+    for message in conversation.messages:
+        before = messages[-1] if messages else None
+        if message.is_tool and before is not None and before.is_tool:
+            messages[-1] = before.model_copy(update={"parts": (*before.parts, *message.parts)})
+        else:
+            messages.append(message)
+    return conversation.with_messages(messages)
+
+
+# Foreign JSON
+
+
+def expect(value: Any, kind: type | tuple[type, ...], where: str, what: str) -> Any:
+    """Return `value` if it is of the kind; else raise XMLToolsError. `what` says what is expected `where`."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
+        fail(where, what, value)
+    return value
+
+
+def fail(where: str, what: str, value: Any) -> NoReturn:
+    """Raise XMLToolsError: what was expected where, and what stood there."""
+    shown = "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"
+    raise XMLToolsError(f"{where}: expected {what}, got {shown}")
