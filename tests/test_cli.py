@@ -68,7 +68,7 @@ def lines(text):
 def test_help_names_every_command_with_an_example(run):
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("parse", "conformance", "demo"):
+    for command in ("parse", "docs", "call", "result", "conformance", "demo"):
         assert f"  {command} " in out and f"$ xmltools {command}" in out
         assert f"usage: xmltools {command}" in run(command, "--help")[1]
 
@@ -83,7 +83,7 @@ def test_version(run):
     [
         ([], "COMMAND"),
         (["pasre", "x"], "did you mean parse?"),
-        (["zzz"], "there are parse, conformance, demo"),
+        (["zzz"], "there are parse, docs, call, result, conformance, demo"),
         (["parse"], "FILE"),
         (["parse", "-", "--chunk-size", "0"], "expected a whole number from 1, got '0'"),
         (["parse", "-", "--code-fences", "no"], "--code-fences"),

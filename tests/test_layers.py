@@ -24,8 +24,11 @@ LAYERS = (
     ("_markup", "schema"),
     ("tools",),
     ("parser", "render"),
+    ("transcript",),
+    ("formats",),
     ("",),
-    ("_output", "_conformance", "demo"),
+    ("_output", "_conformance", "demo", "_input", "_interop", "_python_tools"),
+    ("_cli_render",),
     ("cli",),
     ("__main__",),
 )

@@ -74,6 +74,7 @@ _HOMES = {
     ),
     "tools": ("Tool", "load_tools"),
 }
+_SUBMODULES = ("transcript",)
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -116,6 +117,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"xmltools.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'xmltools' has no attribute {name!r}")
     value = getattr(import_module(f"xmltools.{_HOME_OF[name]}"), name)

@@ -1,34 +1,32 @@
-"""The command line: thin loops around the parser. JSON in, JSON Lines out, `-` is standard input.
+"""The command line: thin loops around the parser and the renderer. `-` is standard input.
 
-Exit status: 0 fine, 1 something was wrong in the input (and said so on stderr), 2 wrong usage. rich is
-imported only where colours are shown; without it they are left out.
+What is read is printed as JSON Lines, what is written as text for a model. Exit status: 0 fine, 1 something was wrong
+in the input (and said so on stderr), 2 wrong usage. rich is imported only where colours are shown; without it they are
+left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import codecs
 import difflib
 import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from xmltools import __version__
+from xmltools import __version__, _cli_render
+from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
 from xmltools.events import CallFailed, Event
 from xmltools.parser import Parser
-from xmltools.tools import Tool, load_tools
 
 __all__ = ["main"]
 
 _INTERRUPTED, _CLOSED_PIPE = 130, 141  # What a shell reports for SIGINT and SIGPIPE.
-_READ_SIZE = 1 << 16
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,21 +34,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises `SystemExit` for wrong usage, `--help` and `--version`, as argparse does.
     """
+    if sys.stdout is None:
+        return _complain("standard output is closed", 2)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # What a terminal can't show is no reason to stop.
     options = _parse_arguments(sys.argv[1:] if arguments is None else arguments)
     try:
         status = COMMANDS[options.command].run(options)
         sys.stdout.flush()
+    except UsageError as error:
+        return _complain(str(error), 2)
     except XMLToolsError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # Python flushes once more when it ends: let it flush into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return _CLOSED_PIPE
+    except OSError as error:
+        _drop_output()
+        return _complain(f"input or output failed: {error.strerror or error}")
     return status
+
+
+def _drop_output() -> None:
+    # Python flushes once more when it ends: let it flush into nothing.
+    with suppress(OSError):
+        sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, status: int = 1) -> int:
@@ -72,7 +83,7 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _ArgumentParser(
         prog="xmltools",
         usage="xmltools [--help] [--version] COMMAND ...",
-        description="Read tool calls that a model wrote as XML.",
+        description="Read and write tool calls as XML in the text of models.",
         epilog=_overview(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -105,7 +116,7 @@ def _overview() -> str:
         [
             *lines,
             "",
-            "Text is UTF-8, a file named - is standard input. What is not shown on a terminal is JSON Lines.",
+            "Text is UTF-8, a file named - is standard input. What parse does not show on a terminal is JSON Lines.",
             "Exit status: 0 fine, 1 something was wrong in the input, 2 wrong usage.",
         ]
     )
@@ -121,16 +132,10 @@ def _declare_parse(parser: argparse.ArgumentParser) -> None:
     )
     add("--strict", action="store_true", help="make the first repair of a call an error")
     add("--events", action="store_true", help="print the parser's events as they come, not finished parts")
-    add("--chunk-size", metavar="N", type=_positive, help="feed the parser at most N characters at a time")
+    add("--chunk-size", metavar="N", type=positive, help="feed the parser at most N characters at a time")
     add("--starts-in-reasoning", action="store_true", help="the reply begins inside a reasoning region")
     add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
     add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
-    return int(text)
 
 
 def _declare_demo(parser: argparse.ArgumentParser) -> None:
@@ -160,9 +165,9 @@ def _speed(text: str) -> float:
 def _parse(options: argparse.Namespace) -> int:
     """`xmltools parse`."""
     if options.file == options.tools == "-":
-        return _complain("only one of FILE and --tools can be standard input", 2)
+        raise UsageError("only one of FILE and --tools can be standard input")
     parser = Parser(
-        tools=_read_tools(options.tools) if options.tools else None,
+        tools=read_tools(options.tools) if options.tools else None,
         strict=options.strict,
         starts_in_reasoning=options.starts_in_reasoning,
         bracket_reasoning=options.bracket_reasoning,
@@ -171,7 +176,7 @@ def _parse(options: argparse.Namespace) -> int:
     lines = Lines()
     sink = _choose_sink(options, lines)
     failures = 0
-    for chunk in _read_text(options.file, options.chunk_size):
+    for chunk in read_chunks(options.file, options.chunk_size):
         lines.add(chunk)
         failures += _show(parser.feed(chunk), sink, lines, options.file)
     failures += _show(parser.close(), sink, lines, options.file)
@@ -192,45 +197,6 @@ def _show(events: list[Event], sink: Sink, lines: Lines, name: str) -> int:
                 file=sys.stderr,
             )
     return failures
-
-
-def _read_text(name: str, chunk_size: int | None) -> Iterator[str]:
-    """A file's text as it comes, in pieces of at most `chunk_size` characters. Bad bytes become U+FFFD."""
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    with _open(name) as file:
-        while data := file.read1(_READ_SIZE):
-            yield from _cut(decode(data), chunk_size)
-    yield from _cut(decode(b"", True), chunk_size)
-
-
-def _cut(text: str, size: int | None) -> Iterator[str]:
-    step = size or len(text) or 1
-    return (text[at : at + step] for at in range(0, len(text), step))
-
-
-def _open(name: str) -> Any:
-    """A context with the binary file; ends the process with status 2 if it can't be opened."""
-    if name == "-":
-        return nullcontext(sys.stdin.buffer)
-    try:
-        return Path(name).open("rb")
-    except (OSError, ValueError) as error:
-        raise SystemExit(_complain(f"{name}: {getattr(error, 'strerror', None) or error}", 2)) from None
-
-
-def _read_tools(name: str) -> list[Tool]:
-    with _open(name) as file:
-        data = file.read()
-    try:
-        return load_tools(json.loads(data.decode("utf-8")))
-    except json.JSONDecodeError as error:
-        raise XMLToolsError(f"{name}:{error.lineno}:{error.colno}: expected tools as JSON: {error.msg}") from None
-    except RecursionError:
-        raise XMLToolsError(f"{name}: expected tools as JSON, got JSON that is nested too deeply") from None
-    except UnicodeDecodeError as error:
-        raise XMLToolsError(f"{name}: expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}") from None
-    except XMLToolsError as error:
-        raise XMLToolsError(f"{name}: {error}") from None
 
 
 def _choose_sink(options: argparse.Namespace, lines: Lines) -> Sink:
@@ -279,6 +245,30 @@ COMMANDS = {
         "xmltools parse reply.txt --tools tools.json",
         _declare_parse,
         _parse,
+    ),
+    "docs": _Command(
+        "write the part of a system prompt that teaches the calls and documents the tools",
+        "Print instructions for a system prompt: how to call tools, and which there are. TOOLS is a JSON file with "
+        "a list of tools, or with --from python the names of functions. These are imported, never called.",
+        "xmltools docs tools.json --style compact",
+        _cli_render.declare_docs,
+        _cli_render.docs,
+    ),
+    "call": _Command(
+        "write calls in JSON, ours or those of an API, as blocks",
+        "Read calls as JSON: one, a list, or one a line; those of OpenAI and Anthropic also in a whole message. Print "
+        "each as a block, as the model would have written it, with a blank line between two.",
+        "xmltools call calls.json --tools tools.json",
+        _cli_render.declare_call,
+        _cli_render.call,
+    ),
+    "result": _Command(
+        "write what a tool gave back as text that nobody can forge",
+        "Read the output of the tool NAME from standard input and print it as the model is to see it. What could pass "
+        "for a call, for another result or for an attachment is changed so that it can't.",
+        "xmltools result read_file --max-characters 20000 < output.txt",
+        _cli_render.declare_result,
+        _cli_render.result,
     ),
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",

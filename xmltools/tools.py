@@ -41,6 +41,17 @@ class Tool(BaseModel):
     _shape: ObjectShape | None = PrivateAttr(default=None)
     _is_small: bool = PrivateAttr(default=False)
 
+    def __eq__(self, other: object) -> bool:
+        # pydantic's own also compares what is kept here for later.
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return (self.name, self.server, self.description, self.parameters) == (
+            other.name,
+            other.server,
+            other.description,
+            other.parameters,
+        )
+
     def __hash__(self) -> int:
         return hash((self.name, self.server))
 
@@ -143,10 +154,15 @@ def load_tools(definitions: Any) -> list[Tool]:
     The object is that of a request or an MCP answer: {"tools": [...]}, {"functions": [...]} or Gemini's
     {"functionDeclarations": [...]}, which may also stand inside the list. Raises XMLToolsError for others.
     """
+    return _load_list(definitions, nested=False)
+
+
+def _load_list(definitions: Any, *, nested: bool) -> list[Tool]:
     if isinstance(definitions, Mapping):
         for key in _LISTS:
             if isinstance(definitions.get(key), (list, tuple)):
-                return load_tools(definitions[key])
+                definitions = definitions[key]
+                break
     if not isinstance(definitions, (list, tuple)):
         raise XMLToolsError(
             f"expected a list of tools or an object with {', '.join(map(repr, _LISTS))}, "
@@ -155,7 +171,7 @@ def load_tools(definitions: Any) -> list[Tool]:
     tools: list[Tool] = []
     for position, each in enumerate(definitions):
         try:
-            tools += _load_entry(each)
+            tools += _load_entry(each, nested)
         except XMLToolsError as error:
             raise XMLToolsError(f"tool {position} of the list: {error}") from None
     return tools
@@ -164,11 +180,12 @@ def load_tools(definitions: Any) -> list[Tool]:
 _LISTS = ("tools", "functions", "functionDeclarations", "function_declarations")
 
 
-def _load_entry(definition: Any) -> list[Tool]:
+def _load_entry(definition: Any, nested: bool) -> list[Tool]:
     if isinstance(definition, Tool):
         return [definition]
-    if isinstance(definition, Mapping) and "name" not in definition and any(key in definition for key in _LISTS):
-        return load_tools(definition)
+    is_list = isinstance(definition, Mapping) and "name" not in definition and any(key in definition for key in _LISTS)
+    if is_list and not nested:
+        return _load_list(definition, nested=True)
     return [Tool.load(definition)]
 
 

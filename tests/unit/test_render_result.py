@@ -393,7 +393,7 @@ def test_parts_take_the_options_of_the_text():
 # Misuse
 
 
-@pytest.mark.parametrize("text", ["Result: 8", "\nTool: a\nResult: 8", "Tool: a\n", "hello"])
+@pytest.mark.parametrize("text", ["Result: 8", "\nTool: a\nResult: 8", "\n\nTool: a\nResult: 8", "Tool: a\n", "hello"])
 def test_reading_what_is_no_result(text):
     with pytest.raises(XMLToolsError, match="expected a line 'Tool: name'"):
         read_results(text)

@@ -270,3 +270,20 @@ def test_tools_are_values():
     assert one == same and hash(one) == hash(same)
     with pytest.raises(ValueError, match="frozen"):
         one.name = "u"
+
+
+def test_tools_stay_equal_when_one_has_been_used():
+    one, other = Tool(name="f"), Tool(name="f")
+    assert one.shape is not None
+    assert one == other
+    assert one != Tool(name="f", description="x")
+    assert one != "f"
+
+
+def test_lists_inside_lists_inside_lists_are_no_tools():
+    nested = {"tools": [{"name": "f"}]}
+    assert load_tools([nested, {"name": "g"}]) == [Tool(name="f"), Tool(name="g")]
+    for _ in range(2000):
+        nested = {"tools": [nested]}
+    with pytest.raises(XMLToolsError, match="expected a tool definition"):
+        load_tools(nested)

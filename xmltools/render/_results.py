@@ -136,7 +136,7 @@ def read_results(text: str, media: Sequence[Media] = ()) -> list[ReadResult]:
     stays text. Raises `XMLToolsError` if `text` does not begin with the header of a result.
     """
     headers = list(_HEADER.finditer(text))
-    if text and not (headers and headers[0].start() == 0):
+    if text and not (headers and headers[0][0].startswith("Tool: ") and headers[0].start() == 0):
         raise XMLToolsError(f"expected a line 'Tool: name' and a line 'Result: …' or 'Error: …', got {text[:40]!r}")
     ends = [header.start() for header in headers[1:]] + [len(text)]
     return [
