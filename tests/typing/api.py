@@ -3,6 +3,7 @@
 from typing import Any, assert_type
 
 import xmltools as xt
+from xmltools.transcript import extract, inline
 
 
 def add(a: int, b: int) -> int:
@@ -35,8 +36,23 @@ assert_type(reply, xt.Reply)
 assert_type(reply.text, str)
 for part in reply.parts:
     assert_type(part, xt.Text | xt.Reasoning | xt.ToolCall | xt.CallError)
+for error in reply.errors:
+    assert_type(xt.render_retry(error, [tool]), str)
+for made in reply.calls:
+    assert_type(xt.render_call(made, tool), str)
+assert_type(xt.render_instructions([tool], style="compact", wording=xt.ENGLISH), str)
+assert_type(xt.render_result_parts([]), tuple[xt.Text | xt.Media, ...])
+
+chat = xt.Conversation().system("Be brief.").user("2 + 2?").assistant("4", finish_reason="stop")
+assert_type(chat[0], xt.Message)
+assert_type(chat[1:], xt.Conversation)
+assert_type(chat.last, xt.Message | None)
+assert_type(inline(chat, [tool]), xt.Conversation)
+assert_type(extract(chat), xt.Conversation)
+
 assert_type(xt.render_result(xt.ToolResult(call_id="1", name="add", content="8")), str)
 
 xt.Parser(tols=[tool])  # type: ignore[call-arg]
 parser.feed(b"bytes")  # type: ignore[arg-type]
 xt.parse("text", [tool], strikt=True)  # type: ignore[call-arg]
+xt.render_instructions([tool], style="short")  # type: ignore[arg-type]
