@@ -1,0 +1,28 @@
+"""Streams of structured calls: a parser's events as OpenAI or Anthropic streams them, and such streams as events.
+
+    parser, stream = Parser(tools), OpenAIStream(id="chatcmpl-1", model="m", created=0, tools=tools)
+    for text in model:
+        send(to_sse(stream.feed(parser.feed(text))))
+    send(to_sse([*stream.feed(parser.close()), *stream.close(finish_reason)]) + SSE_DONE)
+
+    reader = OpenAIReader(tools)
+    for chunk in client.chat.completions.create(..., stream=True):
+        for event in reader.feed(chunk): ...  # the events of a parser
+
+`ArgumentStream` is the layer below: the JSON of a call's arguments in fragments, while they are still being written.
+"""
+
+from xmltools.streams._json_arguments import ArgumentStream
+from xmltools.streams._sse import SSE_DONE, to_sse
+from xmltools.streams.anthropic import AnthropicReader, AnthropicStream
+from xmltools.streams.openai import OpenAIReader, OpenAIStream
+
+__all__ = [
+    "SSE_DONE",
+    "AnthropicReader",
+    "AnthropicStream",
+    "ArgumentStream",
+    "OpenAIReader",
+    "OpenAIStream",
+    "to_sse",
+]
