@@ -24,11 +24,11 @@ LAYERS = (
     ("_markup", "schema"),
     ("tools",),
     ("parser", "render"),
-    ("transcript",),
+    ("transcript", "streams", "validation", "compaction"),
     ("formats",),
     ("",),
     ("_output", "_conformance", "demo", "_input", "_interop", "_python_tools"),
-    ("_cli_render",),
+    ("_cli_render", "_cli_convert"),
     ("cli",),
     ("__main__",),
 )
