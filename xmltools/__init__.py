@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xmltools._block import Limits
     from xmltools.dialects import FORGE, Dialect
-    from xmltools.errors import CallError, Code, Repair, XMLToolsError
+    from xmltools.errors import CallError, Code, Issue, Repair, XMLToolsError
     from xmltools.events import (
         ArgumentDelta,
         CallCompleted,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ReasoningDelta,
         TextDelta,
     )
+    from xmltools.formats import ConversionWarning, convert, dump, load
     from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
     from xmltools.parser import Parser, parse
     from xmltools.render import (
@@ -49,7 +50,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),
-    "errors": ("CallError", "Code", "Repair", "XMLToolsError"),
+    "errors": ("CallError", "Code", "Issue", "Repair", "XMLToolsError"),
     "events": (
         "ArgumentDelta",
         "CallCompleted",
@@ -59,6 +60,7 @@ _HOMES = {
         "ReasoningDelta",
         "TextDelta",
     ),
+    "formats": ("ConversionWarning", "convert", "dump", "load"),
     "models": ("Conversation", "Media", "Message", "Reasoning", "Reply", "Text", "ToolCall", "ToolResult"),
     "parser": ("Limits", "Parser", "parse"),
     "render": (
@@ -74,7 +76,7 @@ _HOMES = {
     ),
     "tools": ("Tool", "load_tools"),
 }
-_SUBMODULES = ("transcript",)
+_SUBMODULES = ("compaction", "formats", "streams", "transcript", "validation")
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -87,8 +89,10 @@ __all__ = [
     "CallStarted",
     "Code",
     "Conversation",
+    "ConversionWarning",
     "Dialect",
     "Event",
+    "Issue",
     "Limits",
     "Media",
     "Message",
@@ -104,6 +108,9 @@ __all__ = [
     "ToolResult",
     "Wording",
     "XMLToolsError",
+    "convert",
+    "dump",
+    "load",
     "load_tools",
     "parse",
     "read_results",

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from xmltools import __version__, _cli_render
+from xmltools import __version__, _cli_convert, _cli_render
 from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
@@ -269,6 +269,14 @@ COMMANDS = {
         "xmltools result read_file --max-characters 20000 < output.txt",
         _cli_render.declare_result,
         _cli_render.result,
+    ),
+    "convert": _Command(
+        "write a conversation in another format, and say what it cannot hold",
+        "Read a conversation in one of the formats and print it in another as JSON: a list of messages, or the API's "
+        "request object where system and messages are apart. What the other format cannot hold is named on stderr.",
+        "xmltools convert history.json --to anthropic",
+        _cli_convert.declare_convert,
+        _cli_convert.convert,
     ),
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",

@@ -11,6 +11,7 @@ What a format cannot hold is never dropped in silence: it comes as a `Conversion
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -19,6 +20,7 @@ from typing import Any
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats._base import Holds, Report, losses
 from xmltools.models import Conversation
+from xmltools.tools import Tool
 
 __all__ = ["FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
 
@@ -29,14 +31,16 @@ class ConversionWarning(UserWarning):
     """Something of a conversation was left out, because the format it was written in cannot hold it."""
 
 
-def load(obj: Any, format: str, *, issues: list[Issue] | None = None, strict: bool = False) -> Conversation:
+def load(
+    obj: Any, format: str, *, issues: list[Issue] | None = None, strict: bool = False, **options: Any
+) -> Conversation:
     """Read a conversation that is in one of the FORMATS: parsed JSON, as its API or its documents have it.
 
-    What was mended or left out on the way is put into `issues`, or comes as a ConversionWarning; with `strict` it
-    raises. Raises XMLToolsError for what is not of the format, with the place.
+    `options` are those of the format. What was mended or left out on the way is put into `issues`, or comes as a
+    ConversionWarning; with `strict` it raises. Raises XMLToolsError for what is not of the format, with the place.
     """
     report = Report(strict=strict)
-    conversation: Conversation = _module(format).load(obj, report)
+    conversation: Conversation = _module(format).load(obj, report, **options)
     _tell(report.issues, issues)
     return conversation
 
@@ -52,7 +56,7 @@ def dump(
     if not isinstance(conversation, Conversation):
         raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
     module, report = _module(format), Report(strict=strict)
-    for issue in losses(conversation, format, module.HOLDS):
+    for issue in losses(conversation, format, module.HOLDS, _spelling):
         report.add(issue.code, issue.message, issue.index, issue.hint)
     written = module.dump(conversation, report, **options)
     _tell(report.issues, issues)
@@ -64,13 +68,23 @@ def convert(
     source: str | None,
     target: str,
     *,
+    tools: Iterable[Tool] | None = None,
     issues: list[Issue] | None = None,
     strict: bool = False,
     **options: Any,
 ) -> Any:
-    """Read an object in the format `source` (None: whichever it is) and write it in the format `target`."""
-    conversation = load(obj, source or recognise(obj), issues=issues, strict=strict)
-    return dump(conversation, target, issues=issues, strict=strict, **options)
+    """Read an object in the format `source` (None: whichever it is) and write it in the format `target`.
+
+    `tools` give the calls their types where they are text (`forge`); `options` are those of writing.
+    """
+    source = source or recognise(obj)
+    given = list(tools) if tools is not None else None
+    conversation = load(obj, source, issues=issues, strict=strict, **_tools_for(source, given))
+    return dump(conversation, target, issues=issues, strict=strict, **_tools_for(target, given), **options)
+
+
+def _tools_for(format: str, tools: list[Tool] | None) -> dict[str, Any]:
+    return {"tools": tools} if format == "forge" and tools is not None else {}
 
 
 def recognise(obj: Any) -> str:
@@ -89,6 +103,11 @@ def recognise(obj: Any) -> str:
 def holds(format: str) -> Holds:
     """Return what a conversation in a format can say."""
     found: Holds = _module(format).HOLDS
+    return found
+
+
+def _spelling(name: str) -> frozenset[str]:
+    found: frozenset[str] = _module(name).SPELLING if name in FORMATS else frozenset()
     return found
 
 

@@ -5,6 +5,7 @@ A format is a module with these names:
 - `NAME`, by which it is asked for, and `HOLDS`, what a conversation in it can say;
 - `load(obj, report) -> Conversation` and `dump(conversation, report, **options) -> obj`;
 - `recognise(obj) -> bool`: does the object bear marks that only this format has?
+- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them.
 
 What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
 special to a format is reported by its own code. Keys that only one format knows are kept in `extra`, under its name.
@@ -12,7 +13,7 @@ special to a format is reported by its own code. Keys that only one format knows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
@@ -20,11 +21,11 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = [
+    "WORDS",
     "Holds",
     "Report",
     "expect",
     "fail",
-    "foreign",
     "grouped_results",
     "losses",
     "single_results",
@@ -80,15 +81,20 @@ class Report:
 # Losses
 
 
-def losses(conversation: Conversation, name: str, holds: Holds) -> Iterator[Issue]:
-    """Yield what the format `name`, which holds so much, cannot say of a conversation."""
+def losses(
+    conversation: Conversation, name: str, holds: Holds, spelling: Callable[[str], Collection[str]] = lambda other: ()
+) -> Iterator[Issue]:
+    """Yield what the format `name`, which holds so much, cannot say of a conversation.
+
+    `spelling` tells the keys of another format's extra that are mere spelling.
+    """
     answers = {result.call_id: result for result in conversation.results}
     if conversation.metadata and not holds.metadata:
         yield Issue("metadata", f"{name} has no place for metadata")
     for index, message in enumerate(conversation.messages):
         for code, what in _lost(message, holds, answers):
             yield Issue(code, f"{name} cannot hold {what}", index)
-        for other in sorted(foreign(message, name)):
+        for other in sorted(foreign(message, name, spelling)):
             yield Issue("extra", f"what only {other} knows is left out", index)
 
 
@@ -104,17 +110,17 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "metadata": bool(message.metadata),
         "call_ids": any(call.id for call in message.calls),
         "servers": any(call.server != DEFAULT_SERVER for call in message.calls),
-        "status": any(call.status != _implied(answers.get(call.id)) for call in message.calls),
+        "status": any(call.status not in ("pending", _implied(answers.get(call.id))) for call in message.calls),
         "times": any(call.started_at is not None or call.ended_at is not None for call in message.calls),
         "error_flag": any(result.is_error for result in message.results),
         "result_media": any(_has_media(result) for result in message.results),
     }
     for code, is_there in given.items():
         if is_there and not getattr(holds, code):
-            yield code, _WORDS[code]
+            yield code, WORDS[code]
 
 
-_WORDS = {
+WORDS = {
     "reasoning": "reasoning",
     "media": "images and other files",
     "order": "text behind a call in one message: the texts come first",
@@ -130,6 +136,7 @@ _WORDS = {
     "error_flag": "whether a result is an error",
     "result_media": "images and other files in results",
 }
+"""What each field of `Holds` is about, for messages and tables."""
 
 
 def _is_interleaved(message: Message) -> bool:
@@ -146,9 +153,25 @@ def _has_media(result: ToolResult) -> bool:
     return not isinstance(result.content, str) and any(isinstance(part, Media) for part in result.content)
 
 
-def foreign(message: Message, name: str) -> set[str]:
-    """Return the names of the other formats for which a message, or a part of it, keeps something."""
-    return {key for each in (message, *message.parts) for key in each.extra if key != name}
+def foreign(message: Message, name: str, spelling: Callable[[str], Collection[str]]) -> set[str]:
+    """Return the names of the other formats for which a message, or a part of it, keeps more than a spelling."""
+    return {
+        other
+        for each in (message, *message.parts)
+        for other, kept in each.extra.items()
+        if other != name and _says_more(kept, spelling(other))
+    }
+
+
+def _says_more(kept: Any, spelling: Collection[str]) -> bool:
+    if not isinstance(kept, Mapping):
+        return True
+    return any(key not in spelling and not (key == "content" and _is_form(value)) for key, value in kept.items())
+
+
+def _is_form(content: Any) -> bool:
+    """Return whether what is kept of a content is only whether it was text or parts, and in which message."""
+    return isinstance(content, Mapping) and content.keys() <= {"as", "joined"}
 
 
 # Results, one a message or all of a turn in one

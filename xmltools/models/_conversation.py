@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
 from pydantic import Field, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models._message import Content, Message, Role
@@ -159,7 +161,11 @@ class Conversation(Value):
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the conversation as JSON; fields that hold their default are left out."""
-        return self.model_dump_json(indent=indent, exclude_defaults=True)
+        try:
+            return self.model_dump_json(indent=indent, exclude_defaults=True)
+        except PydanticSerializationError:
+            # Models write lone surrogates, which only the escapes of JSON can say.
+            return json.dumps(self.model_dump(exclude_defaults=True), indent=indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Conversation:
@@ -167,6 +173,14 @@ class Conversation(Value):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the whole"
-            raise XMLToolsError(f"expected a conversation as JSON: at {place}: {first['msg']}") from None
+            wrong = error
+        try:
+            if wrong.errors()[0]["type"] == "json_invalid":  # or a lone surrogate, which pydantic takes for no JSON
+                return cls.model_validate(json.loads(text))
+        except ValidationError as error:
+            wrong = error
+        except (ValueError, RecursionError):
+            pass
+        first = wrong.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the whole"
+        raise XMLToolsError(f"expected a conversation as JSON: at {place}: {first['msg']}")

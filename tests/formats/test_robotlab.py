@@ -1,0 +1,591 @@
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from conversations import conversations
+from hypothesis import given
+from hypothesis import strategies as st
+from seed_cases import cases
+
+from xmltools.errors import Issue, XMLToolsError
+from xmltools.formats import dump, load, recognise, robotlab
+from xmltools.formats._robotlab_messages import Message as Hashed
+from xmltools.formats.robotlab import (
+    TextMessage,
+    ToolCallMessage,
+    ToolMessage,
+    ToolResultMessage,
+    UserMessage,
+    provider,
+)
+from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
+from xmltools.tools import Tool
+
+TOOL = {"type": "tool", "id": "call_1", "name": "get_weather", "input": {"location": "Paris"}}
+CALLED = {"type": "tool_call", "role": "assistant", "tools": [TOOL], "stop_reason": "tool"}
+CLASSES: dict[str, Any] = {
+    "TextMessage": TextMessage,
+    "ToolMessage": ToolMessage,
+    "ToolCallMessage": ToolCallMessage,
+    "ToolResultMessage": ToolResultMessage,
+}
+
+
+def made(fields: dict[str, Any]) -> Any:
+    return CLASSES[fields["class"]](**{key: value for key, value in fields.items() if key != "class"})
+
+
+def text(role: str, content: str, stop_reason: str | None = None) -> dict[str, Any]:
+    return TextMessage(role=role, content=content, stop_reason=stop_reason).to_h()
+
+
+def result(content: Any, **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "tool_result", "role": "tool_result", "tool": TOOL, "content": content, "stop_reason": "tool", **fields
+    }  # fmt: skip
+
+
+def read(obj: Any) -> tuple[Conversation, list[str]]:
+    issues: list[Issue] = []
+    return load(obj, "robotlab", issues=issues), [issue.code for issue in issues]
+
+
+def write(said: Conversation) -> tuple[Any, list[str]]:
+    issues: list[Issue] = []
+    return dump(said, "robotlab", issues=issues), [issue.code for issue in issues]
+
+
+def again(obj: Any) -> Any:
+    return dump(load(obj, "robotlab", strict=True), "robotlab", strict=True)
+
+
+def hashes(keys: tuple[str, ...], words: tuple[str, ...], likely: dict[str, tuple[str, ...]]) -> Any:
+    """Lists of objects that are made of the words of the format, some of them right by chance."""
+    leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(words)
+
+    def objects(inner: Any) -> Any:
+        fields = {key: st.sampled_from(values) for key, values in likely.items()}
+        others = st.dictionaries(st.sampled_from(keys), inner, max_size=5)
+        return st.builds(lambda a, b: {**a, **b}, st.fixed_dictionaries({}, optional=fields), others)
+
+    values = st.recursive(leaves, lambda inner: objects(inner) | st.lists(inner, max_size=3), max_leaves=12)
+    return st.lists(objects(values), max_size=4)
+
+
+# The document
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "to_h"))
+def test_a_message_becomes_its_hash(case: dict[str, Any]) -> None:
+    message = made(case["input"])
+    assert json.dumps(message.to_h()) == json.dumps(case["expect"])
+    assert json.loads(message.to_json()) == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "to_h"))
+def test_a_hash_of_the_document_is_written_as_it_was(case: dict[str, Any]) -> None:
+    if case["input"]["class"] == "ToolMessage":
+        assert ToolMessage.from_hash(case["expect"]).to_h() == case["expect"]
+    else:
+        assert json.dumps(again([case["expect"]])) == json.dumps([case["expect"]])
+        assert again([made(case["input"])]) == [case["expect"]]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "to_json"))
+def test_a_message_becomes_json(case: dict[str, Any]) -> None:
+    assert made(case["input"]).to_json() == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "from_hash"))
+def test_a_hash_becomes_a_message(case: dict[str, Any]) -> None:
+    for message in (Hashed.from_hash(case["input"]), Hashed.from_hash(**case["input"])):
+        assert type(message).__name__ == case["expect"]["class"]
+        assert (message.role, message.content) == (case["expect"]["role"], case["expect"]["content"])
+        assert message.to_h() == case["expect"]["to_h"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "from_user_message"))
+def test_what_the_user_said_becomes_a_message(case: dict[str, Any]) -> None:
+    content, thread = case["input"]["content"], case["input"]["thread_id"]
+    assert UserMessage(content, thread_id=thread).to_message().to_h() == case["expect"]
+    assert UserMessage(content, session_id=thread).to_message().to_h() == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "predicates"))
+def test_a_message_says_what_it_is(case: dict[str, Any]) -> None:
+    message = Hashed.from_hash(case["input"])
+    names = {
+        "text?": "is_text",
+        "tool_call?": "is_tool_call",
+        "tool_result?": "is_tool_result",
+        "user?": "is_user",
+        "assistant?": "is_assistant",
+        "system?": "is_system",
+        "stopped?": "stopped",
+        "tool_stop?": "tool_stop",
+    }
+    assert {question: getattr(message, names[question]) for question in case["expect"]} == case["expect"]
+
+
+ADAPTERS = {
+    "to_anthropic": robotlab.to_anthropic,
+    "to_openai": robotlab.to_openai,
+    "to_gemini": robotlab.to_gemini,
+}
+
+
+@pytest.mark.parametrize("case", cases("robotlab", *ADAPTERS))
+def test_an_adapter_writes_what_the_document_shows(case: dict[str, Any]) -> None:
+    assert json.dumps(ADAPTERS[case["kind"]](case["input"])) == json.dumps(case["expect"])
+    if "system_prompt" in case:
+        assert robotlab.system_prompt(case["input"]) == case["system_prompt"]
+
+
+BLOCKS = {
+    "tool_call_block_anthropic": robotlab.anthropic_tool_call,
+    "tool_call_block_openai": robotlab.openai_tool_call,
+}
+
+
+@pytest.mark.parametrize("case", cases("robotlab", *BLOCKS))
+def test_a_call_is_written_as_the_document_shows(case: dict[str, Any]) -> None:
+    assert json.dumps(BLOCKS[case["kind"]](case["input"])) == json.dumps(case["expect"])
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "registry"))
+def test_a_provider_has_the_adapter_of_the_document(case: dict[str, Any]) -> None:
+    assert provider(case["input"]).name == case["expect"]["adapter"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "format_history"))
+def test_results_come_behind_the_messages(case: dict[str, Any]) -> None:
+    messages, results = case["input"]["messages"], case["input"]["results"]
+    assert robotlab.format_history(messages, results) == case["expect"]
+    assert json.dumps(again(case["expect"])) == json.dumps(case["expect"])
+
+
+# Messages
+
+
+def test_a_message_with_calls_takes_hashes_and_messages() -> None:
+    message = ToolCallMessage(role="assistant", content=None, tools=[TOOL, ToolMessage("2", "f")])
+    assert message.calls == (ToolMessage("call_1", "get_weather", {"location": "Paris"}), ToolMessage("2", "f", {}))
+    assert message.stop_reason == "tool"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"data": 5}, (True, False, 5, None)),
+        ({"error": "no"}, (False, True, None, "no")),
+        ({"temp": 22}, (False, False, None, None)),
+        ("22", (False, False, None, None)),
+    ],
+)
+def test_a_result_says_whether_it_is_an_error(content: Any, expected: tuple[Any, ...]) -> None:
+    message = ToolResultMessage(tool=TOOL, content=content)
+    assert (message.is_success, message.is_error, message.data, message.error) == expected
+
+
+def test_the_input_of_a_call_may_be_called_arguments_or_be_missing() -> None:
+    assert ToolMessage.from_hash({"id": "1", "name": "f", "arguments": {"a": 1}}).input == {"a": 1}
+    assert ToolMessage.from_hash({"id": "1", "name": "f", "input": None}).input == {}
+
+
+TYPES = "Invalid message type: x. Must be one of: text, tool_call, tool_result"
+ROLES = "Invalid role: tool. Must be one of: system, user, assistant, tool_result"
+REASONS = "Invalid stop_reason: length. Must be one of: tool, stop"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"type": "x", "role": "user"}, TYPES),
+        ({"type": "text", "role": "tool", "content": "x"}, ROLES),
+        ({"type": "text", "role": "user", "content": "x", "stop_reason": "length"}, REASONS),
+        ({**CALLED, "tools": ["x"]}, "Invalid tool: must be ToolMessage or Hash"),
+        (result({}, tool="x"), "Invalid tool: must be ToolMessage or Hash"),
+        ("x", "Invalid message: must be Message or Hash"),
+    ],
+)
+def test_what_is_invalid_is_refused_in_the_words_of_robotlab(value: Any, message: str) -> None:
+    with pytest.raises(XMLToolsError) as caught:
+        Hashed.from_hash(value)
+    assert str(caught.value) == message
+    with pytest.raises(XMLToolsError) as caught:
+        load([value], "robotlab")
+    assert str(caught.value).startswith("message 0: ")
+    assert str(caught.value).endswith(message)
+
+
+def test_a_message_with_calls_has_no_content_and_a_list_of_calls() -> None:
+    with pytest.raises(XMLToolsError, match="content: expected None in a ToolCallMessage"):
+        ToolCallMessage(role="assistant", content="hi", tools=[TOOL])
+    with pytest.raises(XMLToolsError, match="tools: expected a list of calls, got dict"):
+        ToolCallMessage(role="assistant", tools=TOOL)
+
+
+# Law 10
+
+
+@given(conversations(robotlab.HOLDS))
+def test_a_conversation_comes_back_as_it_was(said: Conversation) -> None:
+    before = said.model_dump()
+    written = dump(said, "robotlab", strict=True)
+    assert load(written, "robotlab", strict=True).model_dump() == before
+    assert said.model_dump() == before
+
+
+@given(conversations())
+def test_what_was_written_is_written_again(said: Conversation) -> None:
+    written = dump(said, "robotlab", issues=[])
+    kept = deepcopy(written)
+    assert json.dumps(again(written)) == json.dumps(kept)
+    assert written == kept
+
+
+@given(conversations(robotlab.HOLDS))
+def test_robotlab_reads_what_was_written_and_writes_the_same(said: Conversation) -> None:
+    written = dump(said, "robotlab", strict=True)
+    assert [Hashed.from_hash(each).to_h() for each in written] == written
+
+
+KEYS = ("type", "role", "content", "stop_reason", "tools", "tool", "id", "name", "input", "arguments", "data", "error")
+WORDS = ("text", "tool_call", "tool_result", "tool", "stop", "assistant", "user", "x")
+
+
+@given(hashes(KEYS, WORDS, {"type": WORDS[:3], "role": ("user", "assistant", "tool_result"), "content": WORDS}))
+def test_whatever_is_read_is_written_and_all_else_is_refused(messages: list[Any]) -> None:
+    try:
+        said = load(messages, "robotlab", issues=[])
+    except XMLToolsError:
+        return
+    written = dump(said, "robotlab", issues=[])
+    assert dump(load(written, "robotlab", issues=[]), "robotlab", issues=[]) == written
+
+
+# Shapes
+
+
+def test_a_reply_with_text_and_calls_is_two_hashes() -> None:
+    call = ToolCall(id="call_1", name="get_weather", arguments={"location": "Paris"}, status="completed")
+    said = Conversation().user("Weather?").assistant("I'll look.", [call]).tool("call_1", content="sunny")
+    written, codes = write(said)
+    assert codes == []
+    assert written == [
+        text("user", "Weather?"),
+        text("assistant", "I'll look.", "tool"),
+        CALLED,
+        result({"data": "sunny"}),
+    ]
+    assert load(written, "robotlab") == said
+
+
+@pytest.mark.parametrize(
+    "hashes",
+    [
+        [text("assistant", "a"), CALLED],
+        [text("assistant", "a", "tool"), CALLED],
+        [text("assistant", "a", "stop"), CALLED],
+        [text("assistant", "", "tool"), CALLED],
+        [text("assistant", ""), CALLED],
+        [text("user", "a"), CALLED],
+        [text("user", "a", "tool"), {**CALLED, "role": "user"}],
+        [{**text("assistant", "a", "tool"), "x": 1}, {**CALLED, "y": 2}],
+        [text("assistant", "a"), text("assistant", "b"), CALLED, CALLED],
+        [text("assistant", "a"), {**CALLED, "tools": []}, CALLED],
+        [{**CALLED, "stop_reason": "stop"}],
+        [{**CALLED, "tools": [{**TOOL, "mcp": "x"}, TOOL]}],
+        [text("tool_result", "odd")],
+        [CALLED, result({"data": "sunny"})],
+        [CALLED, result({"data": {"temp": 22.0, "a": None}})],
+        [CALLED, result({"data": None})],
+        [CALLED, result({"data": ""})],
+        [CALLED, result({"error": "no"})],
+        [CALLED, result({"error": {"code": 5}})],
+        [CALLED, result({"error": None, "data": 5})],
+        [CALLED, result({"data": "x", "took": 3})],
+        [CALLED, result({"temp": 22})],
+        [CALLED, result("sunny")],
+        [CALLED, result([1, 2])],
+        [CALLED, result({"data": "x"}, stop_reason="stop", x=1)],
+        [CALLED, result({"data": "x"}, tool={**TOOL, "input": {}, "mcp": "x"})],
+        [
+            {**CALLED, "tools": [{**TOOL, "input": {"n": 1}}]},
+            result({"data": "x"}, tool={**TOOL, "input": {"n": 1.0}}),
+        ],
+        [result({"data": "x"})],
+        [text("user", "half a \ud800 character"), result({"data": ["\ud800"]})],
+    ],
+)
+def test_hashes_are_written_as_they_were_read(hashes: list[Any]) -> None:
+    assert json.dumps(again(hashes)) == json.dumps(hashes)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"data": "sunny"}, ("sunny", False)),
+        ({"data": {"temp": 22, "sky": "grün"}}, ('{"temp":22,"sky":"grün"}', False)),
+        ({"data": None}, ("null", False)),
+        ({"error": "no"}, ("no", True)),
+        ({"error": None, "data": 5}, ("5", False)),
+        ({"temp": 22}, ('{"temp":22}', False)),
+        ("sunny", ("sunny", False)),
+        ([1], ("[1]", False)),
+    ],
+)
+def test_the_content_of_a_result_is_its_text(content: Any, expected: tuple[str, bool]) -> None:
+    found = load([CALLED, result(content)], "robotlab").results[0]
+    assert (found.content, found.is_error) == expected
+
+
+def test_a_result_that_was_changed_is_not_written_as_it_was() -> None:
+    said = load([CALLED, result({"data": {"temp": 22}})], "robotlab")
+    changed = said.results[0].model_copy(update={"content": "cut"})
+    said = said.with_messages([said[0], Message(role="tool", parts=(changed,))])
+    assert write(said)[0] == [CALLED, result({"data": "cut"})]
+
+
+def test_the_status_of_a_call_is_that_of_its_result() -> None:
+    other = {**TOOL, "id": "call_2"}
+    called = {**CALLED, "tools": [TOOL, other, {**TOOL, "id": "call_3"}]}
+    said = load([called, result({"data": "x"}), result({"error": "x"}, tool=other)], "robotlab")
+    assert [call.status for call in said.calls] == ["completed", "failed", "pending"]
+
+
+def test_why_a_reply_ended_is_written_where_robotlab_knows_it() -> None:
+    said = Conversation().assistant("a", finish_reason="stop").user("b").assistant("c", finish_reason="length")
+    written, codes = write(said)
+    assert written == [text("assistant", "a", "stop"), text("user", "b"), text("assistant", "c")]
+    assert codes == ["finish_reason", "finish_reason"]
+
+
+# What is odd, and what is malformed
+
+
+@pytest.mark.parametrize(
+    ("hashes", "codes", "fixed"),
+    [
+        ([{"role": "user", "content": "a"}], ["missing_type"], [text("user", "a")]),
+        ([{"type": "text", "role": "user"}], ["missing_content"], [text("user", "")]),
+        ([CALLED, result(None)], ["missing_content"], [CALLED, result({"data": ""})]),
+        ([{**CALLED, "content": None}], [], [CALLED]),
+        ([{**CALLED, "content": "a"}], ["text_in_tool_call"], [text("assistant", "a", "tool"), CALLED]),
+        (
+            [text("assistant", "a"), {**CALLED, "content": "b"}],
+            ["text_in_tool_call"],
+            [text("assistant", "a"), text("assistant", "b", "tool"), CALLED],
+        ),
+        (
+            [{**CALLED, "tools": [{"id": "call_1", "name": "get_weather", "arguments": {"location": "Paris"}}]}],
+            ["tool_arguments"],
+            [CALLED],
+        ),
+        ([{**CALLED, "tools": [{**TOOL, "input": '{"location": "Paris"}'}]}], ["arguments_text"], [CALLED]),
+        (
+            [{**CALLED, "tools": [{**TOOL, "input": "Paris"}]}, result({"data": "x"}, tool={**TOOL, "input": "Paris"})],
+            ["invalid_arguments"],
+            [{**CALLED, "tools": [{**TOOL, "input": "Paris"}]}, result({"data": "x"}, tool={**TOOL, "input": "Paris"})],
+        ),
+    ],
+)
+def test_what_is_odd_is_mended(hashes: list[Any], codes: list[str], fixed: list[Any]) -> None:
+    said, found = read(hashes)
+    assert found == codes
+    assert write(said)[0] == fixed
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ({"type": "text"}, "robotlab: expected a list of messages"),
+        ([text("user", "a"), {"type": "text", "role": "user", "content": 5}], "message 1: content: expected text"),
+        ([{**CALLED, "tools": None}], "message 0: tools: expected a list of calls, as in"),
+        ([{**CALLED, "tools": [{"name": "f"}]}], "message 0: tools[0].id: expected text, as in"),
+        ([result({}, tool=None)], "message 0: tool: expected {"),
+    ],
+)
+def test_what_is_malformed_is_refused_with_its_place(obj: Any, message: str) -> None:
+    with pytest.raises(XMLToolsError) as caught:
+        load(obj, "robotlab", issues=[])
+    assert str(caught.value).startswith(message)
+
+
+# What the format cannot say
+
+
+@pytest.mark.parametrize(
+    ("messages", "codes"),
+    [
+        ([Message.tool("1", "f", "x")], ["orphan_result"]),
+        ([Message.assistant("a"), Message.assistant(calls=[ToolCall(id="1", name="f")])], ["merged_messages"]),
+    ],
+)
+def test_what_cannot_be_said_is_reported(messages: list[Message], codes: list[str]) -> None:
+    assert write(Conversation(messages=tuple(messages)))[1] == codes
+
+
+def test_texts_of_a_reply_and_of_a_result_are_joined() -> None:
+    texts = (Text(text="a "), Text(text="b"))
+    call = ToolCall(id="call_1", name="get_weather", arguments={"location": "Paris"}, status="completed")
+    said = Conversation().assistant((*texts, call)).tool("call_1", content=texts)
+    assert write(said) == ([text("assistant", "a b", "tool"), CALLED, result({"data": "a b"})], [])
+
+
+@pytest.mark.parametrize("junk", [5, [], {"text": 5, "tool_call": 5, "tool": 5, "content": 5, "arguments": 5}])
+def test_an_extra_that_is_not_ours_does_no_harm(junk: Any) -> None:
+    extra = {"robotlab": junk}
+    parts = (Text(text="x", extra=extra), ToolCall(id="1", name="f", arguments={"a": 1}, extra=extra))
+    found = ToolResult(call_id="1", name="f", content="ok", extra=extra)
+    messages = (Message(role="assistant", parts=parts, extra=extra), Message(role="tool", parts=(found,)))
+    written = write(Conversation(messages=messages))[0]
+    assert [each["type"] for each in written] == ["text", "tool_call", "tool_result"]
+    assert written[1]["tools"][0]["input"] == {"a": 1}
+
+
+# Recognising
+
+
+@pytest.mark.parametrize("obj", [[text("user", "a")], [CALLED], [result({})], [TextMessage(role="user", content="a")]])
+def test_it_is_recognised_by_its_own_marks(obj: Any) -> None:
+    assert robotlab.recognise(obj)
+    assert recognise(obj) == "robotlab"
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None,
+        [],
+        [{"role": "user", "content": "a"}],
+        [{"type": "message", "role": "user", "content": "a"}],
+        [{"type": "text", "text": "a"}],
+        [{"type": "tool_result", "tool_use_id": "1"}],
+        {"type": "text", "role": "user", "content": "a"},
+    ],
+)
+def test_it_is_not_recognised_by_what_others_have(obj: Any) -> None:
+    assert not robotlab.recognise(obj)
+
+
+# Adapters
+
+
+def test_an_unknown_provider_is_refused_in_the_words_of_robotlab() -> None:
+    with pytest.raises(XMLToolsError) as caught:
+        provider("cohere")
+    assert str(caught.value) == (
+        "Unknown provider: cohere. Available providers: "
+        "anthropic, openai, gemini, azure_openai, grok, ollama, openrouter, bedrock, vertexai"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "adapter"),
+    [
+        ("Azure-OpenAI", "OpenAI"),
+        ("grok", "OpenAI"),
+        ("ollama", "OpenAI"),
+        ("openrouter", "OpenAI"),
+        ("VertexAI", "Gemini"),
+        ("BEDROCK", "Anthropic"),
+    ],
+)
+def test_a_provider_is_found_by_its_other_names(name: str, adapter: str) -> None:
+    assert provider(name).name == adapter
+
+
+def test_calls_are_written_for_each_api() -> None:
+    messages = [ToolCallMessage(role="assistant", tools=[TOOL])]
+    block = {"type": "tool_use", "id": "call_1", "name": "get_weather", "input": {"location": "Paris"}}
+    assert robotlab.to_anthropic(messages) == [{"role": "assistant", "content": [block]}]
+    [openai] = robotlab.to_openai(messages)
+    assert json.dumps(openai) == (
+        '{"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function", '
+        '"function": {"name": "get_weather", "arguments": "{\\"location\\":\\"Paris\\"}"}}]}'
+    )
+    call = {"functionCall": {"name": "get_weather", "args": {"location": "Paris"}}}
+    assert robotlab.to_gemini(messages) == [{"role": "model", "parts": [call]}]
+
+
+@pytest.mark.parametrize(
+    ("content", "anthropic", "openai", "gemini"),
+    [
+        ({"data": "sunny"}, "sunny", '{"data":"sunny"}', {"data": "sunny"}),
+        ({"data": {"temp": 22}}, '{"temp":22}', '{"data":{"temp":22}}', {"data": {"temp": 22}}),
+        ({"data": 0}, "0", '{"data":0}', {"data": 0}),
+        ({"data": False}, '{"data":false}', '{"data":false}', {"data": False}),
+        ({"data": 5, "error": "no"}, '{"data":5,"error":"no"}', '{"data":5,"error":"no"}', {"data": 5, "error": "no"}),
+        ({"error": "no"}, '{"error":"no"}', '{"error":"no"}', {"error": "no"}),
+        ({"temp": 22}, '{"temp":22}', '{"temp":22}', {"temp": 22}),
+        ("sunny", "sunny", "sunny", {"result": "sunny"}),
+        (None, "", "", {"result": ""}),
+    ],
+)
+def test_results_are_written_for_each_api(content: Any, anthropic: str, openai: str, gemini: Any) -> None:
+    messages = [result(content)]
+    block = {"type": "tool_result", "tool_use_id": "call_1", "content": anthropic}
+    assert robotlab.to_anthropic(messages) == [{"role": "user", "content": [block]}]
+    assert robotlab.to_openai(messages) == [{"role": "tool", "tool_call_id": "call_1", "content": openai}]
+    response = {"functionResponse": {"name": "get_weather", "response": gemini}}
+    assert robotlab.to_gemini(messages) == [{"role": "user", "parts": [response]}]
+
+
+def test_gemini_calls_the_assistant_model() -> None:
+    assert robotlab.to_gemini([text("assistant", "hi")]) == [{"role": "model", "parts": [{"text": "hi"}]}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "anthropic", "openai", "gemini"),
+    [
+        ("auto", {"type": "auto"}, "auto", {"mode": "AUTO"}),
+        ("any", {"type": "any"}, "required", {"mode": "ANY"}),
+        ("none", {"type": "tool", "name": "none"}, "none", {"mode": "NONE"}),
+        (
+            "f",
+            {"type": "tool", "name": "f"},
+            {"type": "function", "function": {"name": "f"}},
+            {"mode": "ANY", "allowed_function_names": ["f"]},
+        ),
+    ],
+)
+def test_a_choice_of_tools_is_written_for_each_api(choice: str, anthropic: Any, openai: Any, gemini: Any) -> None:
+    found = [provider(name).tool_choice(choice) for name in ("anthropic", "openai", "gemini")]
+    assert found == [anthropic, openai, gemini]
+
+
+def test_tools_are_written_for_each_api() -> None:
+    closed = {"type": "object", "properties": {}, "additionalProperties": False}
+    schema = {**closed, "properties": {"a": closed, "b": {"type": "array", "items": closed}, "c": True}}
+    tool = Tool(name="f", description="d", parameters=schema)
+    assert provider("anthropic").format_tools([tool]) == [{"name": "f", "description": "d", "input_schema": schema}]
+    function = {"name": "f", "description": "d", "parameters": schema, "strict": True}
+    assert provider("openai").format_tools([tool]) == [{"type": "function", "function": function}]
+    properties = {"a": {"type": "object", "properties": {}}, "b": {"type": "array", "items": closed}, "c": True}
+    cleaned = {"type": "object", "properties": properties}
+    assert provider("gemini").format_tools([tool]) == [{"name": "f", "description": "d", "parameters": cleaned}]
+    assert tool.parameters == schema
+
+
+@pytest.mark.parametrize(
+    ("arguments", "plain", "fenced"),
+    [
+        (None, {}, {}),
+        ({"a": 1}, {"a": 1}, {"a": 1}),
+        ('{"a": 1}', {"a": 1}, {"a": 1}),
+        ('```json\n{"a": 1}\n```', {"raw": '```json\n{"a": 1}\n```'}, {"a": 1}),
+        ('```{"a": 1}```', {"raw": '```{"a": 1}```'}, {"a": 1}),
+        ("Paris", {"raw": "Paris"}, {"raw": "Paris"}),
+        ("```\nParis\n```", {"raw": "```\nParis\n```"}, {"raw": "```\nParis\n```"}),
+        ("[1]", {"raw": "[1]"}, {"raw": "[1]"}),
+        ("[" * 100_000, {"raw": "[" * 100_000}, {"raw": "[" * 100_000}),
+    ],
+)
+def test_arguments_are_read_from_text(arguments: Any, plain: Any, fenced: Any) -> None:
+    assert provider("anthropic").parse_arguments(arguments) == plain
+    assert provider("gemini").parse_arguments(arguments) == plain
+    assert provider("openai").parse_arguments(arguments) == fenced

@@ -1,0 +1,420 @@
+"""Wolo: what it stores, there and back; what it sends; what it reads from a stream."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from conversations import conversations
+from hypothesis import given
+from seed_cases import cases
+
+from xmltools.errors import XMLToolsError
+from xmltools.formats import holds
+from xmltools.formats import load as load_as
+from xmltools.formats._base import Report, losses
+from xmltools.formats.wolo import (
+    HOLDS,
+    dump,
+    fold_events,
+    inject_system,
+    llm_tool_call,
+    load,
+    opencode_headers,
+    recognise,
+    rename_agent,
+    to_llm_messages,
+)
+from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
+
+
+def read(obj: Any) -> Conversation:
+    """What is read without an issue."""
+    return load(obj, Report(strict=True))
+
+
+def write(conversation: Conversation) -> Any:
+    return dump(conversation, Report(strict=True))
+
+
+def reply(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"role": "assistant", "parts": list(parts), **fields}
+
+
+def tool(**fields: Any) -> dict[str, Any]:
+    return {"type": "tool", "id": "c", "tool": "read", "input": {}, "output": "", "status": "pending", **fields}
+
+
+def codes(conversation: Conversation) -> list[str]:
+    report = Report()
+    dump(conversation, report)
+    return [issue.code for issue in report.issues]
+
+
+def spelled(value: Any) -> str:
+    return json.dumps(value)
+
+
+# The documents
+
+
+@pytest.mark.parametrize("case", cases("wolo", "to_openai"))
+def test_the_api_gets_what_the_document_says(case: dict[str, Any]) -> None:
+    assert spelled(to_llm_messages(case["input"])) == spelled(case["expect"])
+    assert to_llm_messages(read(case["input"])) == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("wolo", "to_openai"))
+def test_the_documents_messages_are_written_as_they_were(case: dict[str, Any]) -> None:
+    assert spelled(write(read(case["input"]))) == spelled(case["input"])
+
+
+@pytest.mark.parametrize("case", cases("wolo", "tool_call_payload"))
+def test_a_call_is_spelled_as_the_document_says(case: dict[str, Any]) -> None:
+    given = case["input"]
+    call = ToolCall(id=given["id"], name=given["name"], arguments=given["input"])
+    assert spelled(llm_tool_call(call)) == spelled(case["expect"])
+
+
+@pytest.mark.parametrize("case", cases("wolo", "inject_system"))
+def test_the_system_prompt_comes_first_if_there_is_none(case: dict[str, Any]) -> None:
+    assert inject_system(**case["input"]) == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("wolo", "rename_agent"))
+def test_the_agent_gets_the_display_name(case: dict[str, Any]) -> None:
+    assert rename_agent(**case["input"]) == case["expect"]["text"]
+
+
+@pytest.mark.parametrize("case", cases("wolo", "headers"))
+def test_headers_are_those_of_the_document(case: dict[str, Any]) -> None:
+    assert opencode_headers(**case["input"]) == case["expect"]
+
+
+@pytest.mark.parametrize("case", cases("wolo", "fold_events"))
+def test_events_make_the_message_of_the_document(case: dict[str, Any]) -> None:
+    (written,) = write(Conversation(messages=(fold_events(case["input"]),)))
+    expected = dict(case["expect"])
+    parts = expected.pop("parts")
+    assert [{key: part[key] for key in wanted} for part, wanted in zip(written["parts"], parts, strict=True)] == parts
+    assert {key: written[key] for key in expected} == expected
+
+
+def test_every_seed_case_of_wolo_is_run() -> None:
+    run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events"}
+    assert {case.values[0]["kind"] for case in cases("wolo")} == run
+
+
+# There and back
+
+
+@given(conversations(HOLDS))
+def test_what_wolo_holds_is_kept_exactly(conversation: Conversation) -> None:
+    assert not list(losses(conversation, "wolo", HOLDS))
+    written = write(conversation)
+    again = read(json.loads(spelled(written)))
+    assert again == conversation
+    assert again.model_dump() == conversation.model_dump()  # status and times too, which are no part of equality
+    assert spelled(write(again)) == spelled(written)
+
+
+@given(conversations(HOLDS, grouped=True))
+def test_results_of_one_message_get_messages_of_their_own(conversation: Conversation) -> None:
+    again = read(write(conversation))
+    assert [len(message.results) for message in again if message.is_tool] == [1] * len(conversation.results)
+    assert again.results == conversation.results
+
+
+STORED = [
+    {"id": "m1", "role": "user", "parts": [{"id": "p1", "type": "text", "text": "a\ud800"}], "timestamp": 5},
+    {"parts": [{"text": "", "type": "text", "more": 1}], "role": "system"},
+    {"role": "assistant", "parts": [], "timestamp": None, "id": None, "metadata": None, "finished": False},
+    {"role": "assistant", "parts": [tool(status="running", output="so far", metadata={"a": 1})]},
+    {"role": "assistant", "parts": [tool(status="completed", output="x", metadata={}, start_time=0, end_time=2)]},
+    {"role": "assistant", "parts": [tool(status="error", output="boom"), tool(id="d", status="interrupted")]},
+    {"role": "assistant", "parts": [{"type": "tool", "tool": "f"}, {"type": "text", "text": "behind"}]},
+    {"role": "assistant", "parts": [tool(status="completed", start_time=10**400)]},
+    {"role": "assistant", "parts": [tool(input=None), tool(id="d", input='{"a":  1}')]},
+    {"role": "assistant", "parts": [], "finish_reason": "doom_loop", "unknown": {"b": [1]}, "reasoning_content": "t"},
+    {"role": "assistant", "parts": [tool(status="completed", metadata={"result_message": {"id": 5}, "b": 1})]},
+]
+
+
+@pytest.mark.parametrize("message", STORED, ids=range(len(STORED)))
+def test_a_stored_message_is_written_as_it_was(message: dict[str, Any]) -> None:
+    assert spelled(write(read([message]))) == spelled([message])
+
+
+WHOLE = [
+    {"messages": []},
+    {"id": "s", "messages": STORED},
+    {"metadata": {}, "messages": []},
+    {"messages": [], "metadata": {"a": 1}},
+]
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=range(len(WHOLE)))
+def test_an_object_with_messages_is_written_as_it_was(whole: dict[str, Any]) -> None:
+    assert spelled(write(read(whole))) == spelled(whole)
+
+
+def test_a_spelling_that_says_something_else_by_now_is_not_written_again() -> None:
+    (message,) = read([reply(tool(status="error", input='{"a":1}', output="x"))])[:1]
+    call = message.calls[0].model_copy(update={"arguments": {"a": 2}})
+    done = ToolResult(call_id="c", name="read", content="fine")
+    changed = (message.model_copy(update={"parts": (call,)}), Message(role="tool", parts=(done,)))
+    (part,) = write(Conversation(messages=changed))[0]["parts"]
+    assert (part["input"], part["status"], part["output"]) == ({"a": 2}, "completed", "fine")
+
+
+def test_a_field_that_was_left_out_comes_when_it_says_something() -> None:
+    (message,) = read([reply()])
+    (written,) = write(Conversation(messages=(message.model_copy(update={"finish_reason": "length"}),)))
+    assert written == {"role": "assistant", "parts": [], "finish_reason": "length"}
+
+
+def test_dataclasses_are_read_like_dicts() -> None:
+    @dataclass
+    class TextPart:
+        id: str
+        type: str = "text"
+        text: str = ""
+
+    @dataclass
+    class Stored:
+        role: str
+        parts: list[Any] = field(default_factory=list)
+
+    assert read([Stored("user", [TextPart("p", text="Hi")])]).last_text == "Hi"
+
+
+def test_calls_without_ids_are_counted() -> None:
+    parts = [{"type": "tool", "tool": "f"}, tool(id="call_1"), {"type": "tool", "tool": "f"}]
+    assert [call.id for call in read([reply(*parts)]).calls] == ["call_2", "call_1", "call_3"]
+
+
+def test_results_of_calls_with_the_same_id_stay_with_their_calls() -> None:
+    stored = [reply(tool(status="completed", output=output)) for output in ("one", "two")]
+    again = read(stored)
+    assert [result.text for result in again.results] == ["one", "two"]
+    assert spelled(write(again)) == spelled(stored)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_error"),
+    [("completed", False), ("failed", True), ("error", True), ("partial", True), ("interrupted", True)],
+)
+def test_a_call_that_has_ended_has_a_result(status: str, is_error: bool) -> None:
+    asked, answer = read([reply(tool(status=status, output="o", metadata={"k": 1}, start_time=1.5))])
+    assert asked.calls[0].status == ("failed" if is_error else "completed")
+    assert asked.calls[0].started_at == 1.5
+    assert answer == Message(
+        role="tool",
+        parts=(ToolResult(call_id="c", name="read", content="o", is_error=is_error),),
+        metadata={"k": 1},
+    )
+
+
+# What is odd, and what is wrong
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        (reply(tool(input="no json")), "invalid_arguments"),
+        (reply(tool(input=[1])), "invalid_arguments"),
+        (reply(tool(status="lost")), "unknown_status"),
+        (reply({"type": "file", "id": "f"}, {"type": "text", "text": "t"}, {"type": "file"}), "unknown_part"),
+        ({"role": "user", "parts": [tool(status="completed")]}, "misplaced_call"),
+    ],
+)
+def test_what_is_odd_is_reported_and_kept(message: dict[str, Any], code: str) -> None:
+    report = Report()
+    conversation = load([message], report)
+    assert {issue.code for issue in report.issues} == {code}
+    assert spelled(dump(conversation, Report())) == spelled([message])
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (None, "the whole: expected a list of messages"),
+        ([5], "message 0: expected an object with role and parts, got int 5"),
+        (
+            [{"role": "tool", "parts": []}],
+            "message 0: role: expected 'user', 'assistant' or 'system' .results stand in",
+        ),
+        ([{"role": "user", "content": "Hi"}], "message 0: expected a list 'parts' .* read it as 'openai'"),
+        ([{"role": "user"}], "message 0: parts: expected a list 'parts' of text and tool parts, got nothing"),
+        ([reply({"type": "text", "text": 5})], r"message 0: parts\[0\]: text: expected a string, got int 5"),
+        ([reply({"text": "x"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
+        ([reply(), reply(tool(tool=None))], r"message 1: parts\[0\]: tool: expected the name of a tool, got nothing"),
+        ([reply(tool(start_time="now"))], r"message 0: parts\[0\]: start_time: expected seconds since 1970"),
+        ([reply(timestamp=True)], "message 0: timestamp: expected seconds since 1970 as a number, got bool True"),
+        ({"messages": [], "metadata": 5}, "metadata: expected an object, got int 5"),
+    ],
+)
+def test_what_is_malformed_raises_with_its_place(obj: Any, message: str) -> None:
+    with pytest.raises(XMLToolsError, match=message):
+        load(obj, Report())
+
+
+CALL = ToolCall(id="1", name="f", status="completed")
+RESULT = ToolResult(call_id="1", name="f", content="8")
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([Message.assistant("", [CALL]), Message.user("wait"), Message(role="tool", parts=(RESULT,))], "moved_result"),
+        ([Message.assistant("", [CALL]), Message(role="user", parts=(RESULT,))], "moved_result"),
+        ([Message(role="tool", parts=(RESULT,))], "orphan_result"),
+        ([Message.assistant("", [CALL]), *[Message(role="tool", parts=(RESULT,))] * 2], "orphan_result"),
+        ([Message.assistant("", [CALL]), Message(role="tool", parts=(RESULT, Text(text="t")))], "tool_parts"),
+        ([Message.assistant("", [CALL])], "missing_result"),
+        ([Message(role="assistant", parts=(Text(text="t"), Reasoning(text="r")))], "reasoning_order"),
+    ],
+)
+def test_what_would_be_lost_or_moved_is_reported(messages: list[Message], code: str) -> None:
+    assert codes(Conversation(messages=tuple(messages))) == [code]
+
+
+def test_whatever_stands_in_extra_a_dump_does_not_raise() -> None:
+    for odd in (
+        "text",
+        {"keys": 5, "values": []},
+        {"values": {"status": [], "input": 5}, "unknown_parts": [5, [0, 1]]},
+    ):
+        extra = {"wolo": odd}
+        parts = (Text(text="t", extra=extra), CALL.model_copy(update={"extra": extra}))
+        message = Message(role="assistant", parts=parts, extra=extra)
+        said = Conversation(messages=(message, Message(role="tool", parts=(RESULT,))), extra=extra)
+        written = dump(said, Report())
+        messages = written if isinstance(written, list) else written["messages"]
+        assert [part["output"] for part in messages[0]["parts"] if part != 1 and "output" in part] == ["8"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        ([{"role": "user", "parts": [{"type": "text", "text": "Hi"}]}], True),
+        ({"messages": [reply(tool())]}, True),
+        ([{"role": "user", "content": "Hi"}], False),
+        ([{"role": "user", "parts": [{"text": "Hi"}]}], False),
+        ([reply()], False),
+        ([], False),
+        ("text", False),
+    ],
+)
+def test_wolo_is_recognised_by_its_typed_parts(obj: Any, expected: bool) -> None:
+    assert recognise(obj) is expected
+
+
+def test_the_facade_reads_wolo() -> None:
+    assert holds("wolo") is HOLDS
+    assert load_as([reply({"type": "text", "text": "Hi"})], "wolo", strict=True).last_text == "Hi"
+
+
+# What is sent
+
+
+def test_texts_are_joined_by_line_breaks_and_calls_come_behind() -> None:
+    parts = (Text(text="a"), CALL, Text(text=""), Text(text="b"))
+    said = Conversation().user([Text(text="x"), Text(text="y")])
+    said = said.add(Message(role="assistant", parts=parts), Message(role="tool", parts=(RESULT,)))
+    assert to_llm_messages(said) == [
+        {"role": "user", "content": "x\ny"},
+        {"role": "assistant", "content": "a\nb", "tool_calls": [llm_tool_call(CALL)]},
+        {"role": "tool", "tool_call_id": "1", "content": "8"},
+    ]
+
+
+def test_failed_calls_are_sent_if_asked_for() -> None:
+    stored = [reply(tool(id=status, status=status, output=output)) for status, output in FAILED]
+    sent = to_llm_messages(stored, failed="send")
+    assert [message["content"] for message in sent if message["role"] == "tool"] == [
+        "boom",
+        "Tool execution failed",
+        "Tool completed",
+        "[Tool execution interrupted by user]",
+    ]
+    assert to_llm_messages(stored) == []
+
+
+FAILED = [("failed", "boom"), ("error", ""), ("partial", ""), ("interrupted", "")]
+
+
+def test_pending_calls_are_left_out_if_asked_for() -> None:
+    stored = [reply({"type": "text", "text": "t"}, tool(status="running"), tool(id="d", status="completed"))]
+    assert [call["id"] for call in to_llm_messages(stored)[0]["tool_calls"]] == ["c", "d"]
+    sent = to_llm_messages(stored, pending="drop")
+    assert [call["id"] for call in sent[0]["tool_calls"]] == ["d"]
+    assert sent[1] == {"role": "tool", "tool_call_id": "d", "content": "Tool completed"}
+
+
+def test_arguments_are_ascii_with_white_space() -> None:
+    call = ToolCall(id="1", name="f", arguments={"a": "é", "b": [1, 2]})
+    assert llm_tool_call(call)["function"]["arguments"] == '{"a": "\\u00e9", "b": [1, 2]}'
+
+
+def test_reasoning_alone_is_not_sent() -> None:
+    assert to_llm_messages([reply(reasoning_content="hm")]) == []
+    sent = to_llm_messages([reply(tool(), reasoning_content="hm")])
+    assert list(sent[0]) == ["role", "tool_calls", "reasoning_content"]
+
+
+def test_the_name_is_put_in_as_it_is_and_only_for_whole_words() -> None:
+    text = "Wolo, wolo, Wolos, WOLO, _Wolo_ Wolo"
+    assert rename_agent(text, r"\g<0>\1 Wolo") == "\\g<0>\\1 Wolo, \\g<0>\\1 wolo, Wolos, WOLO, _Wolo_ \\g<0>\\1 Wolo"
+
+
+def test_the_prompt_is_renamed_and_not_what_others_said() -> None:
+    sent = to_llm_messages(Conversation().user("Hi Wolo"), system_prompt="You are Wolo", display_name="Ada")
+    assert sent == [{"role": "system", "content": "You are Ada"}, {"role": "user", "content": "Hi Wolo"}]
+
+
+@pytest.mark.parametrize("name", ["failed", "pending"])
+def test_an_unknown_choice_raises(name: str) -> None:
+    with pytest.raises(XMLToolsError, match=f"{name}: expected 'send' or 'drop', got 'no'"):
+        to_llm_messages([], **{name: "no"})
+
+
+@given(conversations())
+def test_every_result_that_is_sent_follows_its_call(conversation: Conversation) -> None:
+    asked: set[str] = set()
+    for message in to_llm_messages(conversation, failed="send"):
+        asked |= {call["id"] for call in message.get("tool_calls", ())}
+        assert message["role"] != "tool" or message["tool_call_id"] in asked
+
+
+# Streams
+
+
+def test_text_behind_a_call_is_a_part_behind_it() -> None:
+    call = {"type": "tool-call", "tool": "f", "input": {}}
+    message = fold_events([call, {"type": "text-delta", "text": "a"}, {"type": "text-delta", "text": "b"}, call])
+    assert [part.type for part in message.parts] == ["call", "text", "text", "call"]
+    assert [call.id for call in message.calls] == ["call_1", "call_2"]
+    assert message.text == "ab"
+    assert write(Conversation(messages=(message,)))[0]["finished"] is False
+
+
+def test_a_call_without_arguments_and_one_with_bad_ones_are_calls() -> None:
+    events = [{"type": "tool-call", "tool": "f"}, {"type": "tool-call", "tool": "g", "input": "{"}]
+    message = fold_events([*events, {"type": "tool-call-progress"}, {"type": "error"}])
+    assert [call.arguments for call in message.calls] == [{}, {}]
+    assert message.finish_reason == "error"
+    assert [part["input"] for part in write(Conversation(messages=(message,)))[0]["parts"]] == [{}, "{"]
+
+
+def test_what_is_no_event_raises_with_its_number() -> None:
+    with pytest.raises(XMLToolsError, match="event 1: text: expected a string, got int 5"):
+        fold_events([{"type": "finish"}, {"type": "text-delta", "text": 5}])
+
+
+def test_media_are_reported_by_what_wolo_holds() -> None:
+    said = Conversation().user([Text(text="see"), Media(media_type="image/png", data="eA==")])
+    assert [issue.code for issue in losses(said, "wolo", HOLDS)] == ["media"]
+    assert len(write(said)[0]["parts"]) == 1

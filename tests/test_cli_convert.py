@@ -1,0 +1,93 @@
+"""`xmltools convert` as a process: what goes in, what comes out, what is said on stderr."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HISTORY: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "2 + 2?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":2}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "4"},
+    {"role": "assistant", "content": "4"},
+]
+
+
+def convert(*arguments: str, given: Any = None, raw: str | None = None) -> tuple[int, Any, str]:
+    text = raw if raw is not None else json.dumps(HISTORY if given is None else given)
+    done = subprocess.run(
+        [sys.executable, "-m", "xmltools", "convert", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def test_an_openai_history_becomes_an_anthropic_request() -> None:
+    status, written, said = convert("--to", "anthropic")
+    assert (status, said) == (0, "")
+    assert written["system"] == "Be brief."
+    assert [message["role"] for message in written["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert written["messages"][1]["content"] == [
+        {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 2, "b": 2}}
+    ]
+
+
+def test_there_and_back_is_where_it_began() -> None:
+    _, request, _ = convert("--to", "anthropic")
+    status, written, said = convert("--from", "anthropic", "--to", "openai", given=request)
+    assert (status, written, said) == (0, HISTORY, "")
+
+
+def test_what_is_lost_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(HISTORY), "utf-8")
+    status, written, said = convert(str(file), "--to", "forge", raw="")
+    assert status == 0
+    assert written[2]["content"].startswith("<tool>")
+    assert said == f"{file}: call_ids: message 2: forge cannot hold ids of calls\n"
+    status, written, said = convert(str(file), "--to", "forge", "--strict", raw="")
+    assert (status, written) == (1, None)
+    assert "strict: message 2: forge cannot hold ids of calls" in said
+
+
+def test_many_losses_of_one_kind_are_counted() -> None:
+    many = [HISTORY[1], *HISTORY[2:4] * 30]
+    for number, message in enumerate(many := json.loads(json.dumps(many))):
+        if message["role"] == "assistant":
+            message["tool_calls"][0]["id"] = many[number + 1]["tool_call_id"] = f"c{number}"
+    _, _, said = convert("--to", "forge", given=many)
+    assert said.count("call_ids: message") == 20
+    assert said.endswith("-: call_ids: 10 more of this kind\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "raw", "status", "said"),
+    [
+        (["--to", "antropic"], "[]", 2, "invalid choice: 'antropic'"),
+        ([], "[]", 2, "--to"),
+        (["--to", "openai"], '[{"role": "user", "content": "x"}]', 1, "say which"),
+        (["--to", "openai"], "", 1, "-: expected a conversation as JSON, got nothing"),
+        (["--to", "openai"], "{", 1, "-:1:2: expected a conversation as JSON"),
+        (["--to", "openai", "--from", "anthropic"], "5", 1, "-: "),
+        (["--to", "openai", "--tools", "-"], "[]", 2, "only one of FILE and --tools"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(arguments: list[str], raw: str, status: int, said: str) -> None:
+    got, written, stderr = convert(*arguments, raw=raw)
+    assert (got, written) == (status, None)
+    assert said in stderr
+    assert stderr.count("\n") == 1

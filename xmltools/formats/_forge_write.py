@@ -1,0 +1,179 @@
+"""A conversation to Forge's messages (see `forge`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from itertools import chain, groupby, islice
+from typing import Any, Literal
+
+from xmltools.errors import XMLToolsError
+from xmltools.formats._as_written import note_of
+from xmltools.formats._base import Report
+from xmltools.models import Conversation, Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from xmltools.tools import Tool
+from xmltools.transcript import inline
+
+__all__ = ["NAME", "dump", "listed_tools", "spelling", "write"]
+
+NAME = "forge"
+_KEYS = ("role", "content")
+ResultRole = Literal["tool", "user"]
+
+
+def dump(
+    conversation: Conversation, report: Report, tools: Iterable[Tool] | None, result_role: ResultRole | None
+) -> list[dict[str, Any]]:
+    """Write Forge's messages (see `forge.dump`)."""
+    messages = list(conversation.messages)
+    as_they_were = [_as_it_was(message, result_role) for message in messages]
+    # Only the others are written anew. Their places stay, since issues name them.
+    new = [message if kept is None else None for message, kept in zip(messages, as_they_were, strict=True)]
+    written = write(new, listed_tools(tools), "tool" if result_role is None else result_role, report)
+    records: list[dict[str, Any]] = []
+    for message, kept, group in zip(messages, as_they_were, written, strict=True):
+        records += [kept] if kept is not None else _with_other_keys(group, message)
+    return records
+
+
+def _with_other_keys(records: list[dict[str, Any]], message: Message) -> list[dict[str, Any]]:
+    obj = note_of(message.extra, NAME).get("message")
+    others = {key: value for key, value in obj.items() if key not in _KEYS} if isinstance(obj, dict) else {}
+    return [{**records[0], **others}, *records[1:]]
+
+
+def listed_tools(tools: Iterable[Tool] | None) -> list[Tool] | None:
+    """Return tools as a list, so that they can be gone through again; what is no iterable is refused later."""
+    return list(tools) if isinstance(tools, Iterable) else tools
+
+
+# How a message was spelled
+
+
+def spelling(message: Message, obj: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be kept to write `obj` again, from which the message was read."""
+    return {"message": obj, "says": _fingerprint(message)}
+
+
+def _as_it_was(message: Message, result_role: ResultRole | None) -> dict[str, Any] | None:
+    """Return the object that a message was read from, if it still says the same."""
+    note = note_of(message.extra, NAME)
+    obj = note.get("message")
+    if not isinstance(obj, dict) or note.get("says") != _fingerprint(message):
+        return None
+    fits = result_role in (None, obj.get("role")) or not message.results
+    return dict(obj) if fits else None
+
+
+def _fingerprint(message: Message) -> str:
+    """Return a hash of what the text of a message says."""
+    said = [message.role, *map(_said, message.parts)]
+    return sha256(json.dumps(said, default=str).encode()).hexdigest()[:32]
+
+
+def _said(part: Part) -> list[Any]:
+    if isinstance(part, ToolCall):
+        return [part.type, part.server, part.name, part.arguments]
+    if isinstance(part, ToolResult):
+        content = part.content if isinstance(part.content, str) else [_said(each) for each in part.content]
+        return [part.type, part.name, content, part.is_error]
+    if isinstance(part, Media):
+        return [part.type, part.media_type, part.data, part.url]
+    return [part.type, part.text]
+
+
+# Writing
+
+
+def write(
+    messages: Iterable[Message | None], tools: list[Tool] | None, result_role: ResultRole, report: Report
+) -> list[list[dict[str, Any]]]:
+    """Return the objects for each message: none for None, several for one that holds what belongs in others."""
+    inline(Conversation(), tools, result_role=result_role)  # raises for what the caller did wrong
+    groups = [
+        list(_pieces(message, index, report)) if message is not None else [] for index, message in enumerate(messages)
+    ]
+    try:
+        plain = _inline(groups, tools, result_role)
+    except XMLToolsError:
+        groups = [[_writable(each, tools, index, report) for each in group] for index, group in enumerate(groups)]
+        plain = _inline(groups, tools, result_role)
+    written = iter(plain)
+    return [[_record(message) for message in islice(written, len(group))] for group in groups]
+
+
+def _inline(groups: Iterable[list[Message]], tools: list[Tool] | None, result_role: ResultRole) -> tuple[Message, ...]:
+    messages = tuple(chain.from_iterable(groups))
+    return inline(Conversation.model_construct(messages=messages), tools, result_role=result_role).messages
+
+
+def _record(message: Message) -> dict[str, Any]:
+    return {"role": message.role, "content": message.text}
+
+
+def _writable(message: Message, tools: list[Tool] | None, index: int, report: Report) -> Message:
+    """Return a message without the calls that text cannot say."""
+    parts: list[Part] = []
+    for part in message.parts:
+        try:
+            if isinstance(part, ToolCall):
+                _inline([[Message.model_construct(role="assistant", parts=(part,))]], tools, "tool")
+        except XMLToolsError as error:
+            report.add("unwritable_call", f"left out: {error}", index)
+        else:
+            parts.append(part)
+    return message.model_copy(update={"parts": tuple(parts)})
+
+
+# Pieces: messages as `inline` takes them, with text only
+
+
+def _pieces(message: Message, index: int, report: Report) -> Iterator[Message]:
+    shown = [_without_media(part) for part in message.parts if not isinstance(part, Media)]
+    runs = [(role, list(run)) for role, run in groupby(filter(_says_something, shown), _role_of(message))]
+    if len(runs) > 1:
+        what = "what belongs in messages of other roles, a result beside text or a call of the user, comes in its own"
+        report.add("split_message", what, index)
+    elif not runs:
+        runs = [(message.role, [])]
+    for role, run in runs:
+        yield Message.model_construct(role=role, parts=_joined(run, role))
+    for result in message.results:
+        _tell_word(result, index, report)
+
+
+def _without_media(part: Part) -> Part:
+    if isinstance(part, ToolResult) and not isinstance(part.content, str):
+        return part.model_copy(update={"content": part.text})
+    return part
+
+
+def _says_something(part: Part) -> bool:
+    return not isinstance(part, (Text, Reasoning)) or part.text != ""
+
+
+def _role_of(message: Message) -> Callable[[Part], Role]:
+    """Return what tells the role of the message in which a part of this message belongs."""
+    beside: Role = "user" if message.role == "tool" and message.results else message.role
+
+    def role(part: Part) -> Role:
+        if isinstance(part, ToolResult):
+            return "tool"
+        return "assistant" if isinstance(part, (ToolCall, Reasoning)) else beside
+
+    return role
+
+
+def _joined(parts: list[Part], role: Role) -> tuple[Part, ...]:
+    """Return the parts of a message; texts of all but the assistant as one, since it is the whole of the content."""
+    if role in ("assistant", "tool") and not all(isinstance(part, Text) for part in parts):
+        return tuple(parts)
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return (Text.model_construct(text=text),) if text else ()
+
+
+def _tell_word(result: ToolResult, index: int, report: Report) -> None:
+    word = "Error: " if result.is_error else "Result: "
+    if result.text.startswith(word):
+        report.add("result_word", f"a result begins with {word!r}, which is read as its header", index)

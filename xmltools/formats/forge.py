@@ -1,0 +1,101 @@
+"""Forge's messages: `{role, content}`, and nothing but text in them. Calls are blocks, results `Tool: name` and a line.
+
+- Texts are read as `xmltools.transcript.extract` does, and written as `inline` does: the role of results is "tool". The
+  content of a reply is its text, reasoning (`<think>`) and calls, a blank line between two of them; adjacent texts are
+  one, and empty ones are none. With `tools` arguments are typed by their schemas; without, a call whose arguments are
+  not all strings is written so that it is read back exactly.
+- Results stand one in a message (GROUPED is False), but several in one are read and written too. There are no ids:
+  calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name.
+- What stands in a message of another role than the format has for it comes in a message of its own, and is reported.
+- Content that says the same as what would be written, but is spelled otherwise, and other keys of a message, are kept
+  in `extra["forge"]` and written again as long as the message says the same.
+
+`system`, `user`, `assistant` and `tool` make single messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from xmltools.formats import _forge_load, _forge_write
+from xmltools.formats._base import Holds, Report
+from xmltools.models import Conversation
+from xmltools.tools import Tool
+
+__all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "assistant", "dump", "load", "recognise", "system", "tool", "user"]
+
+NAME = _forge_write.NAME
+HOLDS = Holds(reasoning=True, servers=True, error_flag=True, call_ids=False)
+SPELLING = frozenset(("hash", "message"))
+GROUPED = False
+"""Each result has a message of its own."""
+
+
+def load(
+    obj: Any, report: Report, *, tools: Iterable[Tool] | None = None, bracket_reasoning: bool = False
+) -> Conversation:
+    """Read a list of Forge's messages.
+
+    `tools` type the arguments of calls, and calls that do not fit them stay text; `bracket_reasoning` takes `[…]` at
+    the start of a line for reasoning, as Forge's own models write it. Reports results that answer no call. Raises
+    XMLToolsError for what is no such list, with the place, and for tools that a parser refuses.
+    """
+    return _forge_load.load(obj, report, tools, bracket_reasoning)
+
+
+def dump(
+    conversation: Conversation,
+    report: Report,
+    *,
+    tools: Iterable[Tool] | None = None,
+    result_role: Literal["tool", "user"] | None = None,
+) -> list[dict[str, Any]]:
+    """Write a list of Forge's messages.
+
+    `tools` are those whose schemas the reader will have. Results get the role `result_role`; None is "tool", but for
+    results that were read from a message of the user. Reports calls that can't be written as text, which are left out,
+    messages that had to be split, and results whose text begins with the word of their header.
+
+    Raises XMLToolsError for tools that a parser refuses and for another `result_role`.
+    """
+    return _forge_write.dump(conversation, report, tools, result_role)
+
+
+def recognise(obj: Any) -> bool:
+    """Return whether the object is a list of plain messages, of which one holds a block or a result of Forge."""
+    return isinstance(obj, list) and all(map(_is_message, obj)) and any(map(_is_marked, obj))
+
+
+def _is_message(obj: Any) -> bool:
+    return isinstance(obj, dict) and obj.keys() == {"role", "content"} and isinstance(obj["content"], str)
+
+
+def _is_marked(obj: dict[str, str]) -> bool:
+    content = obj["content"]
+    if obj["role"] == "tool":
+        return content.startswith("Tool: ")
+    return obj["role"] == "assistant" and "<tool>" in content and ("<tool_name>" in content or '"tool_name"' in content)
+
+
+# Constructors
+
+
+def system(content: str) -> dict[str, str]:
+    """Return a system message."""
+    return {"role": "system", "content": content}
+
+
+def user(content: str) -> dict[str, str]:
+    """Return a message of the user."""
+    return {"role": "user", "content": content}
+
+
+def assistant(content: str) -> dict[str, str]:
+    """Return a reply."""
+    return {"role": "assistant", "content": content}
+
+
+def tool(name: str, result: str) -> dict[str, str]:
+    """Return a message with the result of a tool, as it is: Forge's own begin with `Result: ` or `Error: `."""
+    return {"role": "tool", "content": f"Tool: {name}\n{result}"}

@@ -1,0 +1,131 @@
+"""Wick: the message chain of an agent framework in Go, as the JSON of its structs.
+
+    [{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "ls", "args": {"path": "/"}}]},
+     {"role": "tool", "content": "a.py", "tool_call_id": "c", "name": "ls"}]
+
+- The roles are ours. `content` is always there; `tool_calls`, `tool_call_id` and `name` only if they are not empty.
+- The texts of a message are one string, its calls stand behind them: what stood between calls comes first.
+- Each result is a message of its own, with the id and the name of its call, and a string as content.
+- Arguments are an object, or null, which is remembered. The text that the model wrote them in, `raw_args`, counts for
+  tokens and is kept with the call, but never written: Go leaves it out of the JSON.
+- That a result is an error, reasoning, servers, media and times have no place.
+
+So a conversation comes back equal if its messages have one text at most, in front of the calls, and one result each.
+Keys that are not Wick's are kept in `extra["wick"]` of message and call, and written again behind the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools.formats._base import Holds, Report
+from xmltools.formats._wick_chain import (
+    estimate_tokens,
+    last,
+    last_content,
+    pretty,
+    test_endpoint,
+    user_input_role,
+    valid_role,
+    validate,
+    validate_first,
+    validate_user_input,
+    validate_user_input_first,
+)
+from xmltools.formats._wick_go import json_text
+from xmltools.formats._wick_messages import NAME, read, read_call, write
+from xmltools.models import Conversation, Message, ToolCall
+
+__all__ = [
+    "GROUPED",
+    "HOLDS",
+    "NAME",
+    "SPELLING",
+    "ai",
+    "arguments_json",
+    "dump",
+    "estimate_tokens",
+    "human",
+    "last",
+    "last_content",
+    "load",
+    "pretty",
+    "recognise",
+    "system",
+    "test_endpoint",
+    "tool_msg",
+    "user_input_role",
+    "valid_role",
+    "validate",
+    "validate_first",
+    "validate_user_input",
+    "validate_user_input_first",
+]
+
+HOLDS = Holds(order=False)
+SPELLING = frozenset(("args", "raw_args"))
+GROUPED = False
+
+
+def load(obj: Any, report: Report) -> Conversation:
+    """Read a list of Wick's messages.
+
+    Takes dicts, or objects with `model_dump`. What is missing is read as empty, as Go does, and reported. Raises
+    XMLToolsError for an unknown role and for values of a wrong type.
+    """
+    return read(obj, report)
+
+
+def dump(conversation: Conversation, report: Report) -> list[dict[str, Any]]:
+    """Write a conversation as a list of Wick's messages. Results in the wrong place get messages of their own."""
+    return write(conversation, report)
+
+
+def recognise(obj: Any) -> bool:
+    """Return whether a message of the list has calls of the form {id, name, args}, which no other format has."""
+    if not isinstance(obj, (list, tuple)):
+        return False
+    return any(_has_wick_calls(message) for message in obj if isinstance(message, Mapping))
+
+
+def _has_wick_calls(message: Mapping[str, Any]) -> bool:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, (list, tuple)) or not isinstance(message.get("role"), str):
+        return False
+    return any(isinstance(call, Mapping) and {"id", "name", "args"} <= call.keys() for call in calls)
+
+
+# Constructors
+
+
+def human(content: str) -> Message:
+    """Make a message of the user."""
+    return Message.user(content)
+
+
+def system(content: str) -> Message:
+    """Make a system message."""
+    return Message.system(content)
+
+
+def ai(content: str, *calls: ToolCall | Mapping[str, Any]) -> Message:
+    """Make a reply. Takes its text and its calls, also as Wick's {id, name, args}; raises XMLToolsError for others."""
+    made = [
+        call if isinstance(call, ToolCall) else read_call(call, f"call {number}", Report(strict=True))
+        for number, call in enumerate(calls)
+    ]
+    return Message.assistant(content, made)
+
+
+def tool_msg(call_id: str, name: str, output: str) -> Message:
+    """Make a message with the result of a call."""
+    return Message.tool(call_id, name, output)
+
+
+def arguments_json(arguments: Mapping[str, Any] | None) -> str:
+    """Return arguments as Go writes them into JSON: compact, keys sorted, `<`, `>` and `&` as `\\u003c` and so on.
+
+    None is `null`. Raises XMLToolsError for values that are no JSON.
+    """
+    return json_text(arguments)

@@ -1,0 +1,92 @@
+"""Wolo's messages, as it stores them: text and tool parts in order, results in the parts of their calls.
+
+- A message is `{id, role, parts, timestamp, finished, finish_reason, reasoning_content, metadata}`; a text part `{id,
+  type, text}`; a tool part `{id, type, tool, input, output, status, start_time, end_time, metadata}`, all of them dicts
+  (or dataclasses) in a list. If the conversation has metadata, the list stands in `{"messages", "metadata"}`.
+- A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
+  tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
+  are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
+- `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
+- What has no place in the model (ids of text parts, `finished`, other keys, and which were left out) is kept in
+  `extra["wolo"]`, and written again. Text parts without an id get one by their place, `text_0_1`.
+
+`to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xmltools.formats import _wolo_dump, _wolo_load
+from xmltools.formats._base import Holds, Report
+from xmltools.formats._wolo_api import (
+    fold_events,
+    inject_system,
+    llm_tool_call,
+    opencode_headers,
+    rename_agent,
+    to_llm_messages,
+)
+from xmltools.formats._wolo_fields import NAME
+from xmltools.models import Conversation
+
+__all__ = [
+    "GROUPED",
+    "HOLDS",
+    "NAME",
+    "SPELLING",
+    "dump",
+    "fold_events",
+    "inject_system",
+    "llm_tool_call",
+    "load",
+    "opencode_headers",
+    "recognise",
+    "rename_agent",
+    "to_llm_messages",
+]
+
+HOLDS = Holds(
+    reasoning=True,
+    error_flag=True,
+    status=True,
+    times=True,
+    finish_reason=True,
+    message_ids=True,
+    created_at=True,
+    metadata=True,
+)
+SPELLING = frozenset(("keys",))
+GROUPED = False
+"""Each result has a message of its own."""
+
+
+def load(obj: Any, report: Report) -> Conversation:
+    """Read a list of Wolo's messages, or an object with such a list as `messages`.
+
+    Reports inputs that are no objects, statuses and parts that are not known, and calls of others than the assistant.
+    Raises XMLToolsError for what is no such list, with the place.
+    """
+    return _wolo_load.load(obj, report)
+
+
+def dump(conversation: Conversation, report: Report) -> Any:
+    """Write a list of Wolo's messages; in an object, if the conversation has metadata or was read from one.
+
+    Reports results without a call and those that stood elsewhere than right behind it, what stands beside results,
+    reasoning that does not come first, and calls that came to an end without a result.
+    """
+    return _wolo_dump.dump(conversation, report)
+
+
+def recognise(obj: Any) -> bool:
+    """Return whether the object is a list of messages with typed parts."""
+    listed = obj.get("messages") if isinstance(obj, dict) else obj
+    if not isinstance(listed, list) or not all(isinstance(each, dict) and _is_message(each) for each in listed):
+        return False
+    return any(part.get("type") in ("text", "tool") for each in listed for part in each["parts"])
+
+
+def _is_message(obj: dict[str, Any]) -> bool:
+    parts = obj.get("parts")
+    return isinstance(parts, list) and all(isinstance(part, dict) and "type" in part for part in parts)
