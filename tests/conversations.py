@@ -104,12 +104,15 @@ class _Maker:
 
     def call(self) -> ToolCall:
         self.count += 1
-        arguments = {
-            name: anything(self.rng, 1) for name in self.rng.sample(["path", "n", "a b"], self.rng.randint(0, 2))
-        }
+        arguments = {name: self.value() for name in self.rng.sample(["path", "n", "a b"], self.rng.randint(0, 2))}
         server = "disk" if self.maybe(0.2, self.holds.servers) else "local"
         # Where a format has no ids they are made by counting.
         return ToolCall(id=f"call_{self.count}", name=self.rng.choice(NAMES), arguments=arguments, server=server)
+
+    def value(self) -> Any:
+        if self.holds.types:
+            return anything(self.rng, 1)
+        return self.rng.choice([text(self.rng), text(self.rng), None, [text(self.rng)], {"a": text(self.rng)}])
 
     def result(self, call: ToolCall) -> ToolResult:
         content: Any = some_text(self.rng)

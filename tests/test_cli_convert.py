@@ -57,8 +57,11 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     file.write_text(json.dumps(HISTORY), "utf-8")
     status, written, said = convert(str(file), "--to", "forge", raw="")
     assert status == 0
-    assert written[2]["content"].startswith("<tool>")
-    assert said == f"{file}: call_ids: message 2: forge cannot hold ids of calls\n"
+    assert written[2]["content"].startswith("<tool>\n<server_name>")
+    assert said.splitlines() == [
+        f"{file}: call_ids: message 2: forge cannot hold ids of calls",
+        f"{file}: types: message 2: numbers and booleans in the arguments of 'add' become text (give the tools)",
+    ]
     status, written, said = convert(str(file), "--to", "forge", "--strict", raw="")
     assert (status, written) == (1, None)
     assert "strict: message 2: forge cannot hold ids of calls" in said
@@ -71,7 +74,7 @@ def test_many_losses_of_one_kind_are_counted() -> None:
             message["tool_calls"][0]["id"] = many[number + 1]["tool_call_id"] = f"c{number}"
     _, _, said = convert("--to", "forge", given=many)
     assert said.count("call_ids: message") == 20
-    assert said.endswith("-: call_ids: 10 more of this kind\n")
+    assert said.endswith("-: call_ids: 10 more of this kind\n-: types: 10 more of this kind\n")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from xmltools.formats._base import Report, losses
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.parser import Parser, parse
 from xmltools.render import render_result
+from xmltools.render._values import same
 from xmltools.tools import Tool
 
 BLOCK = "<tool>\n<server_name>local</server_name>\n<tool_name>f</tool_name>\n<arguments>\n</arguments>\n</tool>"
@@ -189,9 +190,11 @@ def test_results_that_share_a_message_stay_together(conversation: Conversation) 
 def test_whatever_is_said_is_written_as_plain_messages(conversation: Conversation) -> None:
     report = Report()
     records = forge.dump(conversation, report)
-    assert not report.issues
+    assert {issue.code for issue in report.issues} <= {"types"}
     assert all(list(record) == ["role", "content"] for record in records)
-    assert [said(call) for call in read(records).calls] == [said(call) for call in conversation.calls]
+    for call, other in zip(read(records).calls, conversation.calls, strict=True):
+        assert (call.server, call.name) == (other.server, other.name)
+        assert same(other.arguments, call.arguments, loose=bool(report.issues))
 
 
 SPELLED = [
@@ -246,7 +249,9 @@ def test_tools_give_arguments_their_types_and_are_told_apart_without() -> None:
     assert "<n>5</n>" in typed[1]["content"]
     assert read(typed, tools=iter([tool])) == said
     assert read(typed).calls[0].arguments == {"n": "5"}
-    assert read(write(said)) == said
+    report = Report()
+    assert forge.dump(said, report) == typed  # Forge's XML all the same
+    assert [(issue.code, issue.index) for issue in report.issues] == [("types", 1)]
 
 
 def test_a_request_for_results_of_the_user_is_followed() -> None:

@@ -16,6 +16,7 @@ from xmltools.errors import Issue
 from xmltools.formats import FORMATS, Holds, convert, dump, holds, load
 from xmltools.formats._base import grouped_results
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
+from xmltools.render._values import scalar_text
 
 PAIRS = [(source, target) for source in FORMATS for target in FORMATS]
 CODES = {field.name for field in fields(Holds)}
@@ -96,7 +97,20 @@ def joined(parts: list[Any]) -> list[Any]:
 def call_of(call: ToolCall, both: Holds, ids: dict[str, int]) -> tuple[Any, ...]:
     number = ids.setdefault(call.id, len(ids))
     server = call.server if both.servers else ""
-    return ("call", call.id if both.call_ids else number, call.name, server, json.dumps(call.arguments, sort_keys=True))
+    return ("call", call.id if both.call_ids else number, call.name, server, arguments_of(call.arguments, both))
+
+
+def arguments_of(value: Any, both: Holds) -> str:
+    return json.dumps(value if both.types else as_text(value), sort_keys=True)
+
+
+def as_text(value: Any) -> Any:
+    """The value with numbers and booleans as their text."""
+    if isinstance(value, dict):
+        return {name: as_text(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_text(each) for each in value]
+    return value if value is None else scalar_text(value)
 
 
 def result_of(result: ToolResult, both: Holds, ids: dict[str, int]) -> tuple[Any, ...]:

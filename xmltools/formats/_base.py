@@ -42,6 +42,8 @@ class Holds:
     media: bool = False
     """Images and other files in messages of the user."""
     result_media: bool = False
+    types: bool = True
+    """Numbers and booleans in arguments; where not, the format reports by itself which become text."""
     call_ids: bool = True
     servers: bool = False
     error_flag: bool = False
@@ -129,6 +131,7 @@ WORDS = {
     "names": "names of those who speak",
     "created_at": "times of messages",
     "metadata": "metadata",
+    "types": "numbers and booleans in arguments",
     "call_ids": "ids of calls",
     "servers": "servers of tools",
     "status": "how far a call is",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import chain, groupby, islice
 from typing import Any, Literal
 
+from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.formats._as_written import note_of
 from xmltools.formats._base import Report
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from xmltools.render._call import write_call
+from xmltools.render._values import refuse_foreign
 from xmltools.tools import Tool
 from xmltools.transcript import inline
 
@@ -87,7 +90,7 @@ def _said(part: Part) -> list[Any]:
 
 
 def write(
-    messages: Iterable[Message | None], tools: list[Tool] | None, result_role: ResultRole, report: Report
+    messages: Sequence[Message | None], tools: list[Tool] | None, result_role: ResultRole, report: Report
 ) -> list[list[dict[str, Any]]]:
     """Return the objects for each message: none for None, several for one that holds what belongs in others."""
     inline(Conversation(), tools, result_role=result_role)  # raises for what the caller did wrong
@@ -99,13 +102,37 @@ def write(
     except XMLToolsError:
         groups = [[_writable(each, tools, index, report) for each in group] for index, group in enumerate(groups)]
         plain = _inline(groups, tools, result_role)
+    known = {(tool.name, tool.server) for tool in tools or ()}
+    for index, message in enumerate(messages):
+        for call in message.calls if message is not None else ():
+            if (call.name, call.server) not in known and _loses_types(call):
+                what = f"numbers and booleans in the arguments of {call.name!r:.80} become text"
+                report.add("types", what, index, "give the tools")
     written = iter(plain)
     return [[_record(message) for message in islice(written, len(group))] for group in groups]
 
 
 def _inline(groups: Iterable[list[Message]], tools: list[Tool] | None, result_role: ResultRole) -> tuple[Message, ...]:
     messages = tuple(chain.from_iterable(groups))
-    return inline(Conversation.model_construct(messages=messages), tools, result_role=result_role).messages
+    plain = inline(Conversation.model_construct(messages=messages), tools, result_role=result_role, exact=False)
+    return plain.messages
+
+
+def _loses_types(call: ToolCall) -> bool:
+    """Return whether a call of no known tool is written in elements, and holds what these say as text."""
+    if not any(map(_is_typed, call.arguments.values())):
+        return False
+    try:
+        refuse_foreign(call.arguments, call.name)
+        return not write_call(call, None, exact=False).startswith(f"<{FORGE.block}>\n{{")
+    except XMLToolsError:  # it is left out, and that is told
+        return False
+
+
+def _is_typed(value: Any) -> bool:
+    if isinstance(value, (dict, list)):
+        return any(map(_is_typed, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (int, float))
 
 
 def _record(message: Message) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 - Texts are read as `xmltools.transcript.extract` does, and written as `inline` does: the role of results is "tool". The
   content of a reply is its text, reasoning (`<think>`) and calls, a blank line between two of them; adjacent texts are
-  one, and empty ones are none. With `tools` arguments are typed by their schemas; without, a call whose arguments are
-  not all strings is written so that it is read back exactly.
+  one, and empty ones are none. With `tools` arguments are typed by their schemas; without, numbers and booleans are
+  text in Forge's XML, and are read back as text, which is reported.
 - Results stand one in a message (GROUPED is False), but several in one are read and written too. There are no ids:
   calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name.
 - What stands in a message of another role than the format has for it comes in a message of its own, and is reported.
@@ -26,7 +26,7 @@ from xmltools.tools import Tool
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "assistant", "dump", "load", "recognise", "system", "tool", "user"]
 
 NAME = _forge_write.NAME
-HOLDS = Holds(reasoning=True, servers=True, error_flag=True, call_ids=False)
+HOLDS = Holds(reasoning=True, servers=True, error_flag=True, call_ids=False, types=False)
 SPELLING = frozenset(("hash", "message"))
 GROUPED = False
 """Each result has a message of its own."""
@@ -55,7 +55,8 @@ def dump(
 
     `tools` are those whose schemas the reader will have. Results get the role `result_role`; None is "tool", but for
     results that were read from a message of the user. Reports calls that can't be written as text, which are left out,
-    messages that had to be split, and results whose text begins with the word of their header.
+    calls of other tools in which numbers and booleans become text, messages that had to be split, and results whose
+    text begins with the word of their header.
 
     Raises XMLToolsError for tools that a parser refuses and for another `result_role`.
     """

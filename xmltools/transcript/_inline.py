@@ -34,18 +34,20 @@ def inline(
     *,
     result_role: ResultRole = "user",
     reasoning: bool = True,
+    exact: bool = True,
 ) -> Conversation:
     """Write a conversation so that a model can read it which knows neither tool calls nor the role of tools.
 
-    Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, and whether
-    reasoning is written or left out. Returns a conversation with as many messages, each of them plain; `extra` is kept,
-    and notes the ids in `extra["xmltools"]`.
+    Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, whether
+    reasoning is written or left out, and whether calls of other tools are `exact`. Returns a conversation with as many
+    messages, each of them plain; `extra` is kept, and notes the ids in `extra["xmltools"]`.
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for
       results.
     - A message of the assistant becomes one text and, behind it, its media. Adjacent texts are joined, empty ones
       vanish. Reasoning stands in `<think>`, a call is a block; a blank line separates each of them from what is next
-      to it. A call of a tool that is not among `tools` is written so that its arguments keep their types without one.
+      to it. A call of a tool that is not among `tools` is written so that its arguments keep their types without one,
+      which takes a JSON body where numbers or booleans are among them; not `exact`, these are written as text.
     - A message that holds results, in whatever role, and each message of a tool gets the role `result_role`. Its
       results become one text, as `render_results` writes them, behind which stand their media. Texts and media that
       stand behind the results in the message follow, the first text with a blank line in front.
@@ -62,7 +64,7 @@ def inline(
     check_conversation(conversation, "inline")
     if result_role not in ("user", "tool"):
         raise XMLToolsError(f"result_role: expected 'user' or 'tool', got {result_role!r:.40}")
-    writer = _Writer(checked_tools(tools), result_role, reasoning)
+    writer = _Writer(checked_tools(tools), result_role, reasoning, exact)
     messages: list[Message] = []
     for number, message in enumerate(conversation.messages):
         try:
@@ -75,9 +77,10 @@ def inline(
 class _Writer:
     """Writes message by message; it remembers nothing of them."""
 
-    __slots__ = ("_reasoning", "_result_role", "_tools")
+    __slots__ = ("_exact", "_reasoning", "_result_role", "_tools")
 
-    def __init__(self, tools: list[Tool] | None, result_role: ResultRole, reasoning: bool) -> None:
+    def __init__(self, tools: list[Tool] | None, result_role: ResultRole, reasoning: bool, exact: bool) -> None:
+        self._exact = exact
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
         self._result_role = result_role
         self._reasoning = reasoning
@@ -128,7 +131,7 @@ class _Writer:
         if tool is not None:
             return render_call(call, tool)
         refuse_foreign(call.arguments, f"the call of {call.name!r:.80}")
-        return write_call(call, None, exact=True)
+        return write_call(call, None, exact=self._exact)
 
     def _results(self, message: Message) -> Message:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
