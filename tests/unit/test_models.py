@@ -66,6 +66,11 @@ def test_predicates() -> None:
     assert [message.is_user for message in built] == [False, True, False, False, False]
     assert [message.is_assistant for message in built] == [False, False, True, False, True]
     assert [message.is_tool for message in built] == [False, False, False, True, False]
+    assert [message.is_text for message in built] == [True, True, False, False, True]
+    assert [message.is_tool_call for message in built] == [False, False, True, False, False]
+    assert [message.is_tool_result for message in built] == [False, False, False, True, False]
+    assert (built[2].is_tool_stop, built[2].is_stopped, built[4].is_tool_stop) == (True, False, False)
+    assert Message.assistant("x", finish_reason="stop").is_stopped
     assert Message.assistant("").is_empty
     assert not Message.user((Media(media_type="image/png", url="https://e.x/a.png"),)).is_empty
 

@@ -40,7 +40,7 @@ def load(
     ConversionWarning; with `strict` it raises. Raises XMLToolsError for what is not of the format, with the place.
     """
     report = Report(strict=strict)
-    conversation: Conversation = _module(format).load(obj, report, **options)
+    conversation: Conversation = _module(format).load(_copied(obj), report, **options)
     _tell(report.issues, issues)
     return conversation
 
@@ -58,7 +58,7 @@ def dump(
     module, report = _module(format), Report(strict=strict)
     for issue in losses(conversation, format, module.HOLDS, _spelling):
         report.add(issue.code, issue.message, issue.index, issue.hint)
-    written = module.dump(conversation, report, **options)
+    written = _copied(module.dump(conversation, report, **options))
     _tell(report.issues, issues)
     return written
 
@@ -104,6 +104,20 @@ def holds(format: str) -> Holds:
     """Return what a conversation in a format can say."""
     found: Holds = _module(format).HOLDS
     return found
+
+
+def _copied(value: Any) -> Any:
+    """Return JSON that shares nothing with `value`: who changes what was read, or written, changes no conversation."""
+    try:
+        return _copy(value)
+    except RecursionError:
+        raise XMLToolsError("expected JSON that is nested less deeply") from None
+
+
+def _copy(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _copy(each) for key, each in value.items()}
+    return [_copy(each) for each in value] if type(value) is list else value
 
 
 def _spelling(name: str) -> frozenset[str]:

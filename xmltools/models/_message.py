@@ -111,6 +111,31 @@ class Message(Value):
         return self.role == "tool"
 
     @property
+    def is_text(self) -> bool:
+        """True if it says something, and holds no call and no result."""
+        return not (self.calls or self.results or self.is_empty)
+
+    @property
+    def is_tool_call(self) -> bool:
+        """True if it calls a tool."""
+        return bool(self.calls)
+
+    @property
+    def is_tool_result(self) -> bool:
+        """True if it holds a result."""
+        return bool(self.results)
+
+    @property
+    def is_stopped(self) -> bool:
+        """True for a reply that ended by itself."""
+        return self.finish_reason == "stop"
+
+    @property
+    def is_tool_stop(self) -> bool:
+        """True for a reply that ended to call tools."""
+        return self.finish_reason in ("tool", "tool_calls")
+
+    @property
     def is_empty(self) -> bool:
         """True if there is nothing in it: no part but empty text."""
         return all(isinstance(part, (Text, Reasoning)) and not part.text for part in self.parts)
