@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from xmltools.formats._api_turns import Ledger
-from xmltools.formats._api_values import at, objects, read_arguments, type_of_url
+from xmltools.formats._api_values import objects, read_arguments, type_of_url
 from xmltools.formats._base import Report, expect, fail
-from xmltools.formats._kept import extra_of, rest
+from xmltools.formats._kept import at, extra_of, rest
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["NAME", "URL_TYPES", "Reader"]

@@ -9,24 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 from xmltools._json import JSONError, loads
-from xmltools.errors import XMLToolsError
 from xmltools.formats._base import Report, expect
-from xmltools.formats._kept import kept
+from xmltools.formats._kept import kept, plain
 from xmltools.models import Media, ToolCall
 
 __all__ = [
     "arguments_text",
-    "at",
     "compact",
     "data_url",
     "insert",
     "objects",
-    "plain",
     "read_arguments",
     "split_data_url",
     "type_of_url",
@@ -47,28 +43,6 @@ _TYPES = {
     "wav": "audio/wav",
     "webp": "image/webp",
 }
-
-
-@contextmanager
-def at(place: str) -> Iterator[None]:
-    """Put `place` in front of the place that an XMLToolsError raised inside names: `tool_calls[0].function: …`.
-
-    What `strict` raises names its place already.
-    """
-    try:
-        yield
-    except XMLToolsError as error:
-        if str(error).startswith("strict: "):
-            raise
-        raise XMLToolsError(f"{place}{error}") from None
-
-
-def plain(value: Any) -> Any:
-    """Return an object of an SDK as a dict without the fields that it leaves open, anything else as it is."""
-    dump = getattr(value, "model_dump", None)
-    if not callable(dump) or isinstance(value, type):
-        return value
-    return dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
 
 
 def objects(value: Any, where: str, what: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

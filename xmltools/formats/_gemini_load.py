@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from xmltools.formats._api_turns import Ledger
-from xmltools.formats._api_values import at, compact, objects, plain, type_of_url
+from xmltools.formats._api_values import compact, objects, type_of_url
 from xmltools.formats._base import Report, expect, fail
-from xmltools.formats._kept import extra_of, rest
+from xmltools.formats._kept import at, extra_of, plain, rest
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["FROM_URL_SAFE", "NAME", "Reader", "camel", "content_of_response"]

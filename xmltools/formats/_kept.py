@@ -21,17 +21,24 @@ __all__ = ["answered", "at", "compact", "completed", "extra_of", "kept", "plain"
 
 @contextmanager
 def at(place: str) -> Iterator[None]:
-    """Put `place` in front of the message of an XMLToolsError that is raised inside."""
+    """Put `place` in front of the place that an XMLToolsError raised inside names: `tool_calls[0].function: …`.
+
+    What `strict` raises names its place already.
+    """
     try:
         yield
     except XMLToolsError as error:
-        raise XMLToolsError(f"{place}: {error}") from None
+        if str(error).startswith("strict: "):
+            raise
+        raise XMLToolsError(f"{place}{error}") from None
 
 
 def plain(value: Any) -> Any:
-    """Return a pydantic object as a dict, anything else as it is."""
+    """Return an object of an SDK as a dict without the fields that it leaves open, anything else as it is."""
     dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else value
+    if not callable(dump) or isinstance(value, type):
+        return value
+    return dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
 
 
 def rest(source: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats._api_turns import Ledger
-from xmltools.formats._api_values import at, objects, plain, read_arguments, split_data_url, type_of_url
+from xmltools.formats._api_values import objects, read_arguments, split_data_url, type_of_url
 from xmltools.formats._base import Report, expect, fail
-from xmltools.formats._kept import extra_of, rest
+from xmltools.formats._kept import at, extra_of, plain, rest
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["AUDIO", "NAME", "REASONING_KEY", "Reader"]

@@ -47,7 +47,7 @@ def load(obj: Any, report: Report) -> Conversation:
     reader = Reader(report)
     messages = _read_prompt(source)
     for index, each in enumerate(_messages_of(source)):
-        with at(f"message {index}"):
+        with at(f"message {index}: "):
             messages += reader.read(index, each)
     return Conversation(messages=answered(messages), extra=_read_context(source))
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats._api_turns import system_first
-from xmltools.formats._api_values import at, objects, plain
+from xmltools.formats._api_values import objects
 from xmltools.formats._base import Holds, Report, expect, fail
 from xmltools.formats._gemini_dump import Writer
 from xmltools.formats._gemini_load import NAME, Reader, camel
-from xmltools.formats._kept import answered, extra_of, kept, rest
+from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, Text
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats._api_values import at, objects, plain
+from xmltools.formats._api_values import objects
 from xmltools.formats._base import Holds, Report, expect, fail
-from xmltools.formats._kept import answered, extra_of, kept, rest
+from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
 from xmltools.formats._openai_dump import Writer
 from xmltools.formats._openai_load import NAME, REASONING_KEY, Reader
 from xmltools.models import Conversation, Message

@@ -81,7 +81,7 @@ def load(obj: Any, report: Report) -> Conversation:
     right = 'a list of messages, as in [{"type": "text", "role": "user", "content": "…"}]'
     reader = Reader(report)
     for index, each in enumerate(expect(obj, (list, tuple), NAME, right)):
-        with at(f"message {index}"):
+        with at(f"message {index}: "):
             reader.read(index, each)
     return Conversation(messages=answered(reader.messages))
 
