@@ -824,19 +824,23 @@ def test_a_full_disk_is_one_line(unbuffered):
 
 
 def test_help_lists_what_is_read_and_written_before_the_rest(run):
-    assert list(COMMANDS) == ["parse", "docs", "call", "result", "conformance", "demo"]
+    assert list(COMMANDS) == ["parse", "docs", "call", "result", "convert", "conformance", "demo"]
     out = run("--help")[1]
     places = [out.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
 
 
+HISTORY = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://e.x/a.png"}}]}]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
-@pytest.mark.parametrize("name", ["parse", "docs", "call", "result", "conformance"])
+@pytest.mark.parametrize("name", ["parse", "docs", "call", "result", "convert", "conformance"])
 def test_the_example_at_the_end_of_the_help_works(tmp_path, name):
     (tmp_path / "tools.json").write_text(json.dumps([ADD]))
     (tmp_path / "calls.json").write_text(json.dumps([CALL]))
     (tmp_path / "reply.txt").write_text(BLOCK)
     (tmp_path / "output.txt").write_text("word\n" * 9999)
+    (tmp_path / "history.json").write_text(json.dumps(HISTORY))
     (tmp_path / "cases.jsonl").write_text('{"chunks": ["a"]}\n')
     _, help, _ = execute(name, "--help", environment={"COLUMNS": "200"})
     start, example = help.decode().splitlines()[-1].split(": ", 1)
