@@ -830,7 +830,14 @@ def test_help_lists_what_is_read_and_written_before_the_rest(run):
     assert places == sorted(places)
 
 
-HISTORY = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://e.x/a.png"}}]}]
+HISTORY = [
+    {"role": "user", "content": "x"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    },
+]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
