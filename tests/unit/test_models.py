@@ -80,6 +80,11 @@ def test_a_result_without_a_name_has_that_of_its_call() -> None:
         chat().tool("c9", content="4")
 
 
+def test_one_call_and_one_result_may_stand_for_themselves() -> None:
+    result = ToolResult(call_id="c1", name="add", content="4")
+    assert Conversation().assistant("", CALL).tool(result) == Conversation().assistant("", [CALL]).tool("c1", None, "4")
+
+
 def test_only_messages_are_added() -> None:
     with pytest.raises(XMLToolsError, match=r"expected xmltools\.Message, got dict"):
         Conversation().add({"role": "user"})  # type: ignore[arg-type]

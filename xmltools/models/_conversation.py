@@ -46,24 +46,26 @@ class Conversation(Value):
         return self.add(Message.user(content, **fields))
 
     def assistant(
-        self, content: Content = "", calls: Iterable[ToolCall] = (), *, reasoning: str = "", **fields: Any
+        self, content: Content = "", calls: ToolCall | Iterable[ToolCall] = (), *, reasoning: str = "", **fields: Any
     ) -> Conversation:
         """Return a conversation with one more reply."""
         return self.add(Message.assistant(content, calls, reasoning=reasoning, **fields))
 
     def tool(
         self,
-        call_id: str,
+        call_id: str | ToolResult,
         name: str | None = None,
         content: str | tuple[Text | Media, ...] = "",
         *,
         is_error: bool = False,
         **fields: Any,
     ) -> Conversation:
-        """Return a conversation with one more message, which holds the result of a call.
+        """Return a conversation with one more message, which holds the result of a call: a ToolResult, or its fields.
 
         Without a name it is that of the call. Raises XMLToolsError if there is no call of that id to take it from.
         """
+        if isinstance(call_id, ToolResult):
+            return self.add(Message.tool(call_id, **fields))
         if name is None:
             call = self.find_call(call_id)
             if call is None:

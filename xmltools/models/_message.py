@@ -45,23 +45,26 @@ class Message(Value):
 
     @classmethod
     def assistant(
-        cls, content: Content = "", calls: Iterable[ToolCall] = (), *, reasoning: str = "", **fields: Any
+        cls, content: Content = "", calls: ToolCall | Iterable[ToolCall] = (), *, reasoning: str = "", **fields: Any
     ) -> Message:
-        """Make a reply: reasoning first, then the content, then the calls."""
+        """Make a reply: reasoning first, then the content, then the calls, one or several."""
         thought = (Reasoning(text=reasoning),) if reasoning else ()
+        calls = (calls,) if isinstance(calls, ToolCall) else calls
         return cls(role="assistant", parts=(*thought, *parts_of(content), *calls), **fields)
 
     @classmethod
     def tool(
         cls,
-        call_id: str,
-        name: str,
+        call_id: str | ToolResult,
+        name: str = "",
         content: str | tuple[Text | Media, ...] = "",
         *,
         is_error: bool = False,
         **fields: Any,
     ) -> Message:
-        """Make a message with the result of one call."""
+        """Make a message with the result of one call: a ToolResult, or what is in one."""
+        if isinstance(call_id, ToolResult):
+            return cls(role="tool", parts=(call_id,), **fields)
         result = ToolResult(call_id=call_id, name=name, content=content, is_error=is_error)
         return cls(role="tool", parts=(result,), **fields)
 
