@@ -19,7 +19,7 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
 
     def flush() -> None:
         if kind is not None and (joined := "".join(gathered)):
-            parts.append(kind.model_construct(text=joined))  # pydantic refuses lone surrogates; models write them
+            parts.append(_make(kind, joined))
         gathered.clear()
 
     for event in events:
@@ -35,3 +35,10 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
             parts.append(event.call if isinstance(event, CallCompleted) else event.error)
     flush()
     return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning)
+
+
+def _make(kind: type[Text] | type[Reasoning], text: str) -> Text | Reasoning:
+    try:
+        return kind(text=text)
+    except ValueError:  # some versions of pydantic refuse lone surrogates; models write them
+        return kind.model_construct(text=text)

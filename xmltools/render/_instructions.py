@@ -158,7 +158,7 @@ def _example(name: str, server: str, shape: ObjectShape) -> str:
     arguments = sample_arguments(shape)
     if arguments is None:
         return ""
-    call = ToolCall.model_construct(id="", name=name, server=server, arguments=arguments)
+    call = ToolCall(id="", name=name, server=server, arguments=arguments)
     block = write_call(call, shape, exact=True, in_cdata=_is_code)
     # A JSON body would teach what is deprecated, a control character what needs a repair.
     is_json = block.startswith("{", len(f"<{FORGE.block}>\n"))

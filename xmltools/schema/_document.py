@@ -37,6 +37,8 @@ _ONE = (*_IN_PLACE, "additionalProperties", "propertyNames", "contains", "items"
 _ONE_TOO = ("unevaluatedProperties", "unevaluatedItems")
 _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
+"""Keywords by which other schemas apply to the same value."""
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _COUNTS_TOO = ("minContains", "maxContains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -89,6 +91,13 @@ class Document:
     def _keywords(self, schema: dict[str, Any], at: str) -> Node:
         node: Node = {}
         for word, value in schema.items():
+            if type(value) is str:  # most keywords are words, and right: their place need not be known
+                if word in _STRINGS:
+                    node[word] = value
+                    continue
+                if word == "type" and value in TYPES:
+                    node[word] = [value]
+                    continue
             read = _READERS.get(word)
             if read:
                 node[word] = read(self, value, f"{at}/{_escape(word)}")
@@ -167,6 +176,8 @@ class Document:
                     places.get(id(node), ""),
                     "this schema refers to itself without a property or item in between",
                 )
+            if node.keys().isdisjoint(_REACHING):
+                heights[id(node)] = widths[id(node)] = 1
             if id(node) not in heights:
                 if chain > MAX_CHAIN:
                     _fail(

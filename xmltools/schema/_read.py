@@ -53,21 +53,24 @@ class _Value(NamedTuple):
         return not self.guessed and all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
 
 
-def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64) -> Reading:
+def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64, check: bool = True) -> Reading:
     """Read the elements inside `arguments`: by the shape of the tool's schema, or by none.
 
-    JSON in them may nest `depth` levels.
+    JSON in them may nest `depth` levels. Without `check` nothing is said about problems.
     """
     if shape is None:
         return Reading(untyped_object(children), [], [], [])
-    return _finish(shape, lambda reader: reader.properties(children, shape), depth)
+    return _finish(shape, lambda reader: reader.properties(children, shape), depth, check)
 
 
-def read_object(value: dict[str, Any], shape: Shape | None, offset: int) -> Reading:
-    """Read arguments that came as JSON: strings become declared types. Repairs get the given offset."""
+def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
+    """Read arguments that came as JSON: strings become declared types. Repairs get the given offset.
+
+    Without `check` nothing is said about problems.
+    """
     if shape is None:
         return Reading(value, [], [], [])
-    return _finish(shape, lambda reader: reader.json(value, shape, offset))
+    return _finish(shape, lambda reader: reader.json(value, shape, offset), check=check)
 
 
 def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
@@ -75,11 +78,11 @@ def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
     return _finish(shape, lambda reader: _Value(arguments)).problems
 
 
-def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64) -> Reading:
+def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, check: bool = True) -> Reading:
     reader = _Reader(shape, depth)
     try:
         result = read(reader)
-        problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS))
+        problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS if check else 0))
     except RecursionError:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
