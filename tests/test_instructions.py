@@ -265,7 +265,7 @@ def test_turns_are_shown_as_the_model_sees_them() -> None:
         ([Tool(name="a", server="")], {}, "no name for a server"),
         ([Tool(name="a"), Tool(name="a")], {}, "two tools are named 'a' on server 'local'"),
         ([{"name": "a"}], {}, r"expected xmltools\.Tool, got dict"),
-        ([tool({"a\nb": STRING})], {}, "has a name that no call can say"),
+        ([tool({"a\nb": STRING})], {}, "no name for an argument"),
         ([tool({"x": {"type": "text"}})], {}, "tool 'f': invalid schema at #/properties/x/type"),
         ([], {"style": "short"}, "style: expected 'full' or 'compact', got 'short'"),
         ([], {"tool_choice": "any"}, "tool_choice: expected 'auto' or 'required'"),
@@ -303,7 +303,7 @@ def test_any_tool_has_true_examples(rng: Random) -> None:
         try:
             text = render_instructions(tools.values(), style=style)  # type: ignore[arg-type]
         except XMLToolsError as error:
-            assert "has a name that no call can say" in str(error)
+            assert "no name for an argument" in str(error)
             continue
         assert_true(text, list(tools.values()))
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from xmltools._markup import SPACES, is_valid_name
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
-from xmltools.render._elements import Elements, escape_name, write_elements
+from xmltools.render._elements import Elements, write_elements
+from xmltools.render._names import escape_name, refuse_unsayable
 from xmltools.render._values import refuse_foreign, same
 from xmltools.schema import ObjectShape, Reading, find_problems, read_arguments, read_object
 from xmltools.tools import Tool
@@ -63,12 +63,8 @@ def write_call(
     `exact` keeps the types of numbers and booleans also where only a JSON body can. `in_cdata` is asked for each
     string, by name and text, whether it stands in CDATA though it need not.
     """
-    for what, name in (("tool", call.name), ("server", call.server)):
-        if not name or not is_valid_name(name) or name.strip(SPACES) != name:
-            raise XMLToolsError(
-                f"{name!r:.80} is no name for a {what}: expected 1 to 256 characters on one line, "
-                "without < and >, and no white space around them"
-            )
+    refuse_unsayable(call.name, "a tool")
+    refuse_unsayable(call.server, "a server")
     elements = None if legacy_json else write_elements(call.arguments, shape, dialect, in_cdata)
     if elements:
         reading = read_arguments(elements.tree, shape, check=False)

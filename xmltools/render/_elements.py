@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from xmltools._markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
 from xmltools._tree import Element
 from xmltools.dialects import Dialect
+from xmltools.render._names import escape_name, is_sayable
 from xmltools.render._values import scalar_text
 from xmltools.schema import ANY, ScalarShape, Shape, item_name
 
-__all__ = ["Elements", "escape_name", "write_elements", "write_text"]
+__all__ = ["Elements", "write_elements", "write_text"]
 
 INDENT = "  "
 _LEADING_BREAK = re.compile(r"[ \t]*[\r\n]")
@@ -93,14 +94,9 @@ class _Writer:
         reserved = top and name == dialect.arguments and not parent.has_property(name)
         if not reserved and (_BARE_NAME.fullmatch(name) or is_xml_name(name)) and is_valid_name(name):
             return name, name
-        if not name or not is_valid_name(name) or name.strip(SPACES) != name or parent.has_property(dialect.argument):
+        if not is_sayable(name) or parent.has_property(dialect.argument):
             raise _Unwritable
         return dialect.argument, f'{dialect.argument} {dialect.argument_name}="{escape_name(name)}"'
-
-
-def escape_name(name: str) -> str:
-    """Return a name as it is written in an attribute or between tags."""
-    return name.replace("&", "&amp;").replace('"', "&quot;") if "&" in name or '"' in name else name
 
 
 def write_text(text: str, *, in_cdata: bool = False) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from xmltools._markup import SPACES, find_forbidden, is_valid_name, is_xml_name
+from xmltools._markup import find_forbidden, is_xml_name
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render._call import render_call, write_call
+from xmltools.render._names import refuse_unsayable
 from xmltools.render._neutral import neutral, neutral_line
 from xmltools.render._results import render_results
 from xmltools.render._signature import signature
@@ -106,12 +107,8 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
     for tool in tools:
         if not isinstance(tool, Tool):
             raise XMLToolsError(f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts")
-        for what, name in (("tool", tool.name), ("server", tool.server)):
-            if not name or not is_valid_name(name) or name.strip(SPACES) != name:
-                raise XMLToolsError(
-                    f"{name!r:.80} is no name for a {what} that a call could say: expected 1 to 256 characters on "
-                    "one line, without < and >, and no white space around them"
-                )
+        refuse_unsayable(tool.name, "a tool")
+        refuse_unsayable(tool.server, "a server")
         if (tool.name, tool.server) in seen:
             raise XMLToolsError(f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name")
         seen.add((tool.name, tool.server))

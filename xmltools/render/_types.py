@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from xmltools._markup import SPACES, is_valid_name, is_xml_name
+from xmltools._markup import is_xml_name
 from xmltools.dialects import FORGE
-from xmltools.errors import XMLToolsError
-from xmltools.render._elements import escape_name
+from xmltools.render._names import escape_name, refuse_unsayable
 from xmltools.render._neutral import neutral_line
 from xmltools.schema import (
     AnyShape,
@@ -185,11 +184,7 @@ def start_tag(name: str) -> str:
 
     Raises XMLToolsError for a name that no call can say.
     """
-    if not is_valid_name(name) or not name or name.strip(SPACES) != name:
-        raise XMLToolsError(
-            f"the argument {name!r:.80} has a name that no call can say: expected 1 to 256 characters on one line, "
-            "without < and >, and no white space around them"
-        )
+    refuse_unsayable(name, "an argument")
     if is_xml_name(name):
         return name
     return f'<{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}">'

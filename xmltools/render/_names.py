@@ -1,0 +1,27 @@
+"""Names of tools, servers and arguments: which of them a call can say, and how they are written."""
+
+from __future__ import annotations
+
+from xmltools._markup import SPACES, is_valid_name
+from xmltools.errors import XMLToolsError
+
+__all__ = ["escape_name", "is_sayable", "refuse_unsayable"]
+
+
+def is_sayable(name: str) -> bool:
+    """Return whether a name is read back as it is: one line, 1 to 256 characters, no `<` and `>`, not trimmed."""
+    return bool(name) and is_valid_name(name) and name.strip(SPACES) == name
+
+
+def refuse_unsayable(name: str, what: str) -> None:
+    """Raise XMLToolsError for a name that no call can say. `what` has it: "a tool", for instance."""
+    if not is_sayable(name):
+        raise XMLToolsError(
+            f"{name!r:.80} is no name for {what} that a call could say: expected 1 to 256 characters on one line, "
+            "without < and >, and no white space around them"
+        )
+
+
+def escape_name(name: str) -> str:
+    """Return a name as it is written in an attribute or between tags."""
+    return name.replace("&", "&amp;").replace('"', "&quot;") if "&" in name or '"' in name else name
