@@ -74,7 +74,9 @@ def tokenizer_counter(path: str) -> Counter:
     try:
         library: Any = import_module("tokenizers")
     except ImportError:
-        raise XMLToolsError("a tokenizer.json is read by the library tokenizers: pip install tokenizers") from None
+        raise XMLToolsError(
+            "a tokenizer.json is read by the library tokenizers: pip install 'xmltools[tokens]'"
+        ) from None
     try:
         tokenizer = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more precise
