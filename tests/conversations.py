@@ -7,6 +7,7 @@ order, the next reply, and so on. The last calls may still be open.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from random import Random
 from typing import Any
 
@@ -17,7 +18,7 @@ from xmltools.formats import Holds
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 NAMES = ("read_file", "apply_diff", "get_weather", "größe")
-EVERYTHING = Holds(*[True] * len(Holds().table_row()))
+EVERYTHING = Holds(*[True] * len(fields(Holds)))
 
 
 def conversation(rng: Random, holds: Holds = EVERYTHING, *, grouped: bool = False, system: bool = True) -> Conversation:

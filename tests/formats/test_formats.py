@@ -73,3 +73,24 @@ def test_what_is_nested_without_end_is_refused(format: str) -> None:
         deep = [deep]
     with pytest.raises(xt.XMLToolsError):
         xt.load(deep, format)
+
+
+def test_what_a_request_holds_beside_its_messages_is_reported() -> None:
+    request = {"model": "m", "tools": [], "messages": xt.dump(CHAT, "openai", issues=[])}
+    issues: list[xt.Issue] = []
+    xt.convert(request, "openai", "anthropic", issues=issues)
+    assert [str(issue) for issue in issues] == ["what only openai knows of the request is left out: model, tools"]
+
+
+def test_ids_beside_a_text_are_no_loss() -> None:
+    plain = xt.transcript.inline(CHAT)
+    assert any(message.extra for message in plain)
+    xt.dump(plain, "openai", strict=True)
+
+
+def test_a_spelling_of_forge_is_no_loss_but_other_keys_are() -> None:
+    written = [{"role": "assistant", "content": "a <tool><tool_name>f</tool_name></tool> b"}]
+    for others, codes in (({}, set()), ({"mood": "good"}, {"extra"})):
+        issues: list[xt.Issue] = []
+        xt.convert([{**written[0], **others}], "forge", "anthropic", issues=issues)
+        assert {issue.code for issue in issues} == codes

@@ -14,7 +14,7 @@ special to a format is reported by its own code. Keys that only one format knows
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from xmltools.errors import Issue, XMLToolsError
@@ -58,9 +58,9 @@ class Holds:
     created_at: bool = False
     metadata: bool = False
 
-    def table_row(self) -> list[bool]:
-        """Return the columns in the order of the fields."""
-        return [getattr(self, each.name) for each in fields(self)]
+
+NOTE = "xmltools"
+"""Where `inline` keeps ids beside a text: they are of use to `extract` only, and no loss."""
 
 
 class Report:
@@ -93,6 +93,10 @@ def losses(
     answers = {result.call_id: result for result in conversation.results}
     if conversation.metadata and not holds.metadata:
         yield Issue("metadata", f"{name} has no place for metadata")
+    for other, kept in conversation.extra.items():
+        if other not in (name, NOTE) and _says_more(kept, spelling(other)):
+            keys = f": {', '.join(map(str, kept))}" if isinstance(kept, Mapping) else ""
+            yield Issue("extra", f"what only {other} knows of the request is left out{keys}")
     for index, message in enumerate(conversation.messages):
         for code, what in _lost(message, holds, answers):
             yield Issue(code, f"{name} cannot hold {what}", index)
@@ -162,7 +166,7 @@ def foreign(message: Message, name: str, spelling: Callable[[str], Collection[st
         other
         for each in (message, *message.parts)
         for other, kept in each.extra.items()
-        if other != name and _says_more(kept, spelling(other))
+        if other not in (name, NOTE) and _says_more(kept, spelling(other))
     }
 
 

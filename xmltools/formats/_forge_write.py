@@ -56,7 +56,9 @@ def listed_tools(tools: Iterable[Tool] | None) -> list[Tool] | None:
 
 def spelling(message: Message, obj: dict[str, Any]) -> dict[str, Any]:
     """Return what must be kept to write `obj` again, from which the message was read."""
-    return {"message": obj, "says": _fingerprint(message)}
+    note = {"message": obj, "says": _fingerprint(message)}
+    others = sorted(obj.keys() - set(_KEYS))
+    return {**note, "others": others} if others else note
 
 
 def _as_it_was(message: Message, result_role: ResultRole | None) -> dict[str, Any] | None:

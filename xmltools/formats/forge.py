@@ -27,7 +27,7 @@ __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "assistant", "dump", "load", 
 
 NAME = _forge_write.NAME
 HOLDS = Holds(reasoning=True, servers=True, error_flag=True, call_ids=False, types=False)
-SPELLING = frozenset(("hash", "message"))
+SPELLING = frozenset(("message", "says"))
 GROUPED = False
 """Each result has a message of its own."""
 
