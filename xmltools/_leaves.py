@@ -11,7 +11,10 @@ from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, State
 from xmltools._markup import (
     CDATA_OPEN,
     MORE,
+    SPACES,
     Tag,
+    attributes_of,
+    decode_entities,
     is_xml_name,
     read_cdata_open,
     read_end_tag,
@@ -62,11 +65,20 @@ class LeafStates(LeafEnds):
             return -1
         if not tag or tag.spaced or not tag.is_xml:
             return self._enter_leaf(at)
-        shape = leaf.shape.opens(tag.name, leaf.element.name)
+        shape = leaf.shape.opens(self._said_name(tag, leaf.shape), leaf.element.name)
         if shape is None or leaf.element.nil:
             return self._enter_leaf(at)
         self._enter_node(leaf, shape)
         return at
+
+    def _said_name(self, tag: Tag, shape: Shape) -> str:
+        """The name of the element that a tag begins, which an attribute may say (protocol, 3.2)."""
+        dialect = self.dialect
+        if tag.name == dialect.argument and tag.attributes and not shape.has_property(tag.name):
+            for name, value, _ in attributes_of(tag.attributes):
+                if name == dialect.argument_name and value is not None:
+                    return decode_entities(value).strip(SPACES)
+        return tag.name
 
     def _leading_comment(self, text: str, at: int, leaf: Leaf) -> int:
         if text.startswith("<!--", at):

@@ -82,8 +82,8 @@ class _Writer:
     def children(self, name: str, value: dict[str, Any] | list[Any], shape: Shape, indent: str) -> list[Element]:
         """Write what is inside a list or an object."""
         items = list(value.items()) if isinstance(value, dict) else [(item_name(name), each) for each in value]
-        # The first tag tells the parser whether this is a node, and of which shape; no answer means that it is text.
-        inner = shape.opens(self.tag(items[0][0], shape)[0], name)
+        # The first name tells the parser whether this is a node, and of which shape; no answer means that it is text.
+        inner = shape.opens(items[0][0], name)
         if inner is None:
             raise _Unwritable
         return [self.element(each, content, inner, indent) for each, content in items]
