@@ -215,5 +215,5 @@ def _write(text: str) -> None:
     if sys.stdout.isatty():
         text = "\n".join(map(one_line, text.split("\n")))
     elif isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")

@@ -264,7 +264,7 @@ class ElementStates(LeafStates):
 
     def _open_field(self, tag: Tag, place: int) -> None:
         self._once(tag, place)
-        self._read_attributes(tag, place, Element(tag.name))
+        self._read_attributes(tag, place, None)
         leaf = Leaf(tag.name, Element(tag.name, place), ANY, self._base + tag.end, None)
         leaf.exact = False
         leaf.decided = True
@@ -281,7 +281,7 @@ class ElementStates(LeafStates):
         self._push_arguments(tag, place)
 
     def _push_arguments(self, tag: Tag, place: int) -> None:
-        self._read_attributes(tag, place, Element(tag.name))
+        self._read_attributes(tag, place, None)
         start = self._base + tag.end
         path: Path | None = () if self.call_id is not None else None
         container = Container(tag.name, self.arguments, self.shape or ANY, start, path)
@@ -321,8 +321,8 @@ class ElementStates(LeafStates):
             return (*path, number)
         return (*path, name, number) if number else (*path, name)
 
-    def _read_attributes(self, tag: Tag, place: int, element: Element) -> None:
-        """Take the attributes that mean something and note the others."""
+    def _read_attributes(self, tag: Tag, place: int, element: Element | None) -> None:
+        """Take the attributes that mean something and note the others. On what is no value, none means anything."""
         if not tag.attributes:
             return
         dialect = self.dialect
@@ -331,7 +331,7 @@ class ElementStates(LeafStates):
         seen = set()
         for name, value, quoted in attributes_of(tag.attributes):
             known = (named and name == dialect.argument_name) or (name == dialect.nil and value in ("true", "false"))
-            if value is None or name in seen or not known:
+            if element is None or value is None or name in seen or not known:
                 self.note(Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag.name}> was skipped", owner)
                 continue
             seen.add(name)

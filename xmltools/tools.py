@@ -39,6 +39,7 @@ class Tool(BaseModel):
     server: str = DEFAULT_SERVER
 
     _shape: ObjectShape | None = PrivateAttr(default=None)
+    _compiled: dict[str, Any] | None = PrivateAttr(default=None)  # what the shape was made of: copies may have another
     _is_small: bool = PrivateAttr(default=False)
 
     def __eq__(self, other: object) -> bool:
@@ -61,11 +62,12 @@ class Tool(BaseModel):
 
         Raises XMLToolsError if the schema is invalid.
         """
-        if self._shape is None:
+        if self._shape is None or self._compiled is not self.parameters:
             try:
                 self._shape, self._is_small = _compile(self.parameters)
             except XMLToolsError as error:
                 raise XMLToolsError(f"tool {self.name!r}: {error}") from None
+            self._compiled = self.parameters
         return self._shape
 
     @property

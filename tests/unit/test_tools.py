@@ -287,3 +287,11 @@ def test_lists_inside_lists_inside_lists_are_no_tools():
         nested = {"tools": [nested]}
     with pytest.raises(XMLToolsError, match="expected a tool definition"):
         load_tools(nested)
+
+
+def test_a_copy_with_other_parameters_has_a_shape_of_its_own():
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
+    assert list(tool.shape.properties) == ["a"]
+    other = tool.model_copy(update={"parameters": {"type": "object", "properties": {"z": {"type": "integer"}}}})
+    assert list(other.shape.properties) == ["z"]
+    assert tool.model_copy().shape is tool.shape
