@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from xmltools.formats import ConversionWarning, convert, dump, load
+    from xmltools.grammar import GrammarIssue, build_grammar, for_engine, grammar_issues
     from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
     from xmltools.parser import Parser, parse
     from xmltools.render import (
@@ -61,6 +62,7 @@ _HOMES = {
         "TextDelta",
     ),
     "formats": ("ConversionWarning", "convert", "dump", "load"),
+    "grammar": ("GrammarIssue", "build_grammar", "for_engine", "grammar_issues"),
     "models": ("Conversation", "Media", "Message", "Reasoning", "Reply", "Text", "ToolCall", "ToolResult"),
     "parser": ("Limits", "Parser", "parse"),
     "render": (
@@ -76,7 +78,7 @@ _HOMES = {
     ),
     "tools": ("Tool", "load_tools"),
 }
-_SUBMODULES = ("compaction", "formats", "streams", "transcript", "validation")
+_SUBMODULES = ("compaction", "formats", "grammar", "streams", "transcript", "validation")
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -92,6 +94,7 @@ __all__ = [
     "ConversionWarning",
     "Dialect",
     "Event",
+    "GrammarIssue",
     "Issue",
     "Limits",
     "Media",
@@ -108,8 +111,11 @@ __all__ = [
     "ToolResult",
     "Wording",
     "XMLToolsError",
+    "build_grammar",
     "convert",
     "dump",
+    "for_engine",
+    "grammar_issues",
     "load",
     "load_tools",
     "parse",

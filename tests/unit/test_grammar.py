@@ -1,0 +1,394 @@
+"""What grammars accept, option by option, with real engines as judges, and what they report and refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from grammar_laws import FORMATS, judge
+
+from xmltools.errors import XMLToolsError
+from xmltools.grammar import build_grammar, grammar_issues
+from xmltools.parser import parse
+from xmltools.tools import Tool
+
+
+def tool(name: str = "f", server: str = "local", required: tuple[str, ...] = (), **properties: Any) -> Tool:
+    parameters: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        parameters["required"] = list(required)
+    return Tool(name=name, server=server, parameters=parameters)
+
+
+def block(arguments: str = "", name: str = "f") -> str:
+    return f"<tool>\n<tool_name>{name}</tool_name>\n<arguments>{arguments}</arguments>\n</tool>"
+
+
+STRING = {"type": "string"}
+TOOLS = [tool("f", a=STRING, b={"type": "integer"}, required=("a",)), tool("g")]
+F, G = block("<a>x</a>"), block(name="g")
+THOUGHT = "<think>hm <tool> &</think>"
+
+
+def accepts(text: str, tools: list[Tool], format: str, **options: Any) -> bool:
+    if format == "regex":
+        return re.fullmatch(build_grammar(tools, "regex", **options), text) is not None
+    accepted: bool = judge(tools, format, **options).accepts(text)
+    return accepted
+
+
+every_format = pytest.mark.parametrize("format", FORMATS)
+with_regex = pytest.mark.parametrize("format", (*FORMATS, "regex"))
+
+
+@pytest.mark.parametrize(
+    ("options", "right", "wrong"),
+    [
+        ({}, ["", "a", F, f"a{F}b{G}c", "<too", "a < b"], ["<tool>", "<tool >", f"`{F}", F[:-1], "<think>", THOUGHT]),
+        ({"tool_choice": "required"}, [F, f"a {F}", f"{F}{G} b"], ["", "a", "a <tool", F[:-1]]),
+        ({"tool_choice": "one"}, [F, f"\n{G} "], ["", f"a{F}", f"{F}{G}", f"{F} a"]),
+        ({"tool_choice": "named", "name": "f"}, [F, f" {F}\n"], ["", G, f"{F}{F}", f"a{F}"]),
+        ({"max_calls": 1}, ["", "a", F, f"a{G}b"], [F + F, f"a{F}b{G}"]),
+        ({"max_calls": 2, "tool_choice": "required"}, [F, f"{F}a{F}"], ["", "a", F + F + F]),
+        ({"reasoning": "think"}, ["a", F, THOUGHT, f"\n{THOUGHT}\n{F}"], ["<think>", f"a{THOUGHT}", THOUGHT + THOUGHT]),
+        ({"reasoning": "think", "starts_in_reasoning": True}, ["</think>", f"a <tool></think>{F}"], ["", "a", F]),
+        ({"reasoning": "think", "tool_choice": "one"}, [F, f"{THOUGHT}\n{F}"], [THOUGHT, f"{THOUGHT} a {F}"]),
+    ],
+    ids=lambda made: ",".join(made) if isinstance(made, dict) else None,
+)
+@with_regex
+def test_what_stands_around_calls(options: Any, right: list[str], wrong: list[str], format: str) -> None:
+    given = options if format != "regex" or "tool_choice" in options else {**options, "tool_choice": "auto"}
+    for text in right:
+        assert accepts(text, TOOLS, format, **given), text
+    for text in wrong:
+        assert not accepts(text, TOOLS, format, **given), text
+
+
+@pytest.mark.parametrize(
+    ("options", "right", "wrong"),
+    [
+        ({}, ["", "a", "<![CDATA[a</tool>]]>", "a<![CDATA[<]]>b", "&lt;&#10;"], ["<", "a]]>", "&x;", "&#0;", "\x00"]),
+        ({"cdata": "required"}, ["", "<![CDATA[a]]>", "<![CDATA[]]><![CDATA[>]]>"], ["a", "a<![CDATA[b]]>"]),
+        ({"cdata": "forbidden"}, ["", "a", "&lt;b"], ["<![CDATA[a]]>", "<"]),
+        ({"end_tag_in_cdata": False}, ["<![CDATA[</tol>]]>"], ["<![CDATA[a</tool>b]]>"]),
+    ],
+    ids=lambda made: ",".join(made) if isinstance(made, dict) else None,
+)
+@with_regex
+def test_what_stands_in_a_string(options: Any, right: list[str], wrong: list[str], format: str) -> None:
+    for text in right:
+        assert accepts(block(f"<a>{text}</a>"), TOOLS, format, **options, tool_choice="one"), text
+    for text in wrong:
+        assert not accepts(block(f"<a>{text}</a>"), TOOLS, format, **options, tool_choice="one"), text
+
+
+@every_format
+def test_arguments_stand_in_any_order_or_in_that_of_the_schema(format: str) -> None:
+    two = [tool(a=STRING, b=STRING, c=STRING, required=("a",))]
+    orders = {"a": True, "b": False, "abc": True, "cba": True, "bca": True, "aba": False, "": False, "cb": False}
+    for order, right in orders.items():
+        text = block("".join(f"<{name}>x</{name}>" for name in order))
+        assert accepts(text, two, format) is right, order
+        in_order = right and order == "".join(sorted(order))
+        assert accepts(text, two, format, order="schema") is in_order, order
+
+
+def test_gbnf_keeps_the_order_of_more_than_six_arguments_and_lark_does_not() -> None:
+    many = [tool(**dict.fromkeys("abcdefg", STRING))]
+    text = block("<g>x</g><a>y</a>")
+    assert [accepts(text, many, format) for format in FORMATS] == [False, True, False]
+    assert accepts(block("<a>x</a><g>y</g>"), many, "gbnf")
+
+
+@every_format
+def test_white_space_between_tags_can_be_limited(format: str) -> None:
+    for count, right in ((0, True), (3, True), (4, False)):
+        assert accepts(f"<tool>{' ' * count}<tool_name>g</tool_name></tool>", TOOLS, format, white_space=3) is right
+
+
+def test_a_lazy_grammar_begins_with_the_trigger() -> None:
+    for options, right, wrong in (
+        ({}, [F, f"{F} b {G}"], ["", "a", f"a{F}"]),
+        ({"max_calls": 1}, [F, f"{F} b"], [f"{F}{F}"]),
+        ({"tool_choice": "one"}, [F, F + "\n"], [f"{F} b"]),
+    ):
+        engine = judge(TOOLS, "gbnf", lazy=True, **options)
+        assert [engine.accepts(text) for text in right] == [True] * len(right)
+        assert [engine.accepts(text) for text in wrong] == [False] * len(wrong)
+
+
+@with_regex
+def test_arguments_alone(format: str) -> None:
+    options = {"tool_choice": "arguments", "name": "f"}
+    for text, right in (("<a>x</a>", True), ("\n<a>x</a> <b>1</b>\n", True), ("<b>1</b>", False), (F, False)):
+        assert accepts(text, TOOLS, format, **options) is right, text
+
+
+def test_arguments_alone_are_lark_without_extensions() -> None:
+    text = build_grammar(TOOLS, "lark", tool_choice="arguments", name="f")
+    assert [word for word in ("%if", "%llguidance", "::", " & ", "~/", "[lazy]") if word in text] == []
+
+
+# Values
+
+VALUES: list[tuple[Any, list[str], list[str]]] = [
+    ({"type": "integer"}, ["0", "-5", " 12\n", "9" * 40], ["", "01", "-0", "+1", "1.0", "1e2", "x", "9" * 41]),
+    ({"type": "integer", "minimum": -3, "exclusiveMaximum": 12}, ["-3", "0", "11"], ["-4", "12", "100"]),
+    ({"type": "integer", "multipleOf": 2}, ["4"], []),
+    ({"type": "number"}, ["0", "-1.50", "1e5", "2E-7", "1e308"], ["", "01", ".5", "1.", "1e999", "2e308", "NaN"]),
+    ({"type": "number", "minimum": 0, "maximum": 1}, ["0", "0.25", "1", "1.0"], ["-0.1", "1.01", "2"]),
+    ({"type": "boolean"}, ["true", " false "], ["True", "1", "", "yes"]),
+    ({"type": "null"}, ["null", "\nnull "], ["", "none", "x"]),
+    ({"enum": ["a", "b c", "<d>", 5, True, None]},
+     ["a", " b c\n", "&lt;d>", "<![CDATA[<d>]]>", "5", "true", "null"], ["c"]),
+    ({"enum": ["", "  x", "a"]}, ["", "  x", "a", " a"], ["x", "   x"]),
+    ({"enum": [[1], {"k": "<"}]}, ["[1]", '{"k": "\\u003c"}'], ["[2]", "1", ""]),
+    ({"const": "x&y"}, ["x&amp;y", "<![CDATA[x&y]]>"], ["x&y", "x"]),
+    ({"type": "string", "enum": ["a", "bb", "ccc"], "maxLength": 2}, ["a", "bb"], ["ccc"]),
+    ({"type": "string", "minLength": 1},
+     ["a", " ", "&#10;", "\n<![CDATA[x]]>", " a"], ["", "\n", " \n ", "<![CDATA[]]>"]),
+    ({"type": "string", "minLength": 3}, ["abc", "a\nc", "<![CDATA[<&>]]>", "  c", "&lt;&lt;&gt;"], ["ab", "\nab", ""]),
+    ({"type": "string", "maxLength": 2}, ["", "a", "é😀", "<![CDATA[<]]>"], ["abc", "<![CDATA[abc]]>"]),
+    ({"type": "string", "maxLength": 0}, [""], ["a", " "]),
+    ({"type": "string", "pattern": "^[a-z]{2,}$"}, ["ab", "abc"], ["a", "AB", " ab", "ab\n"]),
+    ({"type": "string", "pattern": "^[a-z]+$", "maxLength": 3}, ["a", "abc"], ["abcd", ""]),
+    ({"type": "string", "pattern": "b"}, ["b", "a&lt;b", "<![CDATA[<b>]]>", "]]b"], ["", "a", "]]>b"]),
+    ({"type": "string", "format": "date"}, ["2024-02-29"], ["2023-02-29", "2023-13-01", "x"]),
+    ({"allOf": [{"type": "string", "minLength": 2}, {"maxLength": 3}]}, ["ab", "abc"], ["a", "abcd"]),
+    ({"minLength": 2, "maxLength": 3}, ["ab", "abc"], ["a"]),
+    ({}, ["", "a", "5"], ["<b>x</b>", "<"]),
+    ({"type": ["integer", "null"]}, ["5", "null"], ["x", ""]),
+    ({"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^1 monkey$"}]}, ["1", "1 monkey", "1 "], ["1 m"]),
+    ({"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+     ["", "<item>1</item>", " <item>1</item><item>2</item>"], ["1", "<x>1</x>", "<item>1</item>" * 3]),
+    ({"type": "array", "items": STRING, "minItems": 1}, ["<item></item>", "<item>a</item>\n"], ["", " "]),
+    ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "boolean"}], "items": False},
+     ["", "<item>1</item>", "<item>1</item><item>true</item>"], ["<item>true</item>", "<item>1</item>" * 2]),
+    ({"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]},
+     ["<k>1</k>", "\n<k>1</k>\n"], ["", "x"]),
+    ({"type": "object", "properties": {"k": False, "l": STRING}}, ["", "<l>x</l>"], ["<k>x</k>"]),
+    ({"type": "object", "properties": {}, "additionalProperties": False}, ["", "\n"], ["<k>1</k>", "{}"]),
+    ({"type": "object", "properties": {"a b": STRING}}, ['<argument name="a b">x</argument>'], ["<a b>x</a b>"]),
+    ({"anyOf": [{"type": "object", "properties": {"k": STRING}, "required": ["k"]}, {"type": "boolean"}]},
+     ["<k>x</k>", "true"], ["", "x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", VALUES, ids=lambda case: json.dumps(case[0])[:60])
+@with_regex
+def test_values(case: tuple[Any, list[str], list[str]], format: str) -> None:
+    schema, right, wrong = case
+    tools = [tool(v=schema, required=("v",))]
+    engine = None if format == "regex" else judge(tools, format)
+    for text, expected in [*((text, True) for text in right), *((text, False) for text in wrong)]:
+        reply = block(f"<v>{text}</v>")
+        accepted = engine.accepts(reply) if engine else accepts(reply, tools, format)
+        narrow = "&lt;&lt;" in text and format != "lark" and "maxLength" in schema
+        assert accepted is (expected and not narrow), text
+        if accepted and not schema.get("multipleOf"):
+            read = parse(reply, tools)
+            assert not read.errors and len(read.calls) == 1
+            repairs = [repair.code for repair in read.calls[0].repairs]
+            assert repairs in ([], ["json_value"]), text
+            jsonschema.validate(read.calls[0].arguments, tools[0].parameters)
+
+
+@with_regex
+def test_null_may_be_an_attribute(format: str) -> None:
+    for schema in ({"type": "null"}, {"type": ["string", "null"]}, {"enum": ["a", None]}):
+        tools = [tool(v=schema)]
+        assert accepts(block('<v nil="true"/>'), tools, format, tool_choice="one")
+        assert not accepts(block('<v nil="false"/>'), tools, format, tool_choice="one")
+
+
+TREE = {
+    "type": "object",
+    "properties": {"name": STRING, "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+}
+
+
+@every_format
+def test_recursive_schemas_are_recursive_rules(format: str) -> None:
+    parameters = {"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": TREE}}
+    tools = [Tool(name="f", parameters=parameters)]
+    inner = "<name>x</name>"
+    for _ in range(20):
+        inner = f"<children><item>{inner}</item></children>"
+    assert accepts(block(f"<tree>{inner}</tree>"), tools, format)
+    assert not accepts(block(f"<tree>{inner[:-1]}</tree>"), tools, format)
+
+
+MAPS: list[tuple[Any, list[str], list[str]]] = [
+    ({"type": "object"}, ["{}", '{"a": 1}', ' {"a": {"b": [1, "x\\n\\u003c", null, true]}} '],
+     ["", "{", "[]", '{"a"}', '{"a": "<"}', '{"a": "]]>"}', '{"a": \'x\'}', '{"\\ud800": 1}']),
+    ({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}, ["{}", '{"a": 1,"b":2}'],
+     ['{"a": -1}', '{"a": "x"}']),
+    ({"type": "object", "additionalProperties": {"type": "array", "items": STRING, "minItems": 1, "maxItems": 2}},
+     ['{"a": ["x"]}', '{"a": ["x", "y"]}'], ['{"a": []}', '{"a": ["x", "y", "z"]}', '{"a": ["x",]}']),
+    ({"type": "object",
+      "additionalProperties": {"type": "array", "prefixItems": [{"type": "integer"}], "items": STRING}},
+     ['{"a": []}', '{"a": [1]}', '{"a": [1, "x", "y"]}'], ['{"a": ["x"]}']),
+    ({"type": "object", "additionalProperties":
+      {"type": "object", "properties": {"k": STRING, "l": STRING, "m": STRING}, "required": ["l"]}},
+     ['{"a": {"l": ""}}', '{"a": {"k": "", "l": "", "m": ""}}', '{"a": {"l": "", "m": ""}}'],
+     ['{"a": {}}', '{"a": {"k": ""}}', '{"a": {"l": "",}}', '{"a": {"k": "", "m": ""}}']),
+    ({"type": "object", "additionalProperties": {"type": "object", "properties": {"k": STRING, "l": STRING}}},
+     ['{"a": {}}', '{"a": {"l": ""}}', '{"a": {"k": "", "l": ""}}'], ['{"a": {"l": "", "k": ""}}']),
+    ({"type": "object", "additionalProperties": {"enum": ["x<", 1, None]}}, ['{"a": "x\\u003c"}', '{"a": null}'],
+     ['{"a": "y"}', '{"a": true}']),
+    ({"type": "object", "additionalProperties": {"type": ["number", "boolean", "null"]}}, ['{"a": 1.5, "b": true}'],
+     ['{"a": "x"}']),
+    ({"type": "object", "additionalProperties": {"type": "string", "minLength": 2, "maxLength": 3}}, ['{"a": "x\\n"}'],
+     ['{"a": "x"}', '{"a": "wxyz"}']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MAPS, ids=lambda case: json.dumps(case[0])[:80])
+@every_format
+def test_maps_with_free_names_are_json_in_the_element(case: tuple[Any, list[str], list[str]], format: str) -> None:
+    schema, right, wrong = case
+    tools = [tool(v=schema)]
+    engine = judge(tools, format)
+    for text in right:
+        assert engine.accepts(block(f"<v>{text}</v>")), text
+        (call,) = parse(block(f"<v>{text}</v>"), tools).calls
+        assert call.arguments == {"v": json.loads(text)}
+        assert [repair.code for repair in call.repairs] == ["json_value"]
+    for text in wrong:
+        assert not engine.accepts(block(f"<v>{text}</v>")), text
+    assert "additionalProperties" in {issue.keyword for issue in grammar_issues(tools, format)}
+
+
+# Issues and errors
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "keyword"),
+    [
+        ({"type": "array", "items": STRING, "uniqueItems": True}, "v", "uniqueItems"),
+        ({"type": "array", "items": STRING, "contains": {"const": "a"}}, "v", "contains"),
+        ({"type": "array", "items": {"type": "integer", "multipleOf": 5}}, "v[]", "multipleOf"),
+        ({"type": "array", "items": STRING, "maxItems": 5_000}, "v", "minItems or maxItems"),
+        ({"type": "string", "pattern": r"\bx"}, "v", "pattern"),
+        ({"type": "string", "pattern": r"(a)\1"}, "v", "pattern"),
+        ({"type": "string", "format": "hostname"}, "v", "format"),
+        ({"type": "string", "maxLength": 100_000}, "v", "maxLength"),
+        ({"type": "string", "minLength": 100_000}, "v", "minLength"),
+        ({"type": "string", "not": {"const": "a"}}, "v", "not"),
+        ({"type": "string", "anyOf": [{"minLength": 3}, {"pattern": "a"}]}, "v", "anyOf"),
+        ({"type": "integer", "if": {"minimum": 3}, "then": {"maximum": 5}}, "v", "if"),
+        ({"type": "object", "properties": {"k": STRING}, "minProperties": 1}, "v", "minProperties"),
+        ({"type": "object", "properties": {"k": STRING, "l": STRING}, "maxProperties": 1}, "v", "maxProperties"),
+        ({"type": "object", "properties": {"k": STRING}, "patternProperties": {"^x": STRING}},
+         "v", "patternProperties"),
+        ({"type": "object", "properties": {"k": STRING}, "additionalProperties": STRING}, "v", "additionalProperties"),
+        ({"type": "object", "properties": {"k": STRING}, "dependentRequired": {"k": ["l"]}}, "v", "dependentRequired"),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "v", "oneOf"),
+        ({"oneOf": [{"type": "object", "properties": {"a": STRING}}, {"type": "object", "properties": {"b": STRING}}]},
+         "v", "oneOf"),
+        ({"anyOf": [{"type": "boolean"}, {"type": "integer"}], "not": {"const": 1}}, "v", "not"),
+        ({"enum": ["\x00"]}, "v", "enum"),
+        ({"type": "object", "additionalProperties": {"type": "string", "pattern": "a"}}, "v.*", "pattern"),
+    ],
+    ids=lambda made: made if isinstance(made, str) else None,
+)  # fmt: skip
+@every_format
+def test_what_a_grammar_does_not_express_is_an_issue(schema: Any, place: str, keyword: str, format: str) -> None:
+    issues = grammar_issues([tool(v=schema)], format)
+    assert (place, keyword) in {(issue.place, issue.keyword) for issue in issues}
+    assert all(issue.tool == "f" and str(issue).startswith("f.v") for issue in issues)
+    judge([tool(v=schema)], format)  # and there is a grammar all the same
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"oneOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]},
+        {"oneOf": [{"const": "a"}, {"const": "b"}]},
+        {"oneOf": [{"type": "object", "properties": {"k": {"const": kind}}, "required": ["k"]} for kind in "ab"]},
+        {"oneOf": [{"type": "object", "properties": {name: STRING}, "required": [name], "additionalProperties": False}
+                   for name in "ab"]},
+        {"type": "string", "description": "x", "default": "y", "examples": ["z"], "title": "t"},
+        {"type": "integer", "minLength": 5, "pattern": "x"},
+        {"type": "array", "items": STRING, "maxItems": 1_000},
+    ],
+)  # fmt: skip
+@every_format
+def test_what_a_grammar_expresses_is_no_issue(schema: Any, format: str) -> None:
+    assert grammar_issues([tool(v=schema)], format) == []
+
+
+def test_issues_name_their_tool_and_come_once() -> None:
+    unique = {"type": "array", "items": STRING, "uniqueItems": True}
+    issues = grammar_issues([tool("f", a=unique, b=unique), tool("g", a=unique)], "gbnf")
+    assert [str(issue) for issue in issues] == [
+        "f.a: uniqueItems: is not enforced",
+        "f.b: uniqueItems: is not enforced",
+        "g.a: uniqueItems: is not enforced",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tools", "format", "options", "said"),
+    [
+        (TOOLS, "ebnf", {}, "there is no grammar format 'ebnf'; there are 'gbnf', 'lark'"),
+        ([], "gbnf", {}, "at least one tool"),
+        ([tool(), tool()], "gbnf", {}, "two tools 'f' on server 'local'"),
+        (["f"], "gbnf", {}, "expected tools, got str"),
+        (TOOLS, "gbnf", {"choice": "one"}, "no option 'choice'; there are tool_choice"),
+        (TOOLS, "gbnf", {"tool_choice": "any"}, "tool_choice: expected one of 'auto'"),
+        (TOOLS, "gbnf", {"tool_choice": "named"}, "give the name of the tool as name="),
+        (TOOLS, "gbnf", {"tool_choice": "named", "name": "h"}, "there is no tool 'h'; there are 'f', 'g'"),
+        (TOOLS, "gbnf", {"name": "f"}, "only with tool_choice 'named' or 'arguments', not 'auto'"),
+        (TOOLS, "gbnf", {"tool_choice": "named", "name": 5}, "name: expected the name of a tool, got 5"),
+        (TOOLS, "gbnf", {"tool_choice": "arguments"}, "say which as name="),
+        (TOOLS, "gbnf", {"tool_choice": "one", "max_calls": 1}, "there is one call anyway"),
+        (TOOLS, "gbnf", {"max_calls": 0}, "max_calls: expected a whole number of at least 1"),
+        (TOOLS, "gbnf", {"white_space": True}, "white_space: expected a whole number"),
+        (TOOLS, "gbnf", {"lazy": 1}, "lazy: expected True or False"),
+        (TOOLS, "lark", {"lazy": True}, "only 'gbnf' can be lazy, not 'lark'"),
+        (TOOLS, "gbnf", {"lazy": True, "tool_choice": "required"}, "can't enforce tool_choice 'required'"),
+        (TOOLS, "gbnf", {"lazy": True, "reasoning": "think"}, "leave reasoning out"),
+        (TOOLS, "gbnf", {"reasoning": "<think>"}, "reasoning: expected the name of a tag"),
+        (TOOLS, "gbnf", {"starts_in_reasoning": True}, "give the tag that ends the reasoning"),
+        (TOOLS, "relaxng", {"order": "any"}, "'relaxng' has no options, got order"),
+        ([Tool(name="a\nb")], "gbnf", {}, "is no name for a tool"),
+        ([tool(**{"a\nb": STRING})], "gbnf", {}, "is no name for an argument"),
+        ([tool(v={"type": "object"})], "regex", {}, "a regular expression can't say"),
+        ([Tool(name="f", parameters={**TREE, "$defs": {"tree": TREE}})], "regex", {}, "a regular expression can't say"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_grammar_is_one_clear_error(tools: Any, format: str, options: Any, said: str) -> None:
+    with pytest.raises(XMLToolsError, match=re.escape(said)):
+        build_grammar(tools, format, **options)
+
+
+def test_one_tool_may_stand_for_a_list() -> None:
+    assert build_grammar(TOOLS[0], "gbnf") == build_grammar([TOOLS[0]], "gbnf")
+
+
+def test_schemas_of_several_tools_are_a_mapping() -> None:
+    both = build_grammar([tool("f"), tool("g"), tool("g", server="hub")], "relaxng")
+    assert isinstance(both, dict) and list(both) == ["f", "local/g", "hub/g"]
+    assert both["f"] == build_grammar(tool("f"), "relaxng")
+
+
+@with_regex
+def test_the_same_tools_make_the_same_text(format: str) -> None:
+    assert build_grammar(TOOLS, format) == build_grammar([Tool(**each.model_dump()) for each in TOOLS], format)
+
+
+@every_format
+def test_servers_are_named_and_the_local_one_need_not_be(format: str) -> None:
+    tools = [tool("f"), tool("f", server="hub"), tool("g", server="a&b")]
+    engine = judge(tools, format)
+    for server, name, right in (
+        (None, "f", True), ("local", "f", True), ("hub", "f", True), (None, "g", False), ("hub", "g", False),
+        ("a&amp;b", "g", True), ("a&b", "g", False),
+    ):  # fmt: skip
+        head = "" if server is None else f"<server_name>{server}</server_name>"
+        assert engine.accepts(f"<tool>{head}<tool_name>{name}</tool_name></tool>") is right, (server, name)

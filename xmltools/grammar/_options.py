@@ -1,0 +1,110 @@
+"""What a caller may ask of a grammar, checked once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Backend", "Cdata", "Options", "Order", "ToolChoice", "read_options"]
+
+ToolChoice = Literal["auto", "required", "one", "named", "arguments"]
+Order = Literal["any", "schema"]
+Cdata = Literal["allowed", "required", "forbidden"]
+
+_CHOICES = {
+    "tool_choice": ("auto", "required", "one", "named", "arguments"),
+    "order": ("any", "schema"),
+    "cdata": ("allowed", "required", "forbidden"),
+}
+_FLAGS = ("lazy", "end_tag_in_cdata", "starts_in_reasoning")
+_COUNTS = {"max_calls": 1, "white_space": 0}
+_TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a grammar: see `build_grammar`."""
+
+    tool_choice: ToolChoice = "auto"
+    name: str | None = None
+    order: Order = "any"
+    lazy: bool = False
+    max_calls: int | None = None
+    white_space: int | None = None
+    cdata: Cdata = "allowed"
+    end_tag_in_cdata: bool = True
+    reasoning: str | None = None
+    starts_in_reasoning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What a back end can print.
+
+    `expressions`: languages are regular expressions, which must not become too long. `intersects`: it has operators
+    for intersections and complements, so that none must be worked out.
+    """
+
+    expressions: bool = False
+    intersects: bool = False
+
+
+def read_options(given: Mapping[str, Any], **defaults: Any) -> Options:
+    """Return the options that a caller gave.
+
+    Raises XMLToolsError for those that are none, have a value that is none, or contradict each other.
+    """
+    known = [each.name for each in fields(Options)]
+    for word, value in given.items():
+        if word not in known:
+            raise XMLToolsError(f"a grammar has no option {word!r}; there are {', '.join(known)}")
+        _check(word, value)
+    options = Options(**{**defaults, **given})
+    _check_together(options)
+    return options
+
+
+def _check(word: str, value: Any) -> None:
+    if word in _CHOICES and value not in _CHOICES[word]:
+        raise XMLToolsError(f"{word}: expected one of {', '.join(map(repr, _CHOICES[word]))}, got {value!r:.80}")
+    if word in _FLAGS and not isinstance(value, bool):
+        raise XMLToolsError(f"{word}: expected True or False, got {value!r:.80}")
+    if word in _COUNTS and value is not None and (type(value) is not int or value < _COUNTS[word]):
+        raise XMLToolsError(f"{word}: expected a whole number of at least {_COUNTS[word]}, or None, got {value!r:.80}")
+    if word == "name" and value is not None and not isinstance(value, str):
+        raise XMLToolsError(f"name: expected the name of a tool, got {value!r:.80}")
+    if word == "reasoning" and value is not None and (not isinstance(value, str) or not _TAG.fullmatch(value)):
+        raise XMLToolsError(
+            f"reasoning: expected the name of a tag, such as 'think', without brackets, got {value!r:.80}"
+        )
+
+
+def _check_together(options: Options) -> None:
+    if options.name is not None and options.tool_choice not in ("named", "arguments"):
+        raise XMLToolsError(
+            f"name: means something only with tool_choice 'named' or 'arguments', not {options.tool_choice!r}"
+        )
+    if options.tool_choice == "named" and options.name is None:
+        raise XMLToolsError("tool_choice 'named': give the name of the tool as name=")
+    if options.starts_in_reasoning and options.reasoning is None:
+        raise XMLToolsError("starts_in_reasoning: give the tag that ends the reasoning, such as reasoning='think'")
+    if options.tool_choice in ("one", "named", "arguments") and options.max_calls is not None:
+        raise XMLToolsError(
+            f"max_calls: with tool_choice {options.tool_choice!r} there is one call anyway; leave it out"
+        )
+    if options.lazy:
+        _check_lazy(options)
+
+
+def _check_lazy(options: Options) -> None:
+    if options.tool_choice in ("required", "arguments"):
+        raise XMLToolsError(
+            f"lazy: a grammar that waits for its trigger can't enforce tool_choice {options.tool_choice!r}; "
+            "use 'auto', 'one' or 'named', or leave lazy out"
+        )
+    if options.reasoning is not None:
+        raise XMLToolsError("lazy: whatever stands before the trigger is free already; leave reasoning out")

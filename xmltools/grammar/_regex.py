@@ -1,0 +1,77 @@
+"""One regular expression for a reply: for engines that know nothing else. Properties stand in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xmltools.errors import XMLToolsError
+from xmltools.grammar._expressions import expression, suffix
+from xmltools.grammar._nodes import (
+    Alternatives,
+    Dispatch,
+    Grammar,
+    Lexeme,
+    Literal,
+    Node,
+    Permutation,
+    Reference,
+    Repetition,
+    Series,
+)
+from xmltools.grammar._permutations import in_order
+from xmltools.grammar._regular import literal, sequence
+
+__all__ = ["print_regex"]
+
+
+def print_regex(grammar: Grammar) -> str:
+    """Return the grammar as one regular expression.
+
+    Raises XMLToolsError for a recursive one: no regular expression says that.
+    """
+    return _Printer(grammar.rules).text(grammar.root)
+
+
+class _Printer:
+    """Prints rules where they are used, each once."""
+
+    __slots__ = ("_open", "_printed", "_rules")
+
+    def __init__(self, rules: Mapping[str, Node]) -> None:
+        self._rules = rules
+        self._printed: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    def text(self, node: Node) -> str:
+        if isinstance(node, Literal):
+            return expression(literal(node.text))
+        if isinstance(node, Lexeme):
+            return expression(node.language)
+        if isinstance(node, Reference):
+            return self._rule(node.name)
+        if isinstance(node, Series):
+            return "".join(map(self.text, node.parts))
+        if isinstance(node, Alternatives):
+            return f"(?:{'|'.join(map(self.text, node.parts))})" if node.parts else r"[^\s\S]"
+        if isinstance(node, Repetition):
+            return f"(?:{self.text(node.part)}){suffix(node.low, node.high)}" if node.high != 0 else ""
+        if isinstance(node, Permutation):
+            return self.text(in_order(node))
+        return self._dispatch(node)
+
+    def _rule(self, name: str) -> str:
+        if name in self._open:
+            raise XMLToolsError(
+                "a regular expression can't say values that hold values of their own kind, or any JSON; "
+                "use 'gbnf', 'lark' or 'structural_tag', or a schema without recursion and free maps"
+            )
+        if name not in self._printed:
+            self._open.add(name)
+            self._printed[name] = self.text(self._rules[name])
+            self._open.discard(name)
+        return self._printed[name]
+
+    def _dispatch(self, node: Dispatch) -> str:
+        lead = expression(sequence(node.lead, literal(node.trigger)))
+        body = self.text(node.body)
+        return f"(?:{lead}{body}){suffix(node.low, node.high)}{expression(node.prose)}"

@@ -1,0 +1,152 @@
+"""A whole reply: prose, reasoning, and blocks in it, for the tools that may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from xmltools.dialects import FORGE
+from xmltools.errors import XMLToolsError
+from xmltools.grammar._issues import GrammarIssue, Report
+from xmltools.grammar._lower import Builder
+from xmltools.grammar._nodes import (
+    Dispatch,
+    Grammar,
+    Lexeme,
+    Literal,
+    Node,
+    Reference,
+    alternatives,
+    maybe,
+    series,
+)
+from xmltools.grammar._options import Backend, Options
+from xmltools.grammar._regular import LAST, And, Chars, Not, Regular, chars, choice, literal, sequence
+from xmltools.grammar._xml import ANYTHING, without
+from xmltools.render._names import escape_name, refuse_unsayable
+from xmltools.tools import Tool
+
+__all__ = ["chosen_tools", "make_grammar", "prose"]
+
+OPENER = f"<{FORGE.block}>"
+
+
+def chosen_tools(tools: Sequence[Tool], options: Options) -> list[Tool]:
+    """Return the tools that may be called. Raises XMLToolsError if there are none, or two that are called alike."""
+    if not tools:
+        raise XMLToolsError("a grammar needs at least one tool; without tools there is nothing to constrain")
+    seen: set[tuple[str, str]] = set()
+    for each in tools:
+        if (each.server, each.name) in seen:
+            raise XMLToolsError(
+                f"there are two tools {each.name!r} on server {each.server!r}; give each a name of its own"
+            )
+        seen.add((each.server, each.name))
+    if options.tool_choice == "arguments" and options.name is None and len(tools) > 1:
+        raise XMLToolsError("tool_choice 'arguments' is about one tool: say which as name=, or give only that one")
+    if options.name is None:
+        return list(tools)
+    found = [each for each in tools if each.name == options.name]
+    if not found:
+        names = ", ".join(repr(each.name) for each in tools[:20])
+        raise XMLToolsError(f"name: there is no tool {options.name!r}; there are {names}")
+    return found
+
+
+def make_grammar(tools: Sequence[Tool], options: Options, backend: Backend) -> tuple[Grammar, list[GrammarIssue]]:
+    """Return the grammar of replies with calls of the tools, and what it can't express."""
+    builder = Builder(options, backend)
+    issues: list[GrammarIssue] = []
+    if options.tool_choice == "arguments":
+        report = Report(tools[0].name)
+        builder.grammar.root = builder.arguments(tools[0], "t1", report)
+        return builder.grammar, report.issues
+    calls: dict[str, list[Node]] = {}
+    for number, tool in enumerate(tools, 1):
+        report = Report(tool.name)
+        calls.setdefault(tool.server, []).append(_call(builder, tool, f"t{number}", report))
+        issues += report.issues
+    builder.grammar.rules["call"] = _block(builder, calls)
+    builder.grammar.root = _root(builder, options)
+    return builder.grammar, issues
+
+
+def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
+    """Return the rule of a call of one tool, from `<tool_name>` on."""
+    refuse_unsayable(tool.name, "a tool")
+    own = f"{prefix}-call"
+    builder.grammar.rules[own] = Literal("")
+    builder.grammar.notes[own] = f"{tool.name} ({tool.server})"
+    inner = builder.arguments(tool, prefix, report)
+    arguments = series(_start(FORGE.arguments), inner, _end(FORGE.arguments), builder.ws)
+    if not tool.shape.required:
+        arguments = maybe(arguments)
+    name = series(_start(FORGE.tool_name), Literal(escape_name(tool.name)), _end(FORGE.tool_name))
+    builder.grammar.rules[own] = series(name, builder.ws, arguments)
+    return Reference(own)
+
+
+def _block(builder: Builder, calls: dict[str, list[Node]]) -> Node:
+    """Return what stands behind the opener of a block."""
+    servers = []
+    for server, found in calls.items():
+        refuse_unsayable(server, "a server")
+        name = series(_start(FORGE.server_name), Literal(escape_name(server)), _end(FORGE.server_name), builder.ws)
+        servers.append(series(maybe(name) if server == FORGE.default_server else name, alternatives(*found)))
+    return series(builder.ws, alternatives(*servers), _end(FORGE.block))
+
+
+def _start(name: str) -> Node:
+    return Literal(f"<{name}>")
+
+
+def _end(name: str) -> Node:
+    return Literal(f"</{name}>")
+
+
+def _root(builder: Builder, options: Options) -> Node:
+    call = Reference("call")
+    one = series(Literal(OPENER), call)
+    if options.lazy:
+        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, 0, _less(options.max_calls))
+        return series(one, rest)
+    if options.tool_choice in ("one", "named"):
+        reply = series(builder.ws, one, builder.ws)
+    else:
+        reply = _dispatch(call, int(options.tool_choice == "required"), options.max_calls)
+    return series(_reasoning(builder, options), reply)
+
+
+def _less(count: int | None) -> int | None:
+    return None if count is None else count - 1
+
+
+def _reasoning(builder: Builder, options: Options) -> Node:
+    if options.reasoning is None:
+        return series()
+    end = f"</{options.reasoning}>"
+    thought = Lexeme("thought", sequence(without(end), literal(end)))
+    if options.starts_in_reasoning:
+        return thought
+    # With the white space in front it is one lexeme, or llguidance would take that for the beginning of prose.
+    opener = Lexeme("thinking", sequence(builder.ws.language, literal(f"<{options.reasoning}>")))
+    return maybe(series(opener, thought))
+
+
+def _dispatch(body: Node, low: int, high: int | None) -> Node:
+    return Dispatch(prose(lead=True), OPENER, body, prose(), low, high)
+
+
+@lru_cache(maxsize=2)
+def prose(*, lead: bool = False) -> Regular:
+    """Return text in which no block and no reasoning opens; `lead`: in front of a block.
+
+    A parser takes an opener with attributes, too, and none that stands behind a backtick (protocol, section 1). So
+    neither is text, nor a call.
+    """
+    openers = choice(
+        sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in FORGE.reasoning)
+    )
+    text = Not(sequence(ANYTHING, openers, ANYTHING))
+    any_but_tick = Chars(((0, ord("`") - 1), (ord("`") + 1, LAST)))
+    return And((text, choice(sequence(ANYTHING, any_but_tick), sequence()))) if lead else text
