@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from xmltools import __version__, _cli_convert, _cli_render
+from xmltools import __version__, _cli_convert, _cli_grammar, _cli_lint, _cli_render
 from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
@@ -277,6 +277,23 @@ COMMANDS = {
         "xmltools convert history.json --to anthropic",
         _cli_convert.declare_convert,
         _cli_convert.convert,
+    ),
+    "grammar": _Command(
+        "write a grammar by which an engine decodes only text and valid calls",
+        "Print a grammar for the tools: text in which every call is well-formed and fits its schema; with --engine, "
+        "the fields of a request that give it to the engine. What a grammar can't say of a schema is noted on stderr.",
+        "xmltools grammar tools.json --engine vllm",
+        _cli_grammar.declare_grammar,
+        _cli_grammar.grammar,
+    ),
+    "validate": _Command(
+        "check stored blocks or whole replies: where, what, and how to mend it",
+        "Read replies, or stored blocks, and say what is wrong in each: errors, and what a parser has to mend. Clean "
+        "blocks are checked by RELAX NG, too, and with --strict read by two more XML parsers. The exit status is 1 if "
+        "there were errors. --explain CODE says what a code means.",
+        "xmltools validate --explain bare_ampersand",
+        _cli_lint.declare_validate,
+        _cli_lint.run_validate,
     ),
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",

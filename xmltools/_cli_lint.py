@@ -1,0 +1,118 @@
+"""`xmltools validate`: what is wrong with replies and stored calls, for people, programs and CI.
+
+`xmltools.lint` is imported where it is used: it takes a while to load, and the other commands don't need it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from xmltools import __version__
+from xmltools._input import UsageError, read_text, read_tools
+from xmltools._output import one_line
+from xmltools.errors import XMLToolsError
+
+if TYPE_CHECKING:
+    from xmltools.lint import Examined, Finding
+    from xmltools.tools import Tool
+
+__all__ = ["declare_validate", "run_validate"]
+
+_FORMATS = ("text", "json", "github", "sarif")
+
+
+def declare_validate(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xmltools validate`."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="replies, or stored blocks; - is standard input")
+    add("--tools", metavar="T.json", help="the tools: other calls, and arguments that do not fit, are errors")
+    add(
+        "--strict",
+        action="store_true",
+        help="make warnings errors, and demand that lxml and defusedxml find the same calls",
+    )
+    add("--format", choices=_FORMATS, default="text", help="how to print what is found (default: text)")
+    add("--statistics", action="store_true", help="count what is found by code instead (text and json)")
+    add("--explain", metavar="CODE", help="say what a code means, with an example, and do nothing else")
+
+
+def run_validate(options: argparse.Namespace) -> int:
+    """Run `xmltools validate`. Returns the exit status: 1 if there are errors, and for warnings alone 0."""
+    if options.explain is not None:
+        return _explain(options)
+    _check_usage(options)
+    from xmltools.lint import write_report, write_statistics
+
+    tools = read_tools(options.tools) if options.tools else None
+    checked, unread = _examine(options.files, tools, options.strict)
+    findings = [finding for each in checked for finding in each.findings]
+    if options.statistics:
+        lines = write_statistics(findings, options.format)
+    else:
+        lines = write_report(findings, options.format, version=__version__)
+    for line in lines:
+        print(one_line(line))
+    sys.stdout.flush()
+    print(_summary(findings, checked), file=sys.stderr)
+    return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
+
+
+def _check_usage(options: argparse.Namespace) -> None:
+    if not options.files:
+        raise UsageError("expected a FILE to check, or - for standard input; --explain CODE needs none")
+    if [*options.files, options.tools].count("-") > 1:
+        raise UsageError("only one of the FILEs and --tools can be standard input")
+    if options.statistics and options.format not in ("text", "json"):
+        raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from xmltools.lint import CODES, explain
+
+    if options.files:
+        raise UsageError("--explain: expected no FILE beside the code")
+    if options.explain not in CODES:
+        near = get_close_matches(options.explain[:100], CODES, n=3, cutoff=0.5)
+        told = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CODES)}"
+        raise UsageError(f"--explain: there is no code {options.explain!r:.80}; {told}")
+    for line in explain(options.explain).split("\n"):
+        print(one_line(line))
+    return 0
+
+
+def _examine(names: Sequence[str], tools: list[Tool] | None, strict: bool) -> tuple[list[Examined], bool]:
+    """Check each file. Returns what came of those that are text, and whether any is not."""
+    from xmltools.lint import examine
+
+    checked, unread = [], False
+    for name in names:
+        try:
+            text = read_text(name)
+        except XMLToolsError as error:
+            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
+            unread = True
+            continue
+        checked.append(examine(text, tools, strict=strict, source=name))
+    return checked, unread
+
+
+def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:
+    """Return the line at the end: how many problems in how many files, or that all is well."""
+    blocks = sum(each.blocks for each in checked)
+    if not blocks:
+        return "No calls found"
+    if not findings:
+        return "The call is valid" if blocks == 1 else f"All {blocks:,} calls are valid"
+    errors = sum(finding.severity == "error" for finding in findings)
+    where = _counted(sum(bool(each.findings) for each in checked), "file")
+    warnings = len(findings) - errors
+    told = f" ({_counted(errors, 'error')}, {_counted(warnings, 'warning')})" if warnings else ""
+    return f"Found {_counted(len(findings), 'problem')} in {where}{told}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

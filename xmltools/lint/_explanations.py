@@ -1,0 +1,94 @@
+"""What each code means, with a block that has it and the same block mended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from xmltools.errors import Code, XMLToolsError
+from xmltools.lint._explained_errors import ERRORS
+from xmltools.lint._explained_repairs import REPAIRS
+from xmltools.lint._findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
+from xmltools.tools import Tool
+
+__all__ = ["CODES", "EXAMPLE_TOOLS", "Explanation", "explain", "headline"]
+
+
+class Explanation(NamedTuple):
+    """A code in words. Without `wrong` there is no block that has it, unless something is broken."""
+
+    meaning: str
+    wrong: str
+    mended: str
+    hint: str
+    is_error: bool
+
+
+_OWN = {
+    WITNESS_DISAGREES: (
+        "A block that the parser takes without a repair is not accepted by the witness. That is lxml, with a RELAX NG "
+        "schema made of the tool; where no tools are given, lxml alone. One of the two has a defect: no block is "
+        "known to bring this about.",
+        "",
+        "",
+    ),
+    READERS_DISAGREE: (
+        "lxml or defusedxml finds another call in a clean block than the parser does, or cannot read it. This is "
+        "checked with --strict only. The example is a name of characters that came to XML with its fifth edition, "
+        "and that expat, under defusedxml, does not know.",
+        "<tool>\n<tool_name>save</tool_name>\n<arguments>\n  <\U00010000>1</\U00010000>\n</arguments>\n</tool>",
+        "<tool>\n<tool_name>save</tool_name>\n<arguments>\n"
+        '  <argument name="\U00010000">1</argument>\n</arguments>\n</tool>',
+    ),
+}
+
+
+def _entries() -> dict[str, Explanation]:
+    told = {**ERRORS, **REPAIRS}
+    codes = {code.value: Explanation(*told[code], code.hint, code.is_error) for code in Code}
+    return codes | {code: Explanation(*_OWN[code], hint, False) for code, hint in OWN_CODES.items()}
+
+
+CODES = _entries()
+"""What can be explained: the codes of the parser, errors first, and those of `lint` itself."""
+
+
+def _tool(name: str, required: tuple[str, ...] = (), server: str = "local", **properties: dict[str, object]) -> Tool:
+    renamed = {each.replace("__", ":"): schema for each, schema in properties.items()}
+    parameters = {"type": "object", "properties": renamed, "required": list(required)}
+    return Tool(name=name, server=server, parameters=parameters)
+
+
+EXAMPLE_TOOLS = (
+    _tool("add", ("a", "b"), a={"type": "integer"}, b={"type": "integer"}),
+    _tool("write_file", ("path", "text"), path={"type": "string"}, text={"type": "string"}),
+    _tool("label", tags={"type": "array", "items": {}}),
+    _tool("save", data={}, x__trace={"type": "string"}),
+    _tool("search", ("query",), server="notes", query={"type": "string"}),
+)
+"""The tools that the examples call. `search` is on the server `notes`, the others are on `local`."""
+
+
+def explain(code: str) -> str:
+    """Return what a code means, with an example of a wrong block and the mended one, as text of several lines.
+
+    Takes a code of the parser or of `lint`. Raises `XMLToolsError` for another one.
+    """
+    if code not in CODES:
+        raise XMLToolsError(f"there is no code {code!r:.80}; there are {', '.join(CODES)}")
+    entry = CODES[code]
+    kind = "error: the block gives no call" if entry.is_error else "repair: the block gives a call all the same"
+    if code in OWN_CODES:
+        kind = "doubt: the block gives a call all the same"
+    parts = [f"{code} ({kind})", entry.meaning, f"Hint: {entry.hint}"]
+    if entry.wrong:
+        parts += [f"Wrong:\n{_indented(entry.wrong)}", f"Right:\n{_indented(entry.mended)}"]
+    return "\n\n".join(parts)
+
+
+def headline(code: str) -> str:
+    """Return the first sentence of what a code means. Takes a code of `CODES`."""
+    return CODES[code].meaning.partition(". ")[0].removesuffix(".")
+
+
+def _indented(block: str) -> str:
+    return "\n".join(f"    {line}" for line in block.split("\n"))
