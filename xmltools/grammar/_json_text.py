@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xmltools.grammar._enums import json_literal, valid_values
-from xmltools.grammar._facts import Property, bounds_of, items_of, other_keywords, properties_of, text_facts
 from xmltools.grammar._issues import Report
 from xmltools.grammar._nodes import (
     Alternatives,
@@ -28,7 +27,20 @@ from xmltools.grammar._nodes import (
 from xmltools.grammar._numbers import integers, numbers
 from xmltools.grammar._regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
 from xmltools.grammar._xml import SPACE, XML
-from xmltools.schema import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape
+from xmltools.schema import (
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    Property,
+    ScalarShape,
+    Shape,
+    TextShape,
+    bounds_of,
+    items_of,
+    other_keywords,
+    properties_of,
+    text_facts,
+)
 
 __all__ = ["JsonText"]
 

@@ -12,18 +12,9 @@ from typing import Any
 from xmltools._markup import is_xml_name
 from xmltools.dialects import FORGE
 from xmltools.grammar._enums import value_spellings
-from xmltools.grammar._facts import (
-    Property,
-    bounds_of,
-    items_of,
-    other_keywords,
-    properties_of,
-    text_facts,
-)
 from xmltools.grammar._issues import Report
 from xmltools.grammar._json_text import JsonText
 from xmltools.grammar._nodes import (
-    Alternatives,
     Grammar,
     Lexeme,
     Literal,
@@ -48,10 +39,17 @@ from xmltools.schema import (
     ArrayShape,
     EnumShape,
     ObjectShape,
+    Property,
     ScalarShape,
     Shape,
     UnionShape,
+    bounds_of,
+    is_impossible,
     item_name,
+    items_of,
+    other_keywords,
+    properties_of,
+    text_facts,
 )
 from xmltools.tools import Tool
 
@@ -93,7 +91,8 @@ class Builder:
         """Return the contents of an element called `name`."""
         found = _Contents(self, name, place)
         for each in self._sorted_out(shape, place):
-            found.add(each)
+            if not is_impossible(each):
+                found.add(each)
         return found.node()
 
     def _sorted_out(self, shape: Shape, place: str) -> tuple[Shape, ...]:
@@ -279,9 +278,6 @@ class _Contents:
             self._leaf(self._spaced(choice(*loose)), "choice")
         if exact:
             self._leaf(choice(*exact), "choice")
-        if not loose and not exact:
-            self._builder.report.add(self._place, "enum", "no value can be written")
-            self._nodes.append(Alternatives(()))
 
     def _spaced(self, value: Regular) -> Regular:
         spaces = self._builder.ws.language
@@ -300,6 +296,9 @@ class _Contents:
         elif self._languages:
             hint = self._hints[0] if len(self._hints) == 1 else "value"
             found.insert(0, self._builder.lexeme(choice(*self._languages), hint))
+        if not found:
+            self._builder.report.add(self._place, "the schema", "has no value that can be written; any string is")
+            found = [self._builder.free_text()]
         return alternatives(*found)
 
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from xmltools.grammar._facts import Node, parts_of, properties_of
-from xmltools.schema import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
+from xmltools.schema import (
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    TextShape,
+    UnionShape,
+    parts_of,
+    properties_of,
+)
 
 __all__ = ["overlap"]
 
@@ -86,6 +95,3 @@ def _kind_of(value: Any) -> str:
 
 def _same(one: Any, other: Any) -> bool:
     return _kind_of(one) == _kind_of(other) and bool(one == other)
-
-
-_ = Node

@@ -13,7 +13,6 @@ import re
 from typing import NamedTuple
 
 from xmltools.dialects import FORGE
-from xmltools.grammar._facts import NEVER, Property, other_keywords, parts_of
 from xmltools.grammar._issues import Report
 from xmltools.grammar._oneof import overlap
 from xmltools.grammar._relaxng_lists import countable, in_order
@@ -52,14 +51,18 @@ from xmltools.grammar._relaxng_rules import (
 from xmltools.grammar._relaxng_unions import are_entangled, weight
 from xmltools.grammar._relaxng_values import JSON_OBJECT, enum, scalar, text, trimmed
 from xmltools.schema import (
+    NEVER,
     ArrayShape,
     EnumShape,
     ObjectShape,
+    Property,
     ScalarShape,
     Shape,
     TextShape,
     UnionShape,
     item_name,
+    other_keywords,
+    parts_of,
 )
 from xmltools.tools import Tool
 

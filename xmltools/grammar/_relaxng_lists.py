@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xmltools.grammar._facts import NEVER, Items, items_of
 from xmltools.grammar._issues import Report
 from xmltools.grammar._relaxng_rules import Rule, group, optional
-from xmltools.schema import ANY, ArrayShape
+from xmltools.schema import ANY, NEVER, ArrayShape, Items, items_of
 
 __all__ = ["MAX_ITEMS", "countable", "in_order"]
 

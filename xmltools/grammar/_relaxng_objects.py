@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from xmltools._markup import SPACES, is_valid_name, is_xml_name
 from xmltools.dialects import FORGE
-from xmltools.grammar._facts import NEVER, Node
 from xmltools.grammar._relaxng_rules import (
     EMPTY,
     NOT_ALLOWED,
@@ -25,7 +24,7 @@ from xmltools.grammar._relaxng_rules import (
     optional,
     value,
 )
-from xmltools.schema import ObjectShape
+from xmltools.schema import NEVER, Node, ObjectShape
 
 __all__ = [
     "UNDECLARED",

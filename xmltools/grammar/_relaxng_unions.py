@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from xmltools.grammar._facts import Property, items_of, properties_of
-from xmltools.schema import AnyShape, ArrayShape, EnumShape, ObjectShape, Shape, UnionShape
+from xmltools.schema import (
+    AnyShape,
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    Property,
+    Shape,
+    UnionShape,
+    items_of,
+    properties_of,
+)
 
 __all__ = ["are_entangled", "weight"]
 

@@ -8,12 +8,21 @@ import sys
 from typing import Any
 
 from xmltools._json import MAX_DIGITS
-from xmltools.grammar._facts import Bounds, TextFacts, bounds_of, other_keywords, text_facts
 from xmltools.grammar._issues import Report
 from xmltools.grammar._relaxng_rules import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
 from xmltools.grammar._xsd import XsdPattern, xsd_format, xsd_pattern
 from xmltools.grammar._xsd_print import xsd_literal
-from xmltools.schema import EnumShape, ScalarShape, Shape, find_problems
+from xmltools.schema import (
+    Bounds,
+    EnumShape,
+    ScalarShape,
+    Shape,
+    TextFacts,
+    bounds_of,
+    find_problems,
+    other_keywords,
+    text_facts,
+)
 
 __all__ = ["JSON_LIST", "JSON_OBJECT", "enum", "scalar", "text", "trimmed"]
 

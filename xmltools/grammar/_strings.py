@@ -8,7 +8,6 @@ from functools import lru_cache
 from xmltools.dialects import FORGE
 from xmltools.grammar._automata import TooLarge, automaton, intersect
 from xmltools.grammar._expressions import expression
-from xmltools.grammar._facts import TextFacts
 from xmltools.grammar._issues import Report
 from xmltools.grammar._options import Backend, Options
 from xmltools.grammar._patterns import pattern
@@ -24,6 +23,7 @@ from xmltools.grammar._regular import (
 )
 from xmltools.grammar._text_formats import FORMATS
 from xmltools.grammar._xml import XML, counted_text, fitting_text
+from xmltools.schema import TextFacts
 
 __all__ = ["Strings"]
 

@@ -11,14 +11,13 @@ from xmltools.render._types import (
     constraints,
     fact,
     identity,
-    item_shapes,
     json_text,
     other_properties,
     start_tag,
     type_words,
 )
 from xmltools.render._wording import Wording, fill
-from xmltools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShape
+from xmltools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShape, items_of
 
 __all__ = ["signature"]
 
@@ -75,11 +74,11 @@ class _Writer:
 
     def array(self, name: str, shape: ArrayShape, depth: int) -> str:
         """Return the type of a list."""
-        first, rest = item_shapes(shape)
-        words = [self.type(name, each, depth) for each in first]
-        if rest is None:
+        items = items_of(shape)
+        words = [self.type(name, each, depth) for each in items.first]
+        if items.rest is None:
             return f"[{', '.join(words)}]"
-        inner = self.type(name, rest, depth)
+        inner = self.type(name, items.rest, depth)
         inner = f"({inner})[]" if " | " in inner else f"{inner}[]"
         return f"[{', '.join(words)}, ...{inner}]" if words else inner
 

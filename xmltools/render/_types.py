@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xmltools._markup import is_xml_name
@@ -20,6 +20,8 @@ from xmltools.schema import (
     TextShape,
     UnionShape,
     item_name,
+    items_of,
+    parts_of,
 )
 
 __all__ = [
@@ -28,7 +30,6 @@ __all__ = [
     "constraints",
     "fact",
     "identity",
-    "item_shapes",
     "json_text",
     "other_properties",
     "start_tag",
@@ -41,17 +42,9 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "object": "objects", "string": "strings"}
 
 
-def nodes_of(shape: Shape) -> Sequence[Node]:
-    """Return the schemas that apply to a value of the shape, with all that they refer to."""
-    nodes = shape.nodes
-    if shape.maker is not None and any("$ref" in node or "allOf" in node for node in nodes):
-        return shape.maker.parts(nodes)
-    return nodes
-
-
 def fact(shape: Shape, word: str) -> Any:
     """Return what the first of the schemas that says anything says for the keyword, else ABSENT."""
-    for node in nodes_of(shape):
+    for node in parts_of(shape):
         if word in node:
             return node[word]
     return ABSENT
@@ -73,19 +66,12 @@ def type_words(shape: Shape) -> str:
 
 
 def _list_words(shape: ArrayShape) -> str:
-    first, rest = item_shapes(shape)
-    if first:
-        words = [type_words(each) for each in (*first, rest) if each is not None]
-        return f"list of {', '.join(words)}{', ...' if rest is not None else ''}"
+    items = items_of(shape)
+    if items.first:
+        words = [type_words(each) for each in (*items.first, items.rest) if each is not None]
+        return f"list of {', '.join(words)}{', ...' if items.rest is not None else ''}"
     inner = type_words(shape.items)
     return "list" if inner == "any" else f"list of {_PLURALS.get(inner, inner)}"
-
-
-def item_shapes(shape: ArrayShape) -> tuple[list[Shape], Shape | None]:
-    """Return the shapes of the first items, where each has its own, and of the rest, None if there may be no rest."""
-    count = max((len(part.get("prefixItems", ())) for part in shape.parts), default=0)
-    closed = any("never" in part.get("items", ()) for part in shape.parts)
-    return [shape.item(index) for index in range(count)], None if closed else shape.item(count)
 
 
 def json_text(value: Any) -> str:
@@ -99,7 +85,7 @@ def constraints(shape: Shape, name: str = "") -> list[str]:
     for each in shape.alternatives:
         if isinstance(each, (EnumShape, AnyShape)):
             continue
-        for node in nodes_of(each):
+        for node in parts_of(each):
             if not _BOUNDED.isdisjoint(node):
                 words += _bounds(each, node)
         if name and isinstance(each, ArrayShape):
@@ -166,8 +152,8 @@ def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
     if isinstance(shape, ObjectShape):
         return [(shape, name)]
     if isinstance(shape, ArrayShape):
-        first, rest = item_shapes(shape)
-        inner = [*first, rest] if rest is not None else first
+        items = items_of(shape)
+        inner = [*items.first, items.rest] if items.rest is not None else items.first
         return [found for each in inner for found in children_of(each, item_name(name))]
     if isinstance(shape, UnionShape):
         return [found for each in shape.alternatives for found in children_of(each, name)]

@@ -10,10 +10,11 @@ from math import ceil, floor, gcd, lcm
 from typing import Any
 
 from xmltools.schema._document import Document, Node
-from xmltools.schema._shapes import ArrayShape, EnumShape, ObjectShape, Shape
+from xmltools.schema._facts import parts_of
+from xmltools.schema._shapes import EnumShape, Shape
 from xmltools.schema._topics import by_word, number_for, text_for, words_of
 
-__all__ = ["MAX_ITEMS", "TYPICAL", "bound", "numbers", "parts_of", "texts", "varied"]
+__all__ = ["MAX_ITEMS", "TYPICAL", "bound", "numbers", "texts", "varied"]
 
 MAX_ITEMS = 5
 MAX_TEXT = 1_000
@@ -143,10 +144,3 @@ def varied(shape: Shape, value: Any) -> Iterator[Any]:
         yield from (_plain(_exact(value) + step * unit) for step in steps)
     elif isinstance(value, dict):
         yield from ({**value, name: other} for name in value for other in varied(shape.child(name), value[name]))
-
-
-def parts_of(shape: Shape) -> list[Node]:
-    """Return all the schemas that apply to a value of the shape."""
-    if isinstance(shape, (ObjectShape, ArrayShape)):
-        return shape.parts
-    return shape.maker.parts(shape.nodes) if shape.maker else []

@@ -16,10 +16,11 @@ from copy import deepcopy
 from itertools import chain, islice
 from typing import Any
 
-from xmltools.schema._candidates import MAX_ITEMS, bound, numbers, parts_of, texts, varied
+from xmltools.schema._candidates import MAX_ITEMS, bound, numbers, texts, varied
 from xmltools.schema._check import Checker
 from xmltools.schema._document import NEVER, Document, Node
 from xmltools.schema._draft import MAX_TRIES, Draft, is_null
+from xmltools.schema._facts import parts_of
 from xmltools.schema._names import singular_of
 from xmltools.schema._shapes import (
     AnyShape,

@@ -1,7 +1,7 @@
 """What the schemas behind a shape say together: bounds, patterns, properties, and what nobody asked about.
 
 A shape is made of all schemas that apply to a value (`$ref`, `allOf` and alternatives followed); here their keywords
-become one statement a kind of value. RELAX NG and the grammars read the same ones.
+become one statement a kind of value. Prompts, examples, RELAX NG and grammars all read these.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xmltools.schema import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
+from xmltools.schema._document import NEVER, Node
+from xmltools.schema._evaluated import matching
+from xmltools.schema._shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
 
 __all__ = [
     "Bounds",
@@ -19,29 +21,37 @@ __all__ = [
     "Property",
     "TextFacts",
     "bounds_of",
+    "is_impossible",
     "items_of",
+    "largest",
     "other_keywords",
     "parts_of",
     "properties_of",
+    "smallest",
     "text_facts",
 ]
 
-Node = dict[str, Any]
-NEVER = "never"
-"""The keyword of a compiled schema that is `false`."""
 
-
-def parts_of(shape: Shape) -> Sequence[Node]:
+def parts_of(shape: Shape) -> list[Node]:
     """Return all schemas that apply to a value of the shape without condition."""
-    return shape.maker.parts(shape.nodes) if shape.maker is not None else shape.nodes
+    if isinstance(shape, (ObjectShape, ArrayShape)):
+        return shape.parts
+    return shape.maker.parts(shape.nodes) if shape.maker is not None else list(shape.nodes)
 
 
-def _largest(parts: Sequence[Node], word: str) -> Any:
+def largest(parts: Sequence[Node], word: str) -> Any:
+    """Return the largest value that a keyword has in the schemas, None if none has it."""
     return max((part[word] for part in parts if word in part), default=None)
 
 
-def _smallest(parts: Sequence[Node], word: str) -> Any:
+def smallest(parts: Sequence[Node], word: str) -> Any:
+    """Return the smallest value that a keyword has in the schemas, None if none has it."""
     return min((part[word] for part in parts if word in part), default=None)
+
+
+def is_impossible(shape: Shape) -> bool:
+    """Return whether a schema that applies to a value of the shape is `false`: there is no such value."""
+    return any(NEVER in part for part in parts_of(shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +78,8 @@ def text_facts(shape: Shape) -> TextFacts:
     if all(_TEXT.isdisjoint(part) for part in parts):
         return _FREE
     return TextFacts(
-        _largest(parts, "minLength") or 0,
-        _smallest(parts, "maxLength"),
+        largest(parts, "minLength") or 0,
+        smallest(parts, "maxLength"),
         tuple(dict.fromkeys(part["pattern"] for part in parts if "pattern" in part)),
         tuple(dict.fromkeys(part["format"] for part in parts if "format" in part)),
     )
@@ -94,8 +104,8 @@ class Bounds:
 def bounds_of(shape: Shape) -> Bounds:
     """Return the bounds of an integer or a number."""
     parts = parts_of(shape)
-    low, high = _largest(parts, "minimum"), _smallest(parts, "maximum")
-    above, below = _largest(parts, "exclusiveMinimum"), _smallest(parts, "exclusiveMaximum")
+    low, high = largest(parts, "minimum"), smallest(parts, "maximum")
+    above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
     low_open = above is not None and (low is None or above >= low)
     high_open = below is not None and (high is None or below <= high)
     return Bounds(above if low_open else low, below if high_open else high, low_open, high_open)
@@ -115,13 +125,20 @@ def items_of(shape: ArrayShape) -> Items:
     """Return what a list may hold."""
     parts = shape.parts
     count = max((len(part.get("prefixItems", ())) for part in parts), default=0)
-    closed = min((len(part.get("prefixItems", ())) for part in parts if NEVER in part.get("items", ())), default=None)
-    low, high = _largest(parts, "minItems") or 0, _smallest(parts, "maxItems")
-    if closed is not None:
-        high = closed if high is None else min(closed, high)
+    low, high = largest(parts, "minItems") or 0, smallest(parts, "maxItems")
+    closed = [end for part in parts if (end := _closed_at(part)) is not None]
+    if closed:
+        high = min(closed) if high is None else min(*closed, high)
     first = tuple(shape.item(index) for index in range(count if high is None else min(count, high)))
     rest = None if high is not None and high <= len(first) else shape.item(count)
     return Items(first, rest, low, high)
+
+
+def _closed_at(part: Node) -> int | None:
+    """Return the place from which on a schema allows no items."""
+    first = part.get("prefixItems", ())
+    refused = (number for number, node in enumerate(first) if NEVER in node)
+    return next(refused, len(first) if NEVER in part.get("items", ()) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +158,16 @@ def properties_of(shape: ObjectShape) -> list[Property]:
 
 
 def _is_never(shape: ObjectShape, name: str) -> bool:
-    return any(NEVER in part.get("properties", {}).get(name, ()) for part in shape.parts)
+    document = shape.make.document
+    for part in shape.parts:
+        named = part.get("properties", {})
+        patterns = part.get("patternProperties", {})
+        fitting = matching(document, patterns, name) if patterns else []
+        said = [named[name]] if name in named else []
+        said += [patterns[each] for each in fitting]
+        if any(NEVER in node for node in said or [part.get("additionalProperties", {})]):
+            return True
+    return False
 
 
 # What a keyword is about; those of other kinds of values mean nothing.
