@@ -27,6 +27,7 @@ format: .venv/lint.stamp
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/render.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/streams.py $(filter --quick,$(ARGS))
+	$(BIN)/python benchmarks/grammar.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
 fuzz: .venv/test.stamp

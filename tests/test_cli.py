@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from xmltools.cli import main
+from xmltools.cli import COMMANDS, main
 
 XMLTOOLS = [sys.executable, "-m", "xmltools"]
 CALL = "<tool><tool_name>add</tool_name><arguments><a>1</a></arguments></tool>"
@@ -68,7 +68,7 @@ def lines(text):
 def test_help_names_every_command_with_an_example(run):
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("parse", "docs", "call", "result", "conformance", "demo"):
+    for command in COMMANDS:
         assert f"  {command} " in out and f"$ xmltools {command}" in out
         assert f"usage: xmltools {command}" in run(command, "--help")[1]
 
@@ -83,7 +83,7 @@ def test_version(run):
     [
         ([], "COMMAND"),
         (["pasre", "x"], "did you mean parse?"),
-        (["zzz"], "there are parse, docs, call, result, convert, grammar, validate, conformance, demo"),
+        (["zzz"], "there are parse, docs, call, result, convert, grammar, validate, explain, conformance, demo"),
         (["parse"], "FILE"),
         (["parse", "-", "--chunk-size", "0"], "expected a whole number from 1, got '0'"),
         (["parse", "-", "--code-fences", "no"], "--code-fences"),

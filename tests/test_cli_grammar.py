@@ -33,6 +33,7 @@ def run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.json").write_text(json.dumps([ADD, SAY]), encoding="utf-8")
     (tmp_path / "one.json").write_text(json.dumps([ADD]), encoding="utf-8")
+    (tmp_path / "empty.json").write_text("[]", encoding="utf-8")
     (tmp_path / "set.json").write_text(json.dumps([SET]), encoding="utf-8")
 
     def run(*arguments, stdin=""):
@@ -201,10 +202,21 @@ def test_a_note_is_one_line_without_controls(run):
         ("t.json --white-space -1", 2, "--white-space"),
         ("t.json --white-space many", 2, "from 0"),
         ("t.json --reasoning <think>", 2, "name of an element"),
-        ("t.json --engine vllm --backend outlines", 1, "t.json: backend: expected 'xgrammar' or 'guidance'"),
-        ("t.json --engine vllm --lazy", 1, "lazy"),
-        ("t.json --tool-choice named", 1, "name"),
-        ("t.json --tool-choice named --name nobody", 1, "nobody"),
+        ("t.json --tools t.json", 2, "xmltools grammar: unrecognized arguments: --tools t.json"),
+        ("t.json --format relaxng --order schema", 2, "leave --order out"),
+        ("t.json --format relaxng --no-end-tag-in-cdata", 2, "leave --no-end-tag-in-cdata out"),
+        ("t.json --format lark --lazy", 2, "xmltools: --lazy: only llama.cpp waits for a trigger"),
+        ("t.json --engine vllm --backend outlines", 2, "xmltools: --backend: expected 'xgrammar' or 'guidance'"),
+        ("t.json --engine vllm --format lark", 2, "xmltools: --format: expected 'gbnf' or 'structural_tag'"),
+        ("t.json --engine vllm --lazy", 2, "leave --lazy out"),
+        ("t.json --engine openai-custom-tool --tool-choice one", 2, "leave --tool-choice out"),
+        ("t.json --tool-choice named", 2, "--tool-choice 'named': give the name of the tool as --name\n"),
+        ("t.json --tool-choice arguments", 2, "--tool-choice 'arguments' is about one tool: say which as --name"),
+        ("t.json --tool-choice named --name max_calls", 2, "xmltools: --name: there is no tool 'max_calls'"),
+        ("t.json --name add", 2, "--name: means something only with --tool-choice 'named'"),
+        ("t.json --starts-in-reasoning", 2, "--starts-in-reasoning: give the tag that ends the reasoning"),
+        ("t.json --tool-choice one --max-calls 3", 2, "--max-calls: with --tool-choice 'one' there is one call"),
+        ("empty.json --engine vllm", 1, "empty.json: a grammar needs at least one tool"),
         ("none.json", 2, "none.json: No such file"),
     ],
 )

@@ -1,17 +1,17 @@
-"""`xmltools validate`: what it prints, where, and with which exit status."""
+"""`xmltools validate` and `xmltools explain`: what they print, where, and with which exit status."""
 
-import argparse
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from xmltools import Tool, ToolCall, __version__, render_call
-from xmltools._cli_lint import _FORMATS, declare_validate, run_validate
-from xmltools._input import UsageError
+from xmltools._cli_lint import _FORMATS
+from xmltools.cli import COMMANDS, main
 from xmltools.lint import CODES, FORMATS, explain
 
 ADD = {
@@ -22,21 +22,19 @@ ADD = {
 GOOD = render_call(ToolCall(id="", name="add", arguments={"a": 1}), Tool.load(ADD))
 MENDED = GOOD.replace("<a>1", "<a>+1")
 WRONG = GOOD.replace("<a>1", "<a>one")
-PLACED = re.compile(r"^[^ :]+:[0-9]+:[0-9]+: ([a-z_]+): ", re.MULTILINE)
+PLACED = re.compile(r"^[^ :]+:[0-9]+:[0-9]+: (?:error|warning): ([a-z_]+): ", re.MULTILINE)
 
 
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
-    """Run the command in a folder of its own; returns status, standard output and standard error."""
+    """Run `validate`, or another command, in a folder of its own; returns status, standard output and error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.json").write_text(json.dumps([ADD]))
 
-    def run(*arguments, stdin=b""):
+    def run(*arguments, stdin=b"", command="validate"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        parser = argparse.ArgumentParser(allow_abbrev=False)
-        declare_validate(parser)
         try:
-            status = run_validate(parser.parse_args(arguments))
+            status = main([command, *arguments])
         except SystemExit as end:
             status = end.code
         return status, *capsys.readouterr()
@@ -63,9 +61,9 @@ def test_valid_calls_print_nothing_but_a_summary(run, file):
 def test_an_error_is_status_1_and_is_shown_in_its_line(run, file):
     status, out, err = run(file("a.txt", f"é\n{WRONG}"), "--tools", "t.json")
     place, line, mark, hint = out.rstrip("\n").split("\n")
-    assert status == 1 and place == "a.txt:6:3: invalid_arguments: a: expected integer, got 'one'"
+    assert status == 1 and place == "a.txt:6:3: error: invalid_arguments: a: expected integer, got 'one'"
     assert (line, mark) == ("      <a>one</a>", "      ^")
-    assert hint.startswith("    hint: Correct these arguments")
+    assert hint == f"    hint: {CODES['invalid_arguments'].hint}"
     assert err == "Found 1 problem in 1 file\n"
 
 
@@ -89,9 +87,17 @@ def test_without_tools_the_arguments_are_of_any_type(run, file):
     assert run(file("a.txt", WRONG)) == (0, "", "The call is valid\n")
 
 
+def test_json_that_holds_calls_is_not_passed_over_in_silence(run, file):
+    name = file("history.json", json.dumps([{"role": "assistant", "content": GOOD}], indent=2))
+    status, out, err = run(name)
+    assert (status, out) == (0, "") and err.split("\n")[1:] == ["No calls found", ""]
+    assert err.startswith("xmltools: history.json: looks like JSON")
+    assert run(file("a.txt", "[I think so.]"))[2] == "No calls found\n"
+
+
 def test_standard_input_is_a_file(run):
     status, out, _ = run("-", "--tools", "t.json", stdin=WRONG.encode())
-    assert status == 1 and out.startswith("-:5:3: invalid_arguments: ")
+    assert status == 1 and out.startswith("-:5:3: error: invalid_arguments: ")
 
 
 def test_json_is_one_list_and_sarif_one_log(run, file):
@@ -132,13 +138,6 @@ def test_statistics_count_by_code(run, file):
     assert counted == [{"code": "coerced_value", "count": 2}, {"code": "invalid_arguments", "count": 1}]
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_explain_prints_the_explanation(run, code):
-    status, out, err = run("--explain", code)
-    assert (status, err) == (0, "") and out.split("\n")[:3] == explain(code).split("\n")[:3]
-    assert "\x1b" not in out
-
-
 def test_a_file_that_is_no_text_is_named_and_the_others_are_checked(run, file):
     names = [file("a.txt", b"\xff"), file("b.txt", GOOD)]
     status, out, err = run(*names)
@@ -149,27 +148,63 @@ def test_a_file_that_is_no_text_is_named_and_the_others_are_checked(run, file):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "expected a FILE to check, or - for standard input"),
+        ([], "the following arguments are required: FILE"),
+        (["a.txt", "--tool", "t.json"], "xmltools validate: unrecognized arguments: --tool t.json"),
+        (["a.txt", "--format", "xml"], "invalid choice: 'xml'"),
         (["none.txt"], "none.txt: No such file or directory"),
+        (["a.txt", "--tools", ""], ": Is a directory"),
         (["a.txt", "--tools", "none.json"], "none.json: No such file or directory"),
         (["-", "-"], "only one of the FILEs and --tools can be standard input"),
         (["-", "--tools", "-"], "only one of the FILEs and --tools can be standard input"),
         (["a.txt", "--statistics", "--format", "sarif"], "--statistics: expected --format text or json, got sarif"),
-        (["--explain", "bare_ampersant"], "there is no code 'bare_ampersant'; did you mean bare_ampersand"),
-        (["--explain", "x"], "there is no code 'x'; there are truncated, "),
-        (["a.txt", "--explain", "truncated"], "--explain: expected no FILE beside the code"),
     ],
 )
-def test_wrong_usage(run, file, arguments, said):
+def test_wrong_usage_is_one_line_and_status_2(run, file, arguments, said):
     file("a.txt", GOOD)
-    with pytest.raises(UsageError) as raised:
-        run(*arguments)
-    assert said in str(raised.value)
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "") and err.count("\n") == 1 and said in err
 
 
-def test_argparse_refuses_other_formats(run):
-    status, out, err = run("a.txt", "--format", "xml")
-    assert (status, out) == (2, "") and "invalid choice: 'xml'" in err
+def test_the_example_in_the_help_is_right(run, file, tmp_path):
+    example = shlex.split(COMMANDS["validate"].example)
+    file(example[2], GOOD)
+    (tmp_path / "t.json").rename(tmp_path / example[-1])
+    assert example[:2] == ["xmltools", "validate"]
+    assert run(*example[2:]) == (0, "", "The call is valid\n")
+
+
+# Explaining
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_code_is_explained(run, code):
+    status, out, err = run(code, command="explain")
+    assert (status, err) == (0, "") and out.split("\n")[:3] == explain(code).split("\n")[:3]
+    assert "\x1b" not in out
+
+
+def test_without_a_code_all_are_listed_with_their_hints(run):
+    status, out, err = run(command="explain")
+    listed = [line.split(maxsplit=1) for line in out.split("\n") if line.startswith("  ")]
+    assert (status, err) == (0, "") and listed == [[code, entry.hint] for code, entry in CODES.items()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bare_ampersant"], "there is no code 'bare_ampersant'; did you mean bare_ampersand?"),
+        (["Bare-Ampersand"], "there is no code 'Bare-Ampersand'; did you mean bare_ampersand?"),
+        (["x"], "there is no code 'x'; xmltools explain lists all codes"),
+        (["a\x1b\nb" * 999], "there is no code 'a\\x1b\\nb"),
+        (["truncated", "unknown_tool"], "xmltools explain: unrecognized arguments: unknown_tool"),
+    ],
+)
+def test_what_is_no_code_is_one_line_and_status_2(run, arguments, said):
+    status, out, err = run(*arguments, command="explain")
+    assert (status, out) == (2, "") and err.count("\n") == 1 and said in err and len(err) < 200
+
+
+# Loading
 
 
 def test_the_other_commands_do_not_pay_for_it():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from strategies import Case, clean_cases
 
 from xmltools import Code, Tool, XMLToolsError, parse, render_call
-from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, write_report
+from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, list_codes, write_report
 from xmltools.lint import write_statistics as statistics
 from xmltools.lint._agreement import disagreements
 from xmltools.lint._explanations import EXAMPLE_TOOLS, headline
@@ -70,7 +70,7 @@ def test_an_error_and_a_repair_have_their_places() -> None:
     assert (mended.tool, mended.hint) == ("edit", Code.BARE_AMPERSAND.hint)
     assert (refused.code, refused.severity, refused.tool) == ("invalid_arguments", "error", "edit")
     assert refused.start == Place(text.index("<lines>"), 11, 1)
-    assert "lines" in refused.message and "lines" in refused.hint
+    assert "lines" in refused.message and refused.hint == Code.INVALID_ARGUMENTS.hint  # the message says the rest
 
 
 def test_an_error_without_a_place_of_its_own_spans_its_block() -> None:
@@ -352,6 +352,14 @@ def test_every_code_is_explained() -> None:
         explain("bare")
 
 
+def test_all_codes_are_listed_by_kind() -> None:
+    kinds = [part.split("\n") for part in list_codes().split("\n\n")]
+    assert [lines[0].split(":")[0] for lines in kinds] == ["error", "repair", "doubt"]
+    for kind, *lines in kinds:
+        for line in lines:
+            assert explain(line.split()[0]).split("\n")[0] == f"{line.split()[0]} ({kind})"
+
+
 # --- reports ---
 
 BAD = f"{block('<path>a & b</path>')}\n{block('<lines>x</lines>')}"
@@ -363,7 +371,7 @@ def report(text: str, format: str, source: str = "a.txt") -> str:
 
 def test_text_shows_the_line_a_mark_and_a_hint() -> None:
     assert report(BAD, "text").split("\n")[:4] == [
-        "a.txt:4:9: bare_ampersand: an & that begins no entity was kept",
+        "a.txt:4:9: warning: bare_ampersand: an & that begins no entity was kept",
         "    <path>a & b</path>",
         "            ^",
         "    hint: Write & as &amp; or put the value in <![CDATA[...]]>.",
@@ -421,6 +429,26 @@ def test_github_gets_a_command_a_finding_that_no_text_can_forge() -> None:
     (line,) = report(text, "github", "a,b:c%.txt").split("\n")
     assert line.startswith("::error file=a%2Cb%3Ac%25.txt,line=4,col=1,title=invalid_arguments::lines[0]: ")
     assert "100%25\\n" in line and line.count("%0A") == 1
+
+
+STEERING = "\x00\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u202e\u2028\u2066"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        block(f"<path>{STEERING} & b</path>"),
+        block(f"<lines>{STEERING}\r\n::error::x</lines>"),
+        block(f"<argument name='{STEERING}'>1</argument>"),
+        block("", name=STEERING),
+    ],
+    ids=["value", "wrong value", "name", "tool"],
+)
+def test_no_text_steers_the_terminal_that_shows_a_report(text: str, format: str) -> None:
+    lines = "\n".join(write_report(lint(text, [TOOL], source=f"a{STEERING}.txt"), format)).split("\n")
+    assert len(lines) > 1 or format == "github"
+    assert not any(set(STEERING) & set(line) or line.startswith("::error::") for line in lines)
 
 
 def test_statistics_begin_with_the_most_frequent() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,9 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from xmltools._input import UsageError, read_tools
-from xmltools._interop import at
 from xmltools._markup import is_xml_name
 from xmltools._output import one_line
+from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 
 __all__ = ["declare_grammar", "grammar"]
@@ -36,6 +37,16 @@ _OPTIONS = (
     "reasoning",
     "starts_in_reasoning",
 )
+_CHOSEN = ("backend", "api", "format")  # which grammar, not what is in it
+
+_WORDS = "|".join((*_OPTIONS, *_CHOSEN))
+_LONG_WORDS = "|".join(name for name in _OPTIONS if "_" in name)
+_ABOUT_AN_OPTION = re.compile(rf"({_WORDS})(:| ')")
+"""How the messages of `xmltools.grammar` begin if they are about an option."""
+_NAMED = re.compile(
+    rf"^({_WORDS})\b|(?<!['\w])({_LONG_WORDS})\b|(?<=leave )({_WORDS})(?= out)|\b(name)=|\b(reasoning)(?==)"
+)
+"""Where such messages name options."""
 
 
 def declare_grammar(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +57,12 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
         metavar="TOOLS",
         help="the tools: a JSON file in the form of OpenAI, Anthropic, MCP or ours; - is stdin",
     )
-    add("--format", choices=_FORMATS, help="what to write (default: gbnf, or what the engine takes)")
+    add(
+        "--format",
+        choices=_FORMATS,
+        help="what to write: gbnf for llama.cpp and xgrammar, structural_tag for xgrammar, lark for llguidance, "
+        "relaxng for lxml, regex for one call (default: gbnf, or what the engine takes)",
+    )
     add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
     add("--backend", metavar="NAME", help="with --engine: its grammar backend, such as xgrammar or llguidance")
     add("--api", metavar="NAME", help="with --engine: its API: openai, native, python, responses or chat")
@@ -57,7 +73,7 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
     )
-    add("--check", action="store_true", help="exit with 1 if the grammar does not express all of the schemas")
+    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
 
 
 def _declare_calls(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +86,7 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
     )
     add("--name", metavar="NAME", help="the tool, with --tool-choice named or arguments")
     add("--max-calls", metavar="N", type=_count(1), help="at most N calls a reply")
-    add("--lazy", action="store_const", const=True, help="begin at the opening tag, which triggers the grammar")
+    add("--lazy", action="store_const", const=True, help="llama.cpp: begin at the opening tag, which triggers it")
     add("--reasoning", metavar="TAG", type=_tag, help="a region of reasoning in <TAG> may come first, such as think")
     add("--starts-in-reasoning", action="store_const", const=True, help="the reply begins inside the reasoning")
 
@@ -107,17 +123,38 @@ def _tag(text: str) -> str:
 
 def grammar(options: argparse.Namespace) -> int:
     """Run `xmltools grammar`. Returns the exit status."""
-    for name in ("backend", "api"):
-        if options.engine is None and getattr(options, name) is not None:
-            raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
     given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
+    _check_usage(options, given)
     tools = read_tools(options.tools)
-    with at(options.tools):
+    try:
         texts, issues = _build(options, tools, given)
+    except XMLToolsError as error:
+        raise _as_told_here(str(error), options.tools) from None
     _write(texts, options.output)
     for issue in issues:
         print(one_line(f"note: {issue}"), file=sys.stderr)
     return 1 if issues and options.check else 0
+
+
+def _check_usage(options: argparse.Namespace, given: Mapping[str, Any]) -> None:
+    if options.engine is not None:
+        return
+    for name in ("backend", "api"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
+    if options.format == "relaxng" and given:
+        raise UsageError(f"--format relaxng says what a stored block is, whoever wrote it: leave {_flag(*given)} out")
+
+
+def _as_told_here(message: str, tools: str) -> Exception:
+    """Return the error with a message of `xmltools.grammar`: about an option, spelled as it is here, or the tools."""
+    if not _ABOUT_AN_OPTION.match(message):
+        return XMLToolsError(f"{tools}: {message}")
+    return UsageError(_NAMED.sub(lambda found: _flag(found[found.lastindex or 0]), message))
+
+
+def _flag(name: str, *_: str) -> str:
+    return "--no-end-tag-in-cdata" if name == "end_tag_in_cdata" else f"--{name.replace('_', '-')}"
 
 
 def _build(options: argparse.Namespace, tools: list[Tool], given: dict[str, Any]) -> tuple[Any, list[Any]]:

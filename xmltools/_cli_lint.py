@@ -1,4 +1,4 @@
-"""`xmltools validate`: what is wrong with replies and stored calls, for people, programs and CI.
+"""`xmltools validate`: what is wrong with replies and stored calls; `xmltools explain`: what the codes mean.
 
 `xmltools.lint` is imported where it is used: it takes a while to load, and the other commands don't need it.
 """
@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
     from xmltools.tools import Tool
 
-__all__ = ["declare_validate", "run_validate"]
+__all__ = ["declare_explain", "declare_validate", "run_explain", "run_validate"]
 
 _FORMATS = ("text", "json", "github", "sarif")
+_JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"')
 
 
 def declare_validate(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools validate`."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="replies, or stored blocks; - is standard input")
+    add("files", metavar="FILE", nargs="+", help="replies, or stored blocks, as text; - is standard input")
     add("--tools", metavar="T.json", help="the tools: other calls, and arguments that do not fit, are errors")
     add(
         "--strict",
@@ -37,17 +39,39 @@ def declare_validate(parser: argparse.ArgumentParser) -> None:
     )
     add("--format", choices=_FORMATS, default="text", help="how to print what is found (default: text)")
     add("--statistics", action="store_true", help="count what is found by code instead (text and json)")
-    add("--explain", metavar="CODE", help="say what a code means, with an example, and do nothing else")
+
+
+def declare_explain(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xmltools explain`."""
+    parser.add_argument("code", metavar="CODE", nargs="?", help="the code of a finding, an error or a repair")
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Run `xmltools explain`. Returns the exit status."""
+    from xmltools.lint import CODES, explain, list_codes
+
+    if options.code is None:
+        text = list_codes()
+    elif options.code in CODES:
+        text = explain(options.code)
+    else:
+        raise UsageError(f"there is no code {options.code!r:.80}; {_suggestion(options.code, CODES)}")
+    for line in text.split("\n"):
+        print(one_line(line))
+    return 0
+
+
+def _suggestion(code: str, codes: Iterable[str]) -> str:
+    near = get_close_matches(code[:100].lower().replace("-", "_"), codes, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else "xmltools explain lists all codes"
 
 
 def run_validate(options: argparse.Namespace) -> int:
     """Run `xmltools validate`. Returns the exit status: 1 if there are errors, and for warnings alone 0."""
-    if options.explain is not None:
-        return _explain(options)
     _check_usage(options)
     from xmltools.lint import write_report, write_statistics
 
-    tools = read_tools(options.tools) if options.tools else None
+    tools = read_tools(options.tools) if options.tools is not None else None
     checked, unread = _examine(options.files, tools, options.strict)
     findings = [finding for each in checked for finding in each.findings]
     if options.statistics:
@@ -62,26 +86,10 @@ def run_validate(options: argparse.Namespace) -> int:
 
 
 def _check_usage(options: argparse.Namespace) -> None:
-    if not options.files:
-        raise UsageError("expected a FILE to check, or - for standard input; --explain CODE needs none")
     if [*options.files, options.tools].count("-") > 1:
         raise UsageError("only one of the FILEs and --tools can be standard input")
     if options.statistics and options.format not in ("text", "json"):
         raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
-
-
-def _explain(options: argparse.Namespace) -> int:
-    from xmltools.lint import CODES, explain
-
-    if options.files:
-        raise UsageError("--explain: expected no FILE beside the code")
-    if options.explain not in CODES:
-        near = get_close_matches(options.explain[:100], CODES, n=3, cutoff=0.5)
-        told = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CODES)}"
-        raise UsageError(f"--explain: there is no code {options.explain!r:.80}; {told}")
-    for line in explain(options.explain).split("\n"):
-        print(one_line(line))
-    return 0
 
 
 def _examine(names: Sequence[str], tools: list[Tool] | None, strict: bool) -> tuple[list[Examined], bool]:
@@ -97,6 +105,9 @@ def _examine(names: Sequence[str], tools: list[Tool] | None, strict: bool) -> tu
             unread = True
             continue
         checked.append(examine(text, tools, strict=strict, source=name))
+        if not checked[-1].blocks and _JSON.match(text):
+            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
+            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
     return checked, unread
 
 

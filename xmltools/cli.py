@@ -105,7 +105,11 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
                 allow_abbrev=False,
             )
         )
-    return parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        # Said by the command's own parser, whose help tells what there is.
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
 
 
 def _overview() -> str:
@@ -167,7 +171,7 @@ def _parse(options: argparse.Namespace) -> int:
     if options.file == options.tools == "-":
         raise UsageError("only one of FILE and --tools can be standard input")
     parser = Parser(
-        tools=read_tools(options.tools) if options.tools else None,
+        tools=read_tools(options.tools) if options.tools is not None else None,
         strict=options.strict,
         starts_in_reasoning=options.starts_in_reasoning,
         bracket_reasoning=options.bracket_reasoning,
@@ -288,12 +292,20 @@ COMMANDS = {
     ),
     "validate": _Command(
         "check stored blocks or whole replies: where, what, and how to mend it",
-        "Read replies, or stored blocks, and say what is wrong in each: errors, and what a parser has to mend. Clean "
-        "blocks are checked by RELAX NG, too, and with --strict read by two more XML parsers. The exit status is 1 if "
-        "there were errors. --explain CODE says what a code means.",
-        "xmltools validate --explain bare_ampersand",
+        "Read replies, or stored blocks, and say what is wrong in each: errors, where a block gives no call, and "
+        "warnings, where the parser mends it. Clean blocks are also checked by RELAX NG, and with --strict read by two "
+        "more XML parsers. The exit status is 1 if there were errors. xmltools explain says what a code means.",
+        "xmltools validate reply.txt --tools tools.json",
         _cli_lint.declare_validate,
         _cli_lint.run_validate,
+    ),
+    "explain": _Command(
+        "say what the code of an error or a repair means, with an example",
+        "Say what a code means, with a block that has it and the same block mended. Without CODE, list all codes with "
+        "their hints.",
+        "xmltools explain bare_ampersand",
+        _cli_lint.declare_explain,
+        _cli_lint.run_explain,
     ),
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",

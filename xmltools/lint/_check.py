@@ -88,7 +88,9 @@ class _Check:
     def _refused(self, error: CallError) -> Finding:
         start, end = error.span
         place, behind = (start, end) if error.offset is None else (error.offset, None)
-        return self._finding(error.code, "error", (place, behind), error.message, error.hint, error.name)
+        # A model gets the hint alone, so some hold the whole message; here it stands beside them.
+        hint = error.code.hint if error.message in error.hint else error.hint
+        return self._finding(error.code, "error", (place, behind), error.message, hint, error.name)
 
     def _mended(self, call: ToolCall) -> Iterator[Finding]:
         for repair in call.repairs:

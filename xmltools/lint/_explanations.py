@@ -10,7 +10,7 @@ from xmltools.lint._explained_repairs import REPAIRS
 from xmltools.lint._findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
 from xmltools.tools import Tool
 
-__all__ = ["CODES", "EXAMPLE_TOOLS", "Explanation", "explain", "headline"]
+__all__ = ["CODES", "EXAMPLE_TOOLS", "Explanation", "explain", "headline", "list_codes"]
 
 
 class Explanation(NamedTuple):
@@ -68,6 +68,19 @@ EXAMPLE_TOOLS = (
 """The tools that the examples call. `search` is on the server `notes`, the others are on `local`."""
 
 
+_KINDS = {
+    "error": "the block gives no call",
+    "repair": "the block gives a call all the same",
+    "doubt": "the block gives a call all the same, but another reader does not take it so",
+}
+
+
+def _kind(code: str) -> str:
+    if code in OWN_CODES:
+        return "doubt"
+    return "error" if CODES[code].is_error else "repair"
+
+
 def explain(code: str) -> str:
     """Return what a code means, with an example of a wrong block and the mended one, as text of several lines.
 
@@ -76,12 +89,20 @@ def explain(code: str) -> str:
     if code not in CODES:
         raise XMLToolsError(f"there is no code {code!r:.80}; there are {', '.join(CODES)}")
     entry = CODES[code]
-    kind = "error: the block gives no call" if entry.is_error else "repair: the block gives a call all the same"
-    if code in OWN_CODES:
-        kind = "doubt: the block gives a call all the same"
-    parts = [f"{code} ({kind})", entry.meaning, f"Hint: {entry.hint}"]
+    kind = _kind(code)
+    parts = [f"{code} ({kind}: {_KINDS[kind]})", entry.meaning, f"Hint: {entry.hint}"]
     if entry.wrong:
         parts += [f"Wrong:\n{_indented(entry.wrong)}", f"Right:\n{_indented(entry.mended)}"]
+    return "\n\n".join(parts)
+
+
+def list_codes() -> str:
+    """Return all codes by their kinds, each with its hint, as text of several lines."""
+    width = max(map(len, CODES))
+    parts = []
+    for kind, means in _KINDS.items():
+        lines = [f"  {code:<{width}}  {CODES[code].hint}" for code in CODES if _kind(code) == kind]
+        parts.append("\n".join([f"{kind}: {means}", *lines]))
     return "\n\n".join(parts)
 
 

@@ -1,7 +1,7 @@
 """Findings as text: for people, for programs (JSON, SARIF) and for GitHub's annotations.
 
-Messages and excerpts hold what a model wrote. In JSON and SARIF all of it is escaped; the other formats keep each
-finding in its lines, and who prints them on a terminal makes control characters visible.
+Messages and excerpts hold what a model wrote. In JSON and SARIF all of it is escaped; in the other formats each
+finding keeps to its lines, and characters that steer a terminal are replaced by others that can be seen.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]"
 )
+# What is written must not steer the terminal it is read on, nor turn the text around. A tab is one column of the text,
+# and must be one on the screen for the mark to stand below its place.
+_STEERING = (*range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {code: 0x2400 + code for code in range(0x20)} | dict.fromkeys(_STEERING, 0xFFFD) | {ord("\t"): ord(" ")}
 _GITHUB = {ord("%"): "%25", ord("\r"): "%0D", ord("\n"): "%0A"}
 _GITHUB_PROPERTY = {**_GITHUB, ord(":"): "%3A", ord(","): "%2C"}
 
@@ -33,9 +37,10 @@ _GITHUB_PROPERTY = {**_GITHUB, ord(":"): "%3A", ord(","): "%2C"}
 def write_report(findings: Sequence[Finding], format: str = "text", *, version: str = "") -> Iterator[str]:
     """Write findings, and yield the lines of the report without their line ends.
 
-    Takes the findings and a format: `text` (for each finding its place and message, the line with a mark under the
-    place, and the hint), `json` (a list of objects), `sarif` (SARIF 2.1.0) or `github` (workflow commands that
-    annotate files). `version` is that of this program, for SARIF. Raises `XMLToolsError` for another format.
+    Takes the findings and a format: `text` (for each finding its place, severity, code and message, the line with a
+    mark under the place, and the hint), `json` (a list of objects), `sarif` (SARIF 2.1.0) or `github` (workflow
+    commands that annotate files). `version` is that of this program, for SARIF. Raises `XMLToolsError` for another
+    format.
     """
     if format == "sarif":
         return _sarif(findings, version)
@@ -67,15 +72,12 @@ def _json(value: Any) -> Iterator[str]:
 
 def _text(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in findings:
-        yield f"{finding.source}:{finding.line}:{finding.column}: {finding.code}: {finding.message}"
-        yield f"    {finding.excerpt.translate(_TABS)}"
+        place = f"{finding.source}:{finding.line}:{finding.column}"
+        yield f"{place}: {finding.severity}: {finding.code}: {finding.message}".translate(_SHOWN)
+        yield f"    {finding.excerpt}".translate(_SHOWN)
         before = finding.excerpt[: finding.caret]
         yield " " * (4 + len(before) + len(_WIDE.findall(before))) + "^"
-        yield f"    hint: {finding.hint}"
-
-
-# A tab is one column of the text, and must be one on the screen for the mark to stand below its place.
-_TABS = {ord("\t"): " "}
+        yield f"    hint: {finding.hint}".translate(_SHOWN)
 
 
 # JSON
@@ -163,7 +165,8 @@ def _github(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _escaped(text: str, table: dict[int, str]) -> str:
-    return text.translate(table)
+    # Its line breaks and percent signs are escaped before the rest is made visible.
+    return text.translate(table).translate(_SHOWN)
 
 
 _WRITERS: dict[str, Callable[[Sequence[Finding]], Iterator[str]]] = {
