@@ -284,7 +284,7 @@ def of_text(text: str, tools: list[Tool] | None = None, **options: Any) -> list[
         ("<path>ab</path>", ['{"path":"a', "b", '"}']),
         ("<path></path>", ['{"path":""}']),
         ("<path>a  b</path>", ['{"path":"a', "  b", '"}']),
-        ("<path>  </path>", ['{"path":"  ', '"}']),
+        ("<path>  </path>", ['{"path":"', '  "}']),
         ("<path>a<![CDATA[  ]]></path>", ['{"path":"a', '  "}']),
         ('<path>"\\\n\x1f😀é</path>', ['{"path":"\\"', "\\\\", "\\n\\u001f", "😀", "é", '"}']),
         ("<path>\ud83d\ude00</path>", ['{"path":"\ufffd', "\ufffd", '"}']),

@@ -1,4 +1,4 @@
-"""Streams of structured calls: a parser's events as OpenAI or Anthropic streams them, and such streams as events.
+"""Streams of structured calls: a parser's events as OpenAI and Anthropic stream them, and such streams as events.
 
     parser, stream = Parser(tools), OpenAIStream(id="chatcmpl-1", model="m", created=0, tools=tools)
     for text in model:
@@ -16,6 +16,7 @@ from xmltools.streams._json_arguments import ArgumentStream
 from xmltools.streams._sse import SSE_DONE, to_sse
 from xmltools.streams.anthropic import AnthropicReader, AnthropicStream
 from xmltools.streams.openai import OpenAIReader, OpenAIStream
+from xmltools.streams.responses import ResponsesStream, response_object
 
 __all__ = [
     "SSE_DONE",
@@ -24,5 +25,7 @@ __all__ = [
     "ArgumentStream",
     "OpenAIReader",
     "OpenAIStream",
+    "ResponsesStream",
+    "response_object",
     "to_sse",
 ]

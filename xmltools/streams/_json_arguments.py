@@ -72,9 +72,8 @@ class ArgumentStream:
             text: str = event.text
             if text.isascii():
                 fragment = encode_basestring(text)[1:-1]
-                if fragment.isspace():
-                    self._held.append(fragment)
-                    return ""
+                if fragment[-1:] == " ":
+                    return self._without_end(fragment)
                 if self._held and fragment:
                     self._held.append(fragment)
                     return self._take()
@@ -112,10 +111,23 @@ class ArgumentStream:
             self._skipped = path
             return ""
         self._path = path
-        self._held += (fragment, _escaped(text))
-        if (self._held[-1].isspace() or not text) and not fragment:
+        return self._without_end(fragment + _escaped(text))
+
+    def _without_end(self, fragment: str) -> str:
+        """Return what was held and the fragment, but for white space at its end.
+
+        That waits: a fragment of nothing else confuses clients, and a call that fails drops it, so that what was sent
+        of one does not depend on how the text was cut.
+        """
+        body = fragment.rstrip()
+        if not body:
+            if fragment:
+                self._held.append(fragment)
             return ""
-        return self._take()
+        held = self._take()
+        if len(body) < len(fragment):
+            self._held.append(fragment[len(body) :])
+        return held + body
 
     def _begin(self, path: Path) -> str:
         """Open the string at `path`, if it is one that may flow."""

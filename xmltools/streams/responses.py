@@ -1,0 +1,375 @@
+"""The events of OpenAI's Responses API, from a parser's events; and the response that is not streamed.
+
+A response is a row of output items: messages, reasoning, and calls. Each item is added, filled and done before the next
+one is added, and the last event repeats all of them, since clients take the result from there. Reasoning and text have
+one part in their item. A run of white space between two calls is no message; at the start of a message it is kept.
+
+A call that failed keeps its place and its unfinished arguments, which are no JSON. It has the status "incomplete", and
+there is no event that says that its arguments are done, so that no client that waits for one carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from xmltools.errors import CallError, XMLToolsError
+from xmltools.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.streams._json_members import MemberReader
+from xmltools.streams._pieces import Kind, Piece, PieceReader
+from xmltools.tools import Tool
+
+__all__ = ["ResponsesStream", "response_object"]
+
+Message = tuple[str, dict[str, Any]]
+"""The name of an event and its data, which has the name as its type."""
+
+_CUT = {
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "max_output_tokens": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+"""Finish reasons of a reply that was cut off, and what the API calls them."""
+
+
+class ResponsesStream:
+    """Turns the events of one parser into pairs of an event's name and its data.
+
+    `id`, `model` and `created_at` (seconds since 1970) stand in the response; ids of items are made of its id and their
+    place. `tools` are those of the parser: their strings stream, other arguments follow when a call is complete.
+    `custom` names the custom tools among them: their calls are no JSON but the text of the argument `input`. `echo`
+    holds the fields of the request, of which the response repeats those that the API repeats. `on_failure`: what
+    becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else the
+    call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none.
+
+    Raises `XMLToolsError` for options that make no sense.
+    """
+
+    __slots__ = ("_blank", "_custom", "_ended", "_head", "_input", "_item", "_kind", "_number", "_output", "_pieces")
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        model: str,
+        created_at: float,
+        tools: Iterable[Tool] | None = None,
+        custom: Collection[str] = (),
+        echo: Mapping[str, Any] | None = None,
+        on_failure: str = "leave",
+    ) -> None:
+        self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **_echoed(echo or {})}
+        self._pieces = PieceReader(tools, on_failure)
+        self._custom = custom
+        self._output: list[dict[str, Any]] = []
+        self._item: _Item | None = None  # the open one
+        self._kind: Kind | None = None  # of the run of text or reasoning that is being written
+        self._blank: list[str] = []  # white space at its start
+        self._input: MemberReader | None = None  # of the custom call that is being written
+        self._number = 0
+        self._ended = False
+
+    def feed(self, events: Iterable[Event]) -> list[Message]:
+        """Take what `Parser.feed` or `Parser.close` returned; return the events to send.
+
+        Raises `XMLToolsError` after `close` and `fail`, for what is no event, and as `ArgumentStream.feed` does.
+        """
+        if self._ended:
+            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
+        messages = self._begin()
+        for group in _groups(events):
+            completed = self._pieces.completed
+            pieces = self._pieces.read(group)
+            messages += self._write(pieces, "completed" if self._pieces.completed > completed else "incomplete")
+        return messages
+
+    def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[Message]:
+        """Say that the reply has ended, and why, in the words of chat completions; return the last events.
+
+        A reply that was cut off ("length", "content_filter") is incomplete, and so is the item that was open. `usage`
+        is that of a chat completion or a response. Closing twice does nothing.
+        """
+        if self._ended:
+            return []
+        reason = _CUT.get(finish_reason)
+        status = "incomplete" if reason else "completed"
+        messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end(status)]
+        self._ended = True
+        details = {"incomplete_details": {"reason": reason}} if reason else {}
+        messages.append(self._lifecycle(f"response.{status}", status, usage=_usage(usage), **details))
+        return messages
+
+    def fail(self, message: str, code: str = "server_error") -> list[Message]:
+        """Say that no more will come, because something broke; return the last events. After the end it does nothing.
+
+        What was open is incomplete. `code` is one of the API's codes of errors.
+        """
+        if self._ended:
+            return []
+        messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end("incomplete")]
+        self._ended = True
+        messages.append(self._lifecycle("response.failed", "failed", error={"code": code, "message": message}))
+        return messages
+
+    def _begin(self) -> list[Message]:
+        if self._number:
+            return []
+        return [self._lifecycle(f"response.{name}", "in_progress") for name in ("created", "in_progress")]
+
+    def _lifecycle(self, type: str, status: str, **fields: Any) -> Message:
+        response = {
+            **self._head,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "output": list(self._output),
+            "usage": None,
+            **fields,
+        }
+        return self._say((type, {"response": response}))
+
+    def _say(self, message: Message) -> Message:
+        type, fields = message
+        self._number += 1
+        return type, {"type": type, "sequence_number": self._number - 1, **fields}
+
+    def _write(self, pieces: Iterable[Piece], status: str) -> list[Message]:
+        """Return the events for pieces; a call that ends in them has this status."""
+        return [message for piece in pieces for message in self._piece(piece, status)]
+
+    def _piece(self, piece: Piece, status: str) -> Iterator[Message]:
+        if piece.kind is Kind.START:
+            yield from self._end("completed")
+            yield from self._start_call(piece)
+        elif piece.kind is Kind.ARGUMENTS:
+            yield from self._add(self._arguments(piece.text))
+        elif piece.kind is Kind.END:
+            yield from self._end(status)
+        else:
+            yield from self._text(piece.kind, piece.text)
+
+    def _text(self, kind: Kind, text: str) -> Iterator[Message]:
+        if kind is not self._kind:
+            yield from self._end("completed")
+            self._kind = kind
+        if self._item is None:
+            self._blank.append(text)
+            if text.isspace():
+                return
+            text = "".join(self._blank)
+            yield from self._start(_FORMS[kind], {})
+        yield from self._add(text)
+
+    def _start_call(self, piece: Piece) -> Iterator[Message]:
+        is_custom = piece.text in self._custom
+        self._input = MemberReader() if is_custom else None
+        yield from self._start(_CUSTOM_CALL if is_custom else _CALL, {"call_id": piece.id, "name": piece.text})
+
+    def _arguments(self, text: str) -> str:
+        return text if self._input is None else "".join(value for _, value in self._input.feed(text))
+
+    def _start(self, form: _Form, head: Mapping[str, Any]) -> Iterator[Message]:
+        place = len(self._output)
+        self._item = _Item(form, place, f"{form.prefix}_{self._head['id'].removeprefix('resp_')}_{place}", head)
+        yield from map(self._say, self._item.start())
+
+    def _add(self, text: str) -> Iterator[Message]:
+        if self._item is not None and text:
+            yield self._say(self._item.add(text))
+
+    def _end(self, status: str) -> Iterator[Message]:
+        """End the item that is open, and the run of text."""
+        self._kind = None
+        self._blank.clear()
+        if self._item is not None:
+            item, self._item = self._item, None
+            yield from map(self._say, item.end(status))
+            self._output.append(item.written(status))
+
+
+def response_object(
+    reply: Reply | Iterable[Text | Reasoning | ToolCall | CallError],
+    *,
+    finish_reason: str = "stop",
+    usage: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the response that is not streamed: the one that a stream of the same reply ends with.
+
+    Takes a reply or its parts, `finish_reason` and `usage` as `ResponsesStream.close` does, and the options of
+    `ResponsesStream`. A block that gave no call becomes text (`on_failure`), as the client has not heard of it. The
+    members of arguments may stand in another order than in a stream. Raises `XMLToolsError` for other parts, and as
+    `ResponsesStream` does.
+    """
+    stream = ResponsesStream(**options)
+    stream.feed(map(_event, reply.parts if isinstance(reply, Reply) else reply))
+    _, data = stream.close(finish_reason, usage)[-1]
+    response: dict[str, Any] = data["response"]
+    return response
+
+
+def _event(part: Any) -> Event:
+    match part:
+        case Text():
+            return TextDelta.make(part.text, 0)
+        case Reasoning():
+            return ReasoningDelta(part.text, (0, 0))
+        case ToolCall():
+            return CallCompleted(part)
+        case CallError():
+            return CallFailed(part)
+    kind = type(part).__name__
+    raise XMLToolsError(
+        f"response_object() expects a Reply or its parts: Text, Reasoning, ToolCall, CallError; got {kind}"
+    )
+
+
+def _groups(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Yield events in groups, so that at most one call ends in a group, and with its last event."""
+    group: list[Event] = []
+    for event in events:
+        group.append(event)
+        if isinstance(event, (CallStarted, CallCompleted, CallFailed)):
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+# Items
+
+
+class _Form(NamedTuple):
+    """How one kind of item is written."""
+
+    type: str
+    prefix: str
+    event: str
+    key: str
+    """What the whole text is called where it is done."""
+    part: Callable[[str], dict[str, Any]] | None = None
+    """Makes the part that the text stands in; without, the text stands in the item itself."""
+    fields: Callable[[], dict[str, Any]] = dict
+
+
+def _output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _reasoning_text(text: str) -> dict[str, Any]:
+    return {"type": "reasoning_text", "text": text}
+
+
+_CALL = _Form("function_call", "fc", "response.function_call_arguments", "arguments")
+_CUSTOM_CALL = _Form("custom_tool_call", "ctc", "response.custom_tool_call_input", "input")
+_FORMS = {
+    Kind.TEXT: _Form("message", "msg", "response.output_text", "text", _output_text, lambda: {"role": "assistant"}),
+    Kind.REASONING: _Form(
+        "reasoning", "rs", "response.reasoning_text", "text", _reasoning_text, lambda: {"summary": []}
+    ),
+}
+
+
+class _Item:
+    """One item of the output, from its first event to its last."""
+
+    __slots__ = ("_form", "_head", "_id", "_place", "_texts")
+
+    def __init__(self, form: _Form, place: int, id: str, head: Mapping[str, Any]) -> None:
+        self._form = form
+        self._place = place
+        self._id = id
+        self._head = head
+        self._texts: list[str] = []
+
+    def start(self) -> Iterator[Message]:
+        yield "response.output_item.added", {"output_index": self._place, "item": self.written("in_progress")}
+        if self._form.part is not None:
+            yield "response.content_part.added", self._fields(part=self._form.part(""))
+
+    def add(self, text: str) -> Message:
+        self._texts.append(text)
+        return f"{self._form.event}.delta", self._fields(delta=text, **self._beside())
+
+    def end(self, status: str) -> Iterator[Message]:
+        form, text = self._form, "".join(self._texts)
+        if form.part is not None or status == "completed":
+            yield f"{form.event}.done", self._fields(**{form.key: text}, **self._beside())
+        if form.part is not None:
+            yield "response.content_part.done", self._fields(part=form.part(text))
+        yield "response.output_item.done", {"output_index": self._place, "item": self.written(status)}
+
+    def written(self, status: str) -> dict[str, Any]:
+        """Return the item with what it holds so far."""
+        form, text = self._form, "".join(self._texts)
+        head = {"id": self._id, "type": form.type, "status": status, **form.fields(), **self._head}
+        if form.part is None:
+            return {**head, form.key: text}
+        return {**head, "content": [form.part(text)] if self._texts else []}
+
+    def _fields(self, **fields: Any) -> dict[str, Any]:
+        place = {"item_id": self._id, "output_index": self._place}
+        return {**place, **fields} if self._form.part is None else {**place, "content_index": 0, **fields}
+
+    def _beside(self) -> dict[str, Any]:
+        return {"logprobs": []} if self._form.part is _output_text else {}
+
+
+# What the response says beside its output
+
+
+def _echoed(echo: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a response repeats of its request, with the API's word for what the request left open."""
+    usual: dict[str, Any] = {
+        "background": False,
+        "instructions": None,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": {"effort": None, "summary": None},
+        "safety_identifier": None,
+        "store": False,
+        "temperature": None,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "truncation": "disabled",
+        "user": None,
+    }
+    for name, value in usual.items():
+        given = echo.get(name)
+        if isinstance(value, dict) and isinstance(given, Mapping):
+            usual[name] = {**value, **{key: each for key, each in given.items() if each is not None}}
+        elif given is not None:
+            usual[name] = given
+    return usual
+
+
+def _usage(usage: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return usage in the words of this API. What a server left out, or is no number, is 0."""
+    if usage is None:
+        return None
+    taken, given = _count(usage, "input_tokens", "prompt_tokens"), _count(usage, "output_tokens", "completion_tokens")
+    of_input = _details(usage, "input_tokens_details", "prompt_tokens_details")
+    of_output = _details(usage, "output_tokens_details", "completion_tokens_details")
+    return {
+        "input_tokens": taken,
+        "input_tokens_details": {name: _count(of_input, name) for name in ("cached_tokens", "cache_write_tokens")},
+        "output_tokens": given,
+        "output_tokens_details": {"reasoning_tokens": _count(of_output, "reasoning_tokens")},
+        "total_tokens": _count(usage, "total_tokens") or taken + given,
+    }
+
+
+def _count(source: Mapping[str, Any], *names: str) -> int:
+    return next((source[name] for name in names if type(source.get(name)) is int), 0)
+
+
+def _details(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((usage[name] for name in names if isinstance(usage.get(name), Mapping)), {})
