@@ -78,7 +78,7 @@ _HOMES = {
     ),
     "tools": ("Tool", "load_tools"),
 }
-_SUBMODULES = ("compaction", "formats", "grammar", "streams", "transcript", "validation")
+_SUBMODULES = ("bridge", "compaction", "formats", "grammar", "streams", "transcript", "validation")
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -1,0 +1,135 @@
+"""Requests of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools import formats
+from xmltools.bridge._errors import Refusal
+from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of, whole_number
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation
+from xmltools.tools import Tool
+
+__all__ = ["read_chat_request"]
+
+_KNOWN = frozenset(
+    ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
+)
+_REFUSED = {
+    "functions": 'the old form of tools is not read; send "tools": [{"type": "function", "function": {...}}]',
+    "function_call": 'the old form of tool_choice is not read; send "tool_choice"',
+}
+_WITH_TOOLS = {
+    "logprobs": "probabilities can't be kept where calls are cut out of the text; leave it out, or the tools",
+    "top_logprobs": "probabilities can't be kept where calls are cut out of the text; leave it out, or the tools",
+    "audio": "a spoken reply can't hold calls as text; leave it out, or the tools",
+}
+
+
+def read_chat_request(body: Mapping[str, Any]) -> Incoming:
+    """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
+    tools = _tools(body.get("tools"))
+    choice = read_choice(body.get("tool_choice"), bool(tools))
+    fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
+    _check_format(fields, choice.of(tools))
+    options = body.get("stream_options")
+    return Incoming(
+        model=model_of(body),
+        conversation=_conversation(body.get("messages")),
+        tools=tools,
+        choice=choice,
+        parallel=flag(body, "parallel_tool_calls", True),
+        stream=flag(body, "stream", False),
+        include_usage=isinstance(options, Mapping) and bool(options.get("include_usage")),
+        choices=whole_number(body, "n", 1, 128),
+        stop=stops_of(body.get("stop"), "stop"),
+        fields=fields,
+    )
+
+
+def model_of(body: Mapping[str, Any]) -> str:
+    """Return the name of the model. Raises Refusal if there is none."""
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise Refusal(f"model: expected the name of a model, got {model!r:.60}", param="model")
+    return model
+
+
+def _conversation(messages: Any) -> Conversation:
+    if not isinstance(messages, list) or not messages:
+        raise Refusal(f"messages: expected a list of at least one message, got {messages!r:.60}", param="messages")
+    try:
+        return formats.load(messages, "openai", issues=[])
+    except XMLToolsError as error:
+        raise Refusal(f"messages: {error}", param="messages") from None
+
+
+def _tools(definitions: Any) -> list[Tool]:
+    if definitions is None:
+        return []
+    if not isinstance(definitions, list):
+        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
+    for number, each in enumerate(definitions):
+        kind = each.get("type", "function") if isinstance(each, Mapping) else None
+        if kind != "function":
+            raise Refusal(
+                f'tools[{number}]: only tools of the type "function" can be called in text, got {kind!r:.40}; '
+                "make it a function with one argument",
+                param=f"tools[{number}]",
+            )
+    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(definitions)])
+
+
+def read_choice(value: Any, has_tools: bool) -> Choice:
+    """Return what `tool_choice` asks for. Raises Refusal for what it is not."""
+    if value is None or value == "auto":
+        return Choice()
+    if value == "none":
+        return Choice("none")
+    if value == "required":
+        return Choice("required")
+    if isinstance(value, Mapping):
+        found = _named(value)
+        if found is not None:
+            return found
+    raise Refusal(
+        'tool_choice: expected "auto", "none", "required", {"type": "function", "function": {"name": ...}} or '
+        f'{{"type": "allowed_tools", "allowed_tools": {{"mode": ..., "tools": [...]}}}}, got {value!r:.80}',
+        param="tool_choice",
+    )
+
+
+def _named(value: Mapping[str, Any]) -> Choice | None:
+    if value.get("type") == "function":
+        inner = value.get("function", value)
+        name = inner.get("name") if isinstance(inner, Mapping) else None
+        return Choice("required", (name,), named=True) if isinstance(name, str) else None
+    if value.get("type") == "allowed_tools":
+        inner = value.get("allowed_tools", value)
+        return _allowed(inner) if isinstance(inner, Mapping) else None
+    return None
+
+
+def _allowed(inner: Mapping[str, Any]) -> Choice | None:
+    mode, tools = inner.get("mode", "auto"), inner.get("tools")
+    if mode not in ("auto", "required") or not isinstance(tools, list):
+        return None
+    names = [_name_of(each) for each in tools]
+    return Choice(mode, tuple(name for name in names if name is not None)) if None not in names else None
+
+
+def _name_of(tool: Any) -> str | None:
+    inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _check_format(fields: Mapping[str, Any], tools: list[Tool]) -> None:
+    form = fields.get("response_format")
+    if tools and isinstance(form, Mapping) and form.get("type") not in (None, "text"):
+        raise Refusal(
+            "response_format: a reply that must be JSON can't hold calls as text; leave it out, or the tools",
+            param="response_format",
+        )

@@ -1,0 +1,292 @@
+"""One request on its way through: to a model that only writes text, and its reply back as calls.
+
+No sockets here: whoever has them (the server, the transport) sends `request` to the upstream and feeds what comes.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xmltools.bridge._chat import read_chat_request
+from xmltools.bridge._encoders import ChatEncoder, Encoder, MessagesEncoder
+from xmltools.bridge._errors import Api, Refusal
+from xmltools.bridge._incoming import Incoming
+from xmltools.bridge._messages import read_messages_request
+from xmltools.bridge._reading import ReplyReader
+from xmltools.bridge._settings import Settings
+from xmltools.bridge._stats import Stats
+from xmltools.bridge._upstream import upstream_body, upstream_messages
+from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.events import Event
+from xmltools.render import render_retry
+from xmltools.tools import Tool
+
+__all__ = ["Exchange"]
+
+_ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
+_CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
+_CUT = ("length", "content_filter")
+
+
+class Exchange:
+    """A request of a client, and the reply to it.
+
+    Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
+    body as JSON, and the settings; `id` and `created` (seconds since 1970) for the response are made if not given.
+    Raises Refusal for a request that can't be honoured.
+
+    `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
+    to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
+    chunks to `feed`, until it ends or `done` says that no more is needed. If `again` is true then, `request` has another
+    turn for the upstream, whose chunks are fed likewise. Call `end` behind each turn.
+    """
+
+    __slots__ = (
+        "_api",
+        "_calls",
+        "_encoder",
+        "_finished",
+        "_incoming",
+        "_messages",
+        "_readers",
+        "_settings",
+        "_spent",
+        "_tools",
+        "again",
+        "on_event",
+        "plain",
+        "request",
+        "stats",
+    )
+
+    def __init__(
+        self,
+        api: Api,
+        body: Mapping[str, Any],
+        settings: Settings | None = None,
+        *,
+        id: str | None = None,
+        created: int | None = None,
+    ) -> None:
+        if not isinstance(body, Mapping):
+            raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
+        self._api = api
+        self._settings = settings or Settings()
+        self._incoming = _read(api, body)
+        self._tools = self._incoming.choice.of(self._incoming.tools)
+        self.stats = Stats(self._incoming.model)
+        self.on_event: Callable[[int, Event], None] | None = None
+        self.again = False
+        self.plain = api == "chat" and self._incoming.is_plain
+        self._calls = 0
+        self._spent: dict[str, Any] = {}
+        self._finished: set[int] = set()
+        identity = id or _ID[api] + uuid.uuid4().hex
+        self._encoder = _encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
+        self._messages: list[dict[str, Any]] = []
+        if self.plain:
+            self.request = dict(body)
+        else:
+            self._messages = upstream_messages(self._incoming, self._tools, self._settings)
+            self.request = self._body()
+        self._readers = [self._reader(index) for index in range(self._incoming.choices)]
+
+    def _body(self) -> dict[str, Any]:
+        return upstream_body(self._incoming, self._tools, self._settings, self._messages)
+
+    def _reader(self, choice: int, source: str = "") -> ReplyReader:
+        return ReplyReader(
+            self._tools,
+            stop=self._incoming.stop,
+            # Who retries wants no client to hear of calls that fail: what was said can't be taken back.
+            hold=not self._incoming.stream or self._settings.retries > 0,
+            keep_failure=self._retries_left > 0,
+            one=not self._incoming.parallel or self._incoming.choice.named,
+            split_reasoning=self._settings.split_reasoning,
+            new_id=lambda: _CALL_ID[self._api] + uuid.uuid4().hex[:24],
+            told=lambda event: self._told(choice, event),
+            source=source,
+        )
+
+    def _told(self, choice: int, event: Event) -> None:
+        self.stats.count(event)
+        if self.on_event is not None:
+            self.on_event(choice, event)
+
+    @property
+    def _retries_left(self) -> int:
+        return self._settings.retries - self.stats.retries if self._incoming.choices == 1 else 0
+
+    @property
+    def streams(self) -> bool:
+        """Whether the client wants a stream."""
+        return self._incoming.stream
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
+        return self.again or all(reader.done for reader in self._readers)
+
+    @property
+    def keepalive(self) -> bytes:
+        """What may be sent while the upstream says nothing."""
+        return self._encoder.keepalive
+
+    def feed(self, chunk: Mapping[str, Any]) -> bytes:
+        """Take a chunk of the upstream's stream; return what to send to the client.
+
+        A chunk that is none says nothing. Raises XMLToolsError for an error that the upstream sent.
+        """
+        error = chunk.get("error")
+        if error:
+            said = error.get("message") if isinstance(error, Mapping) else error
+            raise XMLToolsError(str(said or "the upstream sent an error")[:1000])
+        if isinstance(chunk.get("usage"), Mapping):
+            self._count(chunk["usage"])
+        choices = chunk.get("choices")
+        return b"".join(map(self._choice, choices if isinstance(choices, list) else ()))
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """Take the tokens of a turn; those of several turns are added."""
+        before = self._spent
+        self.stats.usage = {
+            name: value + before[name] if type(value) is int and type(before.get(name)) is int else value
+            for name, value in usage.items()
+        }
+
+    def _choice(self, choice: Any) -> bytes:
+        index = choice.get("index", 0) if isinstance(choice, Mapping) else None
+        if not isinstance(index, int) or not 0 <= index < len(self._readers) or index in self._finished or self.again:
+            return b""
+        delta = choice.get("delta") or choice.get("message")
+        sent = self._delta(index, delta) if isinstance(delta, Mapping) else b""
+        reason = choice.get("finish_reason")
+        if self._readers[index].done or isinstance(reason, str):
+            sent += self._finish(index, reason if isinstance(reason, str) else "stop")
+        return sent
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> bytes:
+        reader = self._readers[index]
+        events: list[Event] = []
+        for key in ("reasoning_content", "reasoning"):
+            if isinstance(delta.get(key), str) and delta[key]:
+                if isinstance(self._encoder, ChatEncoder):
+                    self._encoder.reasoning_key = key
+                events += reader.reasoning(delta[key])
+                break
+        if isinstance(delta.get("content"), str) and delta["content"]:
+            events += reader.text(delta["content"])
+        return self._encode(index, events)
+
+    def _encode(self, index: int, events: list[Event]) -> bytes:
+        return self._encoder.feed(index, events)
+
+    def _finish(self, index: int, reason: str) -> bytes:
+        """A choice has ended: send the rest, or prepare another turn."""
+        reader = self._readers[index]
+        sent = self._encode(index, reader.close())
+        self._calls += reader.completed
+        if reason not in _CUT and self._try_again(reader):
+            return sent
+        if reader.failed is not None:
+            sent += self._encode(index, [reader.failed])
+        self._finished.add(index)
+        self.stats.finish_reasons.append(reason)
+        if reason not in _CUT and self._misses_call:
+            return sent + self._encoder.fail(_MISSED, 422)
+        return sent + self._encoder.finish(index, reason, reader.stop_found)
+
+    @property
+    def _misses_call(self) -> bool:
+        return self._incoming.choice.mode == "required" and bool(self._tools) and not self._calls
+
+    def _try_again(self, reader: ReplyReader) -> bool:
+        if not self._retries_left or (reader.failed is None and not self._misses_call):
+            return False
+        error = reader.failed.error if reader.failed is not None else None
+        self._messages += (
+            {"role": "assistant", "content": reader.said(error)},
+            {"role": "user", "content": self._reminder(error)},
+        )
+        self.stats.retries += 1
+        self._spent = self.stats.usage or {}
+        self.again = True
+        self.request = self._body()
+        # What was cut off is continued, so its beginning is read again.
+        source = error.source if error is not None and error.code is Code.TRUNCATED else ""
+        self._readers = [self._reader(0, source)]
+        return True
+
+    def _reminder(self, error: CallError | None) -> str:
+        if error is not None:
+            return render_retry(error, self._tools)
+        names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
+        return (
+            f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
+            "now, in the form that was described, and write nothing else."
+        )
+
+    def end(self) -> bytes:
+        """Say that the upstream's stream has ended; return the rest. If `again` is true, this was not the end.
+
+        A stream that ends without saying why broke off: the client gets an error.
+        """
+        if self.again:
+            self.again = False
+            return b""
+        if len(self._finished) < len(self._readers):
+            return self.fail("the upstream ended its reply without a reason")
+        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+            return b""  # the error was the end
+        return self._encoder.end(self.stats.usage)
+
+    def fail(self, message: str, *, status: int = 502) -> bytes:
+        """Return the error that ends a stream which has begun."""
+        return self._encoder.fail(message, status)
+
+    def answer(self, completion: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.
+
+        Raises Refusal if it is no completion, or a call was required and is not in it.
+        """
+        choices = completion.get("choices") if isinstance(completion, Mapping) else None
+        if not isinstance(choices, list) or not choices:
+            raise Refusal("the upstream's answer is no chat completion", status=502, code="upstream_error")
+        self.feed(completion)
+        if self.again:
+            self.again = False
+            return None
+        if len(self._finished) < len(self._readers):
+            raise Refusal("the upstream's answer has no reason why it ended", status=502, code="upstream_error")
+        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+            raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
+        self._encoder.end(self.stats.usage)
+        return self._encoder.body(self.stats.usage)
+
+
+_MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"
+
+
+def _read(api: Api, body: Mapping[str, Any]) -> Incoming:
+    if api == "chat":
+        return read_chat_request(body)
+    if api == "messages":
+        return read_messages_request(body)
+    if api == "responses":
+        from xmltools.bridge._responses import read_responses_request
+
+        return read_responses_request(body)
+    raise XMLToolsError(f"api: expected 'chat', 'messages' or 'responses', got {api!r:.60}")
+
+
+def _encoder(api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> Encoder:
+    if api == "chat":
+        return ChatEncoder(incoming, tools, id, created)
+    if api == "messages":
+        return MessagesEncoder(incoming, tools, id)
+    from xmltools.bridge._responses import ResponsesEncoder
+
+    return ResponsesEncoder(incoming, tools, id, created)

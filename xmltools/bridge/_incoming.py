@@ -1,0 +1,121 @@
+"""What a client asks for, whatever its API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from xmltools.bridge._errors import Refusal
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation, ToolCall, ToolResult
+from xmltools.tools import Tool
+
+__all__ = ["Choice", "Incoming", "check_tools", "fields_of", "flag", "read_tool", "whole_number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which tools a reply may, must or must not call. `names`: only these, None for all."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    names: tuple[str, ...] | None = None
+    named: bool = False
+    """Whether one tool was named: then the reply is that call, and OpenAI says that it stopped."""
+
+    def of(self, tools: list[Tool]) -> list[Tool]:
+        """Return the tools that may be called. Raises Refusal for a name that no tool has."""
+        if self.mode == "none":
+            return []
+        known = {tool.name for tool in tools}
+        for name in self.names or ():
+            if name not in known:
+                raise Refusal(f"tool_choice: there is no tool {name!r:.80} among the tools", param="tool_choice")
+        if self.mode == "required" and not tools:
+            raise Refusal("tool_choice: a call is required, but there are no tools; send tools", param="tool_choice")
+        return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A request of a client in one form. `fields` go to the upstream as they are, by OpenAI's names."""
+
+    model: str
+    conversation: Conversation
+    tools: list[Tool] = field(default_factory=list)
+    choice: Choice = field(default_factory=Choice)
+    parallel: bool = True
+    stream: bool = False
+    include_usage: bool = False
+    choices: int = 1
+    stop: tuple[str, ...] = ()
+    fields: dict[str, Any] = field(default_factory=dict)
+    echo: dict[str, Any] = field(default_factory=dict)
+    """What the response repeats of the request (Responses)."""
+    custom: frozenset[str] = frozenset()
+    """Names of custom tools, whose one argument is `input`."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing in it is about tools."""
+        return not self.tools and not any(
+            isinstance(part, (ToolCall, ToolResult)) for message in self.conversation for part in message.parts
+        )
+
+
+def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a request that are not `known`, which the upstream gets. Raises Refusal for refused ones."""
+    for name, why in refused.items():
+        if body.get(name) not in (None, False, [], {}):
+            raise Refusal(f"{name}: {why}", param=name)
+    return {name: value for name, value in body.items() if name not in known and name not in refused}
+
+
+def read_tool(definition: Any, at: str) -> Tool:
+    """Return a tool of a definition. Raises Refusal with the place."""
+    try:
+        tool = Tool.load(definition)
+        _ = tool.shape
+    except XMLToolsError as error:
+        raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+    return tool
+
+
+def check_tools(tools: list[Tool]) -> list[Tool]:
+    """Return the tools. Raises Refusal if two have the same name."""
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name in seen:
+            raise Refusal(f"tools: there are two of the name {tool.name!r:.80}", param="tools", code="invalid_tool")
+        seen.add(tool.name)
+    return tools
+
+
+def flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
+    """Return a field that is true or false. Raises Refusal for anything else."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise Refusal(f"{name}: expected true or false, got {value!r:.60}", param=name)
+    return value
+
+
+def whole_number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    """Return a field that is a number from 1. Raises Refusal for anything else."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if type(value) is not int or not 1 <= value <= most:
+        raise Refusal(f"{name}: expected a whole number from 1 through {most}, got {value!r:.60}", param=name)
+    return value
+
+
+def stops_of(value: Any, name: str) -> tuple[str, ...]:
+    """Return stop sequences. Raises Refusal for what is no string, or no list of them."""
+    if value is None:
+        return ()
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values) or len(values) > 16:
+        raise Refusal(f"{name}: expected a string, or up to 16 that are not empty, got {value!r:.60}", param=name)
+    return tuple(values)

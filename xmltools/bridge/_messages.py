@@ -1,0 +1,92 @@
+"""Requests of Anthropic's messages API, put into OpenAI's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools import formats
+from xmltools.bridge._chat import model_of
+from xmltools.bridge._errors import Refusal
+from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation
+from xmltools.tools import Tool
+
+__all__ = ["read_messages_request"]
+
+_KNOWN = frozenset(
+    ("model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences", "max_tokens", "metadata")
+) | {"thinking", "service_tier"}
+_REFUSED = {
+    "container": "there is no code execution behind this endpoint; leave it out",
+    "mcp_servers": "there are no servers behind this endpoint; give their tools as tools",
+    "context_management": "contexts are not edited here; send the messages that the model is to see",
+    "output_config": "replies of a given form are not supported here; leave it out",
+    "output_format": "replies of a given form are not supported here; leave it out",
+}
+
+
+def read_messages_request(body: Mapping[str, Any]) -> Incoming:
+    """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
+    tools = _tools(body.get("tools"))
+    choice, parallel = _choice(body.get("tool_choice"))
+    fields = fields_of(body, _KNOWN, _REFUSED)
+    if isinstance(body.get("max_tokens"), int):
+        fields["max_tokens"] = body["max_tokens"]
+    return Incoming(
+        model=model_of(body),
+        conversation=_conversation(body),
+        tools=tools,
+        choice=choice,
+        parallel=parallel,
+        stream=flag(body, "stream", False),
+        include_usage=True,
+        stop=stops_of(body.get("stop_sequences"), "stop_sequences"),
+        fields=fields,
+    )
+
+
+def _conversation(body: Mapping[str, Any]) -> Conversation:
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        raise Refusal("messages: expected a list of at least one message", param="messages")
+    source = {key: body[key] for key in ("system", "messages") if body.get(key)}
+    try:
+        return formats.load(source, "anthropic", issues=[])
+    except XMLToolsError as error:
+        raise Refusal(f"messages: {error}", param="messages") from None
+
+
+def _tools(definitions: Any) -> list[Tool]:
+    if definitions is None:
+        return []
+    if not isinstance(definitions, list):
+        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
+    for number, each in enumerate(definitions):
+        kind = each.get("type") if isinstance(each, Mapping) else None
+        if kind not in (None, "custom"):
+            raise Refusal(
+                f"tools[{number}]: {kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
+                "give a tool with an input_schema",
+                param=f"tools[{number}]",
+            )
+    known = [{key: each[key] for key in each if key != "type"} for each in definitions if isinstance(each, Mapping)]
+    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(known)])
+
+
+def _choice(value: Any) -> tuple[Choice, bool]:
+    if value is None:
+        return Choice(), True
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind not in ("auto", "any", "tool", "none"):
+        raise Refusal(
+            f'tool_choice: expected {{"type": "auto" | "any" | "tool" | "none"}}, got {value!r:.80}',
+            param="tool_choice",
+        )
+    parallel = not flag(value, "disable_parallel_tool_use", False)
+    if kind == "tool":
+        name = value.get("name")
+        if not isinstance(name, str):
+            raise Refusal("tool_choice: a choice of the type tool has the name of the tool", param="tool_choice")
+        return Choice("required", (name,), named=True), parallel
+    return Choice({"auto": "auto", "any": "required", "none": "none"}[kind]), parallel  # type: ignore[arg-type]

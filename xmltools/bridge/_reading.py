@@ -1,0 +1,108 @@
+"""The reply of one choice: text in, events out, by way of the parser and the filters that the request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from xmltools.bridge._filters import HoldCalls, OneCall, ReasoningAsText, StopText
+from xmltools.errors import CallError
+from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.parser import Parser
+from xmltools.tools import Tool
+
+__all__ = ["ReplyReader"]
+
+
+class ReplyReader:
+    """Reads one reply.
+
+    `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `hold`: calls are told
+    of when they are complete. `keep_failure`: so they are, and the first that fails ends the reply, to be sent back.
+    `one`: only the first call counts. `source`: the beginning of a block that the reply
+    continues. `told` hears of every event of the parser.
+    """
+
+    __slots__ = ("_hold", "_one", "_parser", "_place", "_said", "_stop", "_told", "_thoughts", "completed")
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        stop: Sequence[str],
+        hold: bool,
+        keep_failure: bool,
+        one: bool,
+        split_reasoning: bool,
+        new_id: Callable[[], str],
+        told: Callable[[Event], None],
+        source: str = "",
+    ) -> None:
+        self._parser = Parser(tools, new_id=new_id) if tools else None
+        self._hold = HoldCalls(keep_failure=keep_failure) if (hold or keep_failure) and tools else None
+        self._one = OneCall() if one else None
+        self._stop = StopText(stop) if stop and tools else None
+        self._thoughts = None if split_reasoning else ReasoningAsText()
+        self._told = told
+        self._said: list[str] = []
+        self._place = 0
+        self.completed = 0
+        if source and self._parser is not None:
+            self._filtered(self._parser.feed(source))
+
+    @property
+    def failed(self) -> CallFailed | None:
+        """The call that failed, if failures are kept back."""
+        return self._hold.failed if self._hold is not None else None
+
+    @property
+    def stop_found(self) -> str | None:
+        """The stop sequence that ended the reply."""
+        return self._stop.found if self._stop is not None else None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that follows counts."""
+        return self.failed is not None or self.stop_found is not None or (self._one is not None and self._one.done)
+
+    def said(self, error: CallError | None) -> str:
+        """Return the reply as the model wrote it, up to the end of a block that failed."""
+        text = "".join(self._said)
+        return text if error is None else text[: error.span[1]]
+
+    def text(self, piece: str) -> list[Event]:
+        """Take the next text of the reply."""
+        if self.done:
+            return []
+        if self._hold is not None:
+            self._said.append(piece)
+        if self._parser is not None:
+            return self._filtered(self._parser.feed(piece))
+        self._place += len(piece)
+        return self._filtered([TextDelta.make(piece, self._place - len(piece))])
+
+    def reasoning(self, piece: str) -> list[Event]:
+        """Take reasoning that the upstream told apart itself."""
+        return [] if self.done else self._filtered([ReasoningDelta(piece, (self._place, self._place))])
+
+    def close(self) -> list[Event]:
+        """Say that the reply has ended; return the rest."""
+        if self.done:
+            return []
+        events = self._filtered(self._parser.close() if self._parser is not None else ())
+        if self._thoughts is not None:
+            events += self._thoughts.close()
+        if self._stop is not None and self._stop.found is None:
+            events += self._stop.close()
+        return events
+
+    def _filtered(self, events: Iterable[Event]) -> list[Event]:
+        heard = list(events)
+        for event in heard:
+            self._told(event)
+        stream: Iterable[Event] = heard
+        for each in (self._thoughts, self._hold, self._one, self._stop):
+            if each is not None:
+                stream = each.read(stream)
+        passed = list(stream)
+        self.completed += sum(isinstance(event, CallCompleted) for event in passed)
+        return passed

@@ -1,0 +1,48 @@
+"""What whoever runs the bridge chooses for all requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Settings"]
+
+_CHOICES = {"style": ("full", "compact"), "result_role": ("user", "tool")}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How requests are written for the model, and what is done with its replies.
+
+    `style`: that of the instructions. `result_role`: the role of messages with results. `split_reasoning`: reasoning
+    that the model writes in `<think>` goes where the API has a place for it; else it stays in the text. `retries`: how
+    often a failed call, or one that is missing though it was required, is sent back to the model. `engine`: the
+    inference engine that takes a grammar with each request (see `xmltools.grammar.for_engine`), None for none.
+
+    Raises XMLToolsError for values that are none.
+    """
+
+    style: Literal["full", "compact"] = "full"
+    result_role: Literal["user", "tool"] = "user"
+    split_reasoning: bool = True
+    retries: int = 0
+    engine: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise XMLToolsError(
+                    f"{name}: expected {' or '.join(map(repr, known))}, got {getattr(self, name)!r:.60}"
+                )
+        if type(self.retries) is not int or not 0 <= self.retries <= 10:
+            raise XMLToolsError(f"retries: expected a whole number from 0 through 10, got {self.retries!r:.60}")
+        if self.engine is not None:
+            from xmltools.grammar import ENGINES
+
+            known_engines = [name for name in ENGINES if name != "openai-custom-tool"]
+            if self.engine not in known_engines:
+                raise XMLToolsError(
+                    f"engine: expected one of {', '.join(map(repr, known_engines))}, got {self.engine!r:.60}"
+                )
