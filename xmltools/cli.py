@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from xmltools import __version__, _cli_convert, _cli_grammar, _cli_lint, _cli_render
+from xmltools import __version__, _cli_convert, _cli_grammar, _cli_lint, _cli_render, _cli_serve
 from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
@@ -306,6 +306,21 @@ COMMANDS = {
         "xmltools explain bare_ampersand",
         _cli_lint.declare_explain,
         _cli_lint.run_explain,
+    ),
+    "serve": _Command(
+        "give any model function calling: an endpoint for OpenAI's and Anthropic's clients",
+        "Listen for requests with tools, ask the upstream for text, and answer with calls. --demo needs no upstream. "
+        "The page /playground shows what the parser sees. Needs the extra serve: pip install 'xmltools[serve]'.",
+        "xmltools serve --upstream http://localhost:8000/v1",
+        _cli_serve.declare_serve,
+        _cli_serve.serve,
+    ),
+    "replay": _Command(
+        "play what serve --record kept, as an upstream",
+        "Listen like the server that was recorded, and say what it said: the same bytes, at the same times.",
+        "xmltools replay recordings/ --port 8000",
+        _cli_serve.declare_replay,
+        _cli_serve.replay,
     ),
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",

@@ -182,6 +182,8 @@ class _Course:
                 if ended:
                     break
         again = exchange.again
+        if not (exchange.stats.finish_reasons or exchange.done or self._begun):
+            raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
         yield from self._give(head, exchange.end())
         return again
 

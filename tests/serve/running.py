@@ -23,7 +23,11 @@ class Server(uvicorn.Server):
         settings = {"log_level": "critical", "lifespan": "auto", "timeout_graceful_shutdown": 5, "ws": "none"} | options
         super().__init__(uvicorn.Config(app, **settings))
         self._listening = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        # With the protocol's number asyncio sends without delay; without it, each answer waits for 40 ms.
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(2048)
         self._thread = threading.Thread(target=self._run_thread, name="uvicorn", daemon=True)
         self._failure: BaseException | None = None
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"

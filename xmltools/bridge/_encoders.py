@@ -18,7 +18,7 @@ Message = Mapping[str, Any] | tuple[str, Mapping[str, Any]]
 
 
 class Encoder(Protocol):
-    """Turns events into messages of a stream, and remembers what makes up the whole response."""
+    """Turns events into messages of a stream, or, if the client wants no stream, remembers the whole response."""
 
     keepalive: bytes
 
@@ -79,7 +79,8 @@ class ChatEncoder:
                 delta = each["delta"]
                 if self.reasoning_key != "reasoning_content" and "reasoning_content" in delta:
                     delta[self.reasoning_key] = delta.pop("reasoning_content")
-                _fold(self._bodies[choice], each)
+                if not self._incoming.stream:
+                    _fold(self._bodies[choice], each)
         return to_sse(chunks)
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:
@@ -132,6 +133,7 @@ class MessagesEncoder:
 
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str) -> None:
         self._stream = AnthropicStream(id=id, model=incoming.model, tools=tools)
+        self._streams = incoming.stream
         self._body: dict[str, Any] = {}
         self._fragments: dict[int, list[str]] = {}
         self._end: tuple[str, str | None] = ("stop", None)
@@ -151,7 +153,7 @@ class MessagesEncoder:
         return self._sent(self._stream.close(self._end[0], counted, self._end[1]))
 
     def _sent(self, messages: list[tuple[str, dict[str, Any]]]) -> bytes:
-        for _, data in messages:
+        for _, data in () if self._streams else messages:
             self._fold(data)
         return to_sse(messages)
 

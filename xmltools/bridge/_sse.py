@@ -12,6 +12,7 @@ __all__ = ["MAX_EVENT", "SSEDecoder"]
 MAX_EVENT = 16 * 1024 * 1024
 """Characters of one event: what is longer is no answer of a model."""
 
+_ONE = re.compile(r"data: ([^\r\n]*)\n\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r(?!\Z)|\n)")
 
 
@@ -42,6 +43,8 @@ class SSEDecoder:
         return self._read(rest + "\n\n")
 
     def _read(self, text: str) -> list[tuple[str, str]]:
+        if self._started and not (self._held or self._data or self._name) and (event := _ONE.fullmatch(text)):
+            return [("", event[1])]  # nearly every piece of a stream that is read as fast as it is written
         if not self._started and text:
             self._started = True
             text = text.removeprefix("\ufeff")

@@ -1,0 +1,287 @@
+// The playground: what stands in the fields goes to the server, and what the parser made of it is shown.
+
+import { byId, count, el, listing, visible } from "./dom.js";
+import { dimEvents, listEvents, showParts } from "./parts.js";
+import { describe, explain, showSource } from "./source.js";
+import { Source, stateAt } from "./steps.js";
+import { setUpTabs, showTab } from "./tabs.js";
+
+const PAUSE = 250; // milliseconds without typing after which an analysis begins
+const TOO_LONG = 200_000; // characters from which on it waits for the button
+
+const page = { source: new Source(""), reading: null, steps: null, cuts: [], tried: 0, playing: 0, timers: {}, calls: {}, busy: new Set() };
+
+// What is shown will change: an answer is on its way, or typing is waited for.
+function busy(what, is) {
+  if (is) page.busy.add(what);
+  else page.busy.delete(what);
+  document.querySelector(".output").setAttribute("aria-busy", String(page.busy.size > 0));
+}
+
+function forget(timer) {
+  clearTimeout(page.timers[timer]);
+  busy(timer, false);
+}
+
+// Requests
+
+function parserOptions() {
+  const options = { code_fences: byId("fences_text").checked ? "text" : "call" };
+  for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) options[name] = byId(name).checked;
+  const tags = byId("reasoning_tags").value.split(/[\s,]+/).filter(Boolean);
+  return tags.length ? { ...options, reasoning_tags: tags } : options;
+}
+
+async function post(body, signal) {
+  let response;
+  try {
+    response = await fetch("playground/api/analyse", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw Object.assign(new Error("The server can't be reached. Is it still running?"), { field: null });
+  }
+  const answer = await response.json().catch(() => ({ error: { message: `The server answered ${response.status}.` } }));
+  if (answer.error) throw Object.assign(new Error(answer.error.message), { field: answer.error.field });
+  return answer;
+}
+
+// Only the newest request of a kind counts. Returns null if a newer one came, or the answer is an error.
+async function ask(kind, body) {
+  page.calls[kind]?.abort();
+  const call = new AbortController();
+  page.calls[kind] = call;
+  busy(kind, true);
+  try {
+    const answer = await post({ tools: byId("tools").value, ...body }, call.signal);
+    return page.calls[kind] === call ? answer : null;
+  } catch (error) {
+    if (page.calls[kind] === call && !call.signal.aborted) showError(error);
+    return null;
+  } finally {
+    if (page.calls[kind] === call) busy(kind, false);
+  }
+}
+
+function showError(error) {
+  const alert = byId("error");
+  if (error.field === "text" || error.field === "tools") byId(error.field).after(alert);
+  else document.querySelector(".output").prepend(alert);
+  alert.textContent = visible(error.message);
+  alert.hidden = false;
+  for (const name of ["text", "tools"]) byId(name).toggleAttribute("aria-invalid", error.field === name);
+  document.body.classList.add("stale");
+}
+
+function clearError() {
+  byId("error").hidden = true;
+  for (const name of ["text", "tools"]) byId(name).removeAttribute("aria-invalid");
+  document.body.classList.remove("stale");
+}
+
+// The reading
+
+async function analyse() {
+  forget("analyse");
+  const text = byId("text").value;
+  const answer = await ask("reading", { text, options: { ...parserOptions(), sections: ["reading", "steps"] } });
+  if (!answer) return;
+  clearError();
+  stop();
+  Object.assign(page, { source: new Source(text), reading: answer.reading, steps: answer.steps, cuts: [], tried: 0 });
+  byId("slider").max = answer.steps.count + 1;
+  byId("slider").value = answer.steps.count + 1;
+  byId("verdict").textContent = "Cuts the stream elsewhere and compares: nothing may change.";
+  byId("verdict").className = "dim";
+  summarise(answer.reading);
+  listEvents(byId("events"), answer.steps);
+  byId("source").scrollTop = 0;
+  show();
+}
+
+function summarise(reading) {
+  const number = (kind) => reading.parts.filter((part) => part.kind === kind).length;
+  const repairs = reading.parts.reduce((sum, part) => sum + (part.repairs ?? 0), 0);
+  const badges = [
+    el("span", { class: "badge call" }, count(number("call"), "call")),
+    el("span", { class: repairs ? "badge repair" : "badge" }, count(repairs, "repair")),
+    el("span", { class: number("error") ? "badge error" : "badge" }, count(number("error"), "error")),
+  ];
+  byId("summary").replaceChildren(...badges);
+}
+
+function show() {
+  const position = Number(byId("slider").value);
+  const state = stateAt(page.steps, page.source.length, position);
+  const place = describe(state, page.steps, page.source.length);
+  byId("position").textContent = place;
+  byId("slider").setAttribute("aria-valuetext", place);
+  byId("explanation").textContent = explain(state);
+  showSource(byId("source"), page.source, page.reading, state, page.cuts);
+  showParts(byId("result"), page.reading, state);
+  dimEvents(byId("events"), position);
+}
+
+function showSoon() {
+  cancelAnimationFrame(page.timers.show);
+  page.timers.show = requestAnimationFrame(show);
+}
+
+// Playing
+
+function stop() {
+  cancelAnimationFrame(page.playing);
+  page.playing = 0;
+  byId("play").textContent = "Play";
+}
+
+function play() {
+  if (!page.steps) return;
+  if (page.playing) return stop();
+  const slider = byId("slider");
+  const last = page.steps.count + 1;
+  if (Number(slider.value) >= last) slider.value = 0;
+  const stride = Math.max(1, Math.ceil(last / 600)); // some ten seconds for the longest text
+  byId("play").textContent = "Pause";
+  const advance = () => {
+    slider.value = Number(slider.value) + stride;
+    show();
+    if (Number(slider.value) >= last) stop();
+    else page.playing = requestAnimationFrame(advance);
+  };
+  page.playing = requestAnimationFrame(advance);
+}
+
+// Cutting elsewhere
+
+async function rechunk() {
+  const [seed] = crypto.getRandomValues(new Uint32Array(1));
+  const text = byId("text").value;
+  if (!page.reading || text !== page.source.text) await analyse();
+  const answer = await ask("rechunk", { text, options: { ...parserOptions(), sections: ["rechunk"], seed } });
+  if (!answer) return;
+  page.cuts = answer.rechunk.cuts;
+  page.tried += 1;
+  byId("verdict").replaceChildren(...verdict(answer.rechunk));
+  byId("verdict").className = answer.rechunk.same ? "same" : "different";
+  show();
+}
+
+function verdict({ same, pieces, smallest, largest, seed }) {
+  const sizes = smallest === largest ? `of ${count(largest, "character")}` : `of ${smallest} to ${count(largest, "character")}`;
+  const what = `${count(pieces, "piece")} ${sizes}: `;
+  if (!same) return [what, el("strong", {}, "something changed."), ` This is a fault of xmltools; the seed is ${seed}.`];
+  const tried = page.tried > 1 ? ` ${page.tried} cuttings tried.` : "";
+  return [what, el("strong", {}, "nothing changed."), ` Text, calls, repairs, errors, places and joined deltas are the same.${tried}`];
+}
+
+// What the tools make
+
+async function describeTools() {
+  const options = { sections: ["prompt", "grammar"], style: byId("style").value, grammar: byId("format").value };
+  const answer = await ask("tools", { text: "", options });
+  if (!answer) return;
+  showPrompt(answer.prompt);
+  showGrammar(answer.grammar);
+}
+
+function showPrompt(prompt) {
+  byId("prompt-size").textContent = prompt.text
+    ? `${count(prompt.characters, "character")}, about ${count(prompt.tokens, "token")}`
+    : "";
+  if (prompt.error) byId("prompt-text").replaceChildren(remark(prompt.error));
+  else if (!prompt.text) byId("prompt-text").replaceChildren(remark("Without tools there is nothing to say to the model."));
+  else byId("prompt-text").replaceChildren(listing(prompt.text, "Instructions for the system prompt"));
+}
+
+function showGrammar(grammar) {
+  if (grammar.error) return byId("grammar-text").replaceChildren(remark(grammar.error));
+  const texts = grammar.texts.flatMap(({ name, text }) => [
+    name ? el("h3", {}, visible(name)) : null,
+    listing(text, name ? `Grammar of ${name}` : "Grammar"),
+  ]);
+  const issues = grammar.issues.map((issue) => el("li", {}, visible(issue)));
+  if (issues.length) texts.unshift(el("details", {}, el("summary", {}, `${count(issues.length, "rule")} of the schemas that it can't hold a model to`), el("ul", {}, ...issues)));
+  return byId("grammar-text").replaceChildren(...texts.filter(Boolean));
+}
+
+const remark = (text) => el("p", { class: "remark" }, visible(text));
+
+// Examples
+
+async function loadExamples() {
+  const { tools, examples } = await (await fetch("playground/static/examples.json")).json();
+  const choose = () => {
+    const example = examples[byId("example").selectedIndex - 1];
+    if (example) fill(example, tools[example.tools]);
+  };
+  byId("example").replaceChildren(el("option", { value: "" }, "(your own)"), ...examples.map(({ name }) => el("option", {}, name)));
+  byId("example").addEventListener("change", choose);
+  if (!byId("text").value) {
+    byId("example").selectedIndex = 1;
+    choose();
+  } else update(); // the browser kept what was typed before a reload
+}
+
+function fill(example, tools) {
+  byId("about").textContent = example.about;
+  byId("text").value = example.text;
+  byId("tools").value = tools ? JSON.stringify(tools, null, 2) : "";
+  const options = example.options ?? {};
+  for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) byId(name).checked = options[name] ?? false;
+  byId("fences_text").checked = options.code_fences === "text";
+  byId("reasoning_tags").value = (options.reasoning_tags ?? []).join(" ");
+  update();
+}
+
+function update() {
+  forget("update");
+  describeTools();
+  analyse();
+}
+
+// Events of the page
+
+function later(action) {
+  return () => {
+    byId("example").selectedIndex = 0;
+    byId("about").textContent = "";
+    forget(action.name);
+    if (byId("text").value.length > TOO_LONG) return;
+    page.timers[action.name] = setTimeout(action, PAUSE);
+    busy(action.name, true);
+  };
+}
+
+function follow(event) {
+  const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
+  if (!link) return;
+  event.preventDefault(); // links between marks and notes are no places in the history
+  if (link.hash.startsWith("#note-")) showTab(byId("tab-result"));
+  const target = byId(link.hash.slice(1));
+  target?.scrollIntoView({ block: "nearest" });
+  target?.focus();
+}
+
+byId("text").addEventListener("input", later(analyse));
+byId("tools").addEventListener("input", later(update));
+byId("options").addEventListener("input", analyse);
+byId("analyse").addEventListener("click", update);
+byId("slider").addEventListener("input", () => {
+  stop();
+  if (page.steps) showSoon();
+});
+byId("play").addEventListener("click", play);
+byId("rechunk").addEventListener("click", rechunk);
+byId("style").addEventListener("change", describeTools);
+byId("format").addEventListener("change", describeTools);
+document.addEventListener("click", follow);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) update();
+});
+setUpTabs(document.querySelector("[role=tablist]"));
+loadExamples();

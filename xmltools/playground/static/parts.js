@@ -1,0 +1,120 @@
+// What was read: text, reasoning, calls and errors in their order, up to a step of the stream.
+
+import { count, el, listing, visible } from "./dom.js";
+
+const LABELS = { text: "Text", reasoning: "Reasoning" };
+
+function row(path, type, value) {
+  const shown = value === "" ? el("span", { class: "empty" }, "empty") : visible(value);
+  return el("tr", {}, el("th", { scope: "row" }, visible(path)), el("td", { class: "type" }, type), el("td", { class: "value" }, shown));
+}
+
+const ROWS = 1000; // values of a call, and events
+
+function table(rows, caption) {
+  if (!rows.length) return el("p", { class: "empty" }, "No arguments.");
+  const head = el("tr", {}, ...["Argument", "Type", "Value"].map((name) => el("th", { scope: "col" }, name)));
+  const body = rows.slice(0, ROWS).map(({ path, type, value }) => row(path, type, value));
+  if (rows.length >= ROWS) body.push(el("tr", {}, el("td", { colspan: "3", class: "dim" }, "What follows is not shown.")));
+  return el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, head), el("tbody", {}, ...body));
+}
+
+function header(label, name, ...rest) {
+  return el("header", {}, el("span", { class: "label" }, label), name ? el("strong", {}, visible(name)) : "", ...rest);
+}
+
+function plain(part) {
+  const body = part.text.trim()
+    ? el("div", { class: "body" }, visible(part.text.trim()))
+    : el("div", { class: "body empty" }, "white space only");
+  return el("article", { class: part.kind }, header(LABELS[part.kind]), body);
+}
+
+function note(mark, number) {
+  const place = el("a", { href: `#mark-${number}`, class: "place" }, `line ${mark.line}, column ${mark.column}`);
+  const what = el("p", {}, el("code", {}, mark.code), " ", visible(mark.message), " ", place);
+  return el("li", { id: `note-${number}`, class: mark.kind, tabindex: "-1" }, what, el("p", { class: "hint" }, mark.hint));
+}
+
+function notes(reading, part) {
+  const number = reading.parts.indexOf(part);
+  const found = reading.marks.flatMap((mark, index) => (mark.part === number ? [note(mark, index)] : []));
+  const rest = part.repairs - found.length;
+  if (rest > 0) found.push(el("li", {}, `${count(rest, "further repair")} not shown.`));
+  return found.length ? el("ul", { class: "notes" }, ...found) : "";
+}
+
+function badge(kind, text) {
+  return el("span", { class: `badge ${kind}` }, text);
+}
+
+function call(reading, part) {
+  const state = part.repairs ? badge("repair", count(part.repairs, "repair")) : badge("clean", "clean");
+  const server = el("span", { class: "dim" }, `on ${visible(part.server)}`);
+  const body = [table(part.arguments, `Arguments of ${part.name}`), notes(reading, part)];
+  return el("article", { class: "call" }, header("Call", part.name, server, state), ...body);
+}
+
+function failure(reading, part) {
+  const mark = reading.marks.find((each) => each.part === reading.parts.indexOf(part));
+  const number = reading.marks.indexOf(mark);
+  const place = mark ? el("a", { href: `#mark-${number}`, class: "place" }, `line ${mark.line}, column ${mark.column}`) : "";
+  const what = el("p", { id: mark ? `note-${number}` : null, tabindex: "-1" }, visible(part.message), " ", place);
+  const retry = el("details", { open: true }, el("summary", {}, "What to send back to the model"), listing(part.retry, "Retry message"));
+  const read = part.arguments.length ? table(part.arguments, "Arguments that were read before the error") : "";
+  return el("article", { class: "error" }, header("Error", part.name ?? "", badge("error", part.code)), what, read, retry);
+}
+
+function unfinished(open) {
+  const rows = [...open.arguments].map(([path, value]) => ({ path, type: "text so far", value }));
+  const body = rows.length ? table(rows, `Arguments of ${open.name} so far`) : el("p", { class: "empty" }, "No argument yet.");
+  return el("article", { class: "call open" }, header("Call", open.name, badge("held", "still being written")), body);
+}
+
+export function showParts(target, reading, state) {
+  const blocks = reading.parts.filter((part) => part.kind === "call" || part.kind === "error");
+  const shown = state.parts.map((part) => {
+    if (part.block === undefined) return plain(part);
+    const block = blocks[part.block];
+    return block.kind === "call" ? call(reading, block) : failure(reading, block);
+  });
+  if (state.open) shown.push(unfinished(state.open));
+  if (state.ended && reading.unclosed_reasoning) shown.push(el("p", { class: "remark" }, "The reply ended inside reasoning."));
+  if (!shown.length) shown.push(el("p", { class: "empty" }, "The parser has said nothing yet."));
+  target.replaceChildren(...shown);
+}
+
+function detail(entry) {
+  if (entry.kind === "argument") return `${entry.path} = ${entry.text}`;
+  if (entry.kind === "started") return `${entry.name} (${entry.id})`;
+  if (entry.kind === "call" || entry.kind === "error") return `characters ${entry.span[0]} to ${entry.span[1]}`;
+  return entry.text;
+}
+
+const NAMES = {
+  text: "TextDelta",
+  reasoning: "ReasoningDelta",
+  started: "CallStarted",
+  argument: "ArgumentDelta",
+  call: "CallCompleted",
+  error: "CallFailed",
+};
+
+// A line for each run of events, made once; those that have not come yet are dimmed.
+export function listEvents(target, steps) {
+  const rows = steps.entries.slice(0, ROWS).map((entry) => {
+    const text = detail(entry);
+    const shown = text.length > 160 ? `${text.slice(0, 160)}\u2026` : text;
+    const at = entry.at > steps.count ? "end" : (entry.at * steps.size).toLocaleString("en");
+    const cells = [el("td", { class: "number" }, at), el("td", {}, el("code", {}, NAMES[entry.kind])), el("td", {}, visible(JSON.stringify(shown).slice(1, -1)))];
+    return el("tr", { class: entry.kind, "data-at": entry.at }, ...cells);
+  });
+  const head = el("tr", {}, ...["After character", "Event", "Content"].map((name) => el("th", { scope: "col" }, name)));
+  const rest = steps.entries.length - rows.length;
+  target.replaceChildren(el("table", { class: "events" }, el("thead", {}, head), el("tbody", {}, ...rows)));
+  if (rest > 0) target.append(el("p", { class: "dim" }, `${count(rest, "further entry")} not shown.`));
+}
+
+export function dimEvents(target, position) {
+  for (const row of target.querySelectorAll("tbody tr")) row.classList.toggle("later", Number(row.dataset.at) > position);
+}

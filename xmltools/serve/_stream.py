@@ -1,0 +1,213 @@
+"""An answer that streams: what the upstream says is translated piece by piece, each before the next is read.
+
+So a slow client slows the upstream down, and nothing piles up here. Nothing is sent before the upstream has begun, so
+that an error until then keeps its status; only if it takes long, the client is told that we are still here, and errors
+from then on are events of the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+from starlette.types import Receive, Scope, Send
+
+from xmltools.bridge import Api, Exchange, SSEDecoder
+from xmltools.errors import XMLToolsError
+from xmltools.serve._answers import error_message
+from xmltools.serve._errors import send_failed, send_refused
+from xmltools.serve._record import record_of
+from xmltools.serve._service import Service, Stopwatch
+from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
+from xmltools.serve._watch import Watch
+
+__all__ = ["StreamedAnswer"]
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_REST = 1.0
+"""Seconds in which an upstream that has said all may close its stream, so that the connection can be used again."""
+_LAST_WORDS = 1.0
+"""Seconds for the error event when the server is stopped."""
+
+
+class StreamedAnswer:
+    """Answers one request with a stream."""
+
+    def __init__(
+        self, service: Service, api: Api, exchange: Exchange, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self._service = service
+        self._api = api
+        self._exchange = exchange
+        self._scope = scope
+        self._send = send
+        self._record = record_of(scope)
+        self._overhead = Stopwatch(self._record)
+        self._watch = Watch(receive, keepalive=self._keep_alive, every=service.config.keepalive)
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._ready: list[bytes] = []
+        self._started = False
+        self._flowing = False
+
+    async def run(self) -> None:
+        """Answer."""
+        self._service.metrics.streams.add()
+        try:
+            await self._watch.run(self._work)
+            await self._explain()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_LAST_WORDS, shield=True):
+                await self._fail(UpstreamError("the server is being stopped", 503))
+            raise
+        finally:
+            self._service.metrics.streams.add(-1)
+
+    async def _explain(self) -> None:
+        """Say why the work was cancelled, if it was."""
+        if self._watch.left:
+            self._record.outcome = "client_left"
+        elif self._watch.expired:
+            self._record.outcome = "timeout"
+            await self._fail(UpstreamError("the upstream said nothing for too long", 504))
+
+    async def _work(self) -> None:
+        try:
+            while await self._turn():
+                pass
+        except UpstreamStatusError as error:
+            self._record.outcome = "upstream_error"
+            await self._refused(error)
+        except UpstreamError as error:
+            self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
+            await self._fail(error)
+        except XMLToolsError as error:
+            self._record.outcome = "upstream_error"
+            await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
+
+    async def _turn(self) -> bool:
+        """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
+        config, upstream = self._service.config, self._service.upstream
+        asked = time.perf_counter()
+        self._watch.wait(config.connect_timeout + config.first_byte_timeout)
+        async with upstream.open(upstream.chat(self._scope, self._exchange.request), self._record) as answer:
+            await answer.check()
+            if answer.content_type.startswith("application/json"):
+                raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
+            async with aclosing(answer.pieces) as pieces:
+                return await self._relay(pieces, asked)
+
+    async def _relay(self, pieces: AsyncGenerator[bytes, None], asked: float) -> bool:
+        decoder = SSEDecoder()
+        async for piece in pieces:
+            self._watch.busy()
+            if self._record.ttft is None:
+                self._record.ttft = time.perf_counter() - asked
+            try:
+                with self._overhead:
+                    all_said = self._translate(decoder.feed(piece))
+            finally:  # what stood in front of something that can't be read was said, however the bytes were cut
+                await self._flush()
+            if all_said or self._exchange.done:
+                again = await self._end()
+                if all_said and not again:
+                    await self._read_to_end(pieces)
+                return again
+            self._watch.wait(self._service.config.idle_timeout)
+        with self._overhead:
+            self._translate(decoder.close())
+        return await self._end()
+
+    async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
+        self._watch.wait(_REST)
+        async for _ in pieces:
+            pass
+
+    def _translate(self, events: list[tuple[str, str]]) -> bool:
+        """Make ready what is to be sent for events of the upstream. Returns whether it says that this was all."""
+        for _, data in events:
+            if data.startswith("[DONE]"):
+                return True
+            self._ready.append(self._chunk(data))
+        return False
+
+    def _chunk(self, data: str) -> bytes:
+        try:
+            chunk = json.loads(data)
+        except (ValueError, RecursionError):
+            raise UpstreamError("the upstream sent what is no JSON") from None
+        if not isinstance(chunk, dict):
+            raise UpstreamError("the upstream sent what is no chunk of a chat completion")
+        if chunk.get("error"):
+            raise _failure(chunk, data)
+        return self._exchange.feed(chunk)
+
+    async def _end(self) -> bool:
+        """End the upstream's turn. Returns whether there is another one."""
+        again = self._exchange.again
+        if not (self._exchange.stats.finish_reasons or self._exchange.done):
+            raise UpstreamError("the upstream broke off its reply")
+        with self._overhead:
+            self._ready.append(self._exchange.end())
+        if again or self._exchange.again:
+            await self._flush()
+            return True
+        await self._finish()
+        return False
+
+    async def _flush(self) -> None:
+        data = b"".join(self._ready)
+        self._ready.clear()
+        if data:
+            await self._pass_on(data)
+
+    async def _keep_alive(self) -> None:
+        await self._pass_on(self._exchange.keepalive)
+
+    async def _pass_on(self, data: bytes, more: bool = True) -> None:
+        if self._flowing:
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            return
+        # A keep-alive must not come between the head and its first bytes.
+        async with self._sending:
+            if not self._started:
+                self._started = True
+                await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            self._flowing = True
+
+    async def _finish(self) -> None:
+        self._watch.finish()
+        await self._pass_on(b"".join(self._ready), False)
+
+    async def _refused(self, error: UpstreamStatusError) -> None:
+        if self._started:
+            self._ready.append(self._exchange.fail(error_message(error.body, error.status), status=error.status))
+            await self._finish()
+        else:
+            self._watch.finish()
+            await send_refused(self._scope, self._send, self._api, error)
+
+    async def _fail(self, error: UpstreamError) -> None:
+        if self._watch.finished:
+            return
+        if self._started:
+            self._ready.append(self._exchange.fail(str(error), status=error.status))
+            await self._finish()
+        else:
+            self._watch.finish()
+            await send_failed(self._scope, self._send, self._api, error)
+
+
+def _failure(chunk: dict[str, Any], data: str) -> UpstreamError:
+    error = chunk["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 502
+    return UpstreamError(error_message(data.encode("utf-8", "replace"), status), status)

@@ -1,0 +1,150 @@
+"""The server: an app of Starlette, and how it is run."""
+
+from __future__ import annotations
+
+import math
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx2
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from xmltools.errors import XMLToolsError
+from xmltools.playground import LiveHub
+from xmltools.serve._guard import Guard
+from xmltools.serve._local import LocalTransport
+from xmltools.serve._logging import configure_logging
+from xmltools.serve._metrics import Metrics
+from xmltools.serve._routes import make_routes
+from xmltools.serve._service import Service
+from xmltools.serve._upstream import Upstream
+from xmltools.serve.config import ServeConfig
+from xmltools.serve.scripted import ScriptedModel
+
+__all__ = ["create_app", "run", "run_app"]
+
+_HEADERS = ("x-request-id", "request-id", "retry-after")
+_HEAD_SIZE = 64 * 1024
+_BACKLOG = 2048
+
+
+def create_app(config: ServeConfig, *, client: httpx2.AsyncClient | None = None) -> Starlette:
+    """Return the server as an ASGI app.
+
+    `client` sends the requests to the upstream and stays the caller's; by default there is one of our own, which
+    knows no proxies, cookies and redirects. Raises XMLToolsError if recordings can't be kept where they should.
+    """
+    hub = LiveHub() if config.live else None
+    metrics = Metrics()
+    used = client if client is not None else _client(config)
+    service = Service(config, Upstream(config, used), metrics, hub)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        if client is None:
+            await used.aclose()
+
+    middleware = [Middleware(Guard, config=config, metrics=metrics)]
+    if config.origins:
+        middleware.insert(0, Middleware(CORSMiddleware, **_cors(config)))
+    app = Starlette(routes=make_routes(service), middleware=middleware, lifespan=lifespan)
+    app.state.hub = hub
+    return app
+
+
+def _cors(config: ServeConfig) -> dict[str, Any]:
+    every = {"allow_methods": ["*"], "allow_headers": ["*"]}
+    return {"allow_origins": list(config.origins), "expose_headers": list(_HEADERS), **every}
+
+
+def _client(config: ServeConfig) -> httpx2.AsyncClient:
+    transport = LocalTransport(ScriptedModel(speed=config.speed)) if config.demo else None
+    # One client serves all requests: what it kept of one would be told to the next.
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+    return httpx2.AsyncClient(transport=transport, limits=limits, cookies=cookies, trust_env=False)
+
+
+class _Server(uvicorn.Server):
+    """A server that first ends what pages of the live view read, which has no end of its own."""
+
+    def __init__(self, config: uvicorn.Config, hub: LiveHub | None) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: take nothing new, and let what is open come to its end."""
+        if self._hub is not None:
+            self._hub.close()
+        await super().shutdown(sockets)
+
+
+def run(config: ServeConfig, *, log_format: str = "text") -> int:
+    """Serve until the process is told to stop. Returns the exit status.
+
+    `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at.
+    """
+    app = create_app(config)
+    configure_logging(log_format)
+    target = "a scripted model" if config.demo else config.base_url
+    return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
+
+
+def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0, hub: LiveHub | None = None) -> int:
+    """Run an ASGI app until the process is told to stop; say on stderr where it is and `what` it is.
+
+    Returns the exit status. Raises XMLToolsError if the address can't be listened at.
+    """
+    listener = _listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    print(
+        f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it", file=sys.stderr, flush=True
+    )
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            http="h11",  # the other one has no bound for heads
+            server_header=False,
+            h11_max_incomplete_event_size=_HEAD_SIZE,
+            timeout_graceful_shutdown=math.ceil(grace),
+        ),
+        hub,
+    )
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:  # what it is stopped by, when all is done
+        return 0
+    finally:
+        listener.close()
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        # Not socket.create_server: asyncio turns off Nagle's algorithm, which holds back small pieces, only for sockets
+        # that were made with the protocol's number.
+        listener = socket.socket(*found[0][:3])
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(found[0][4])
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise XMLToolsError(f"can't listen at {host} port {port}: {reason}; choose another --host or --port") from None
+    return listener
