@@ -28,9 +28,14 @@ bench: .venv/test.stamp
 	$(BIN)/python benchmarks/render.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/streams.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/grammar.py $(filter --quick,$(ARGS))
+	$(BIN)/python benchmarks/proxy.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
+# llama.cpp judges grammars as well. It is compiled, which takes minutes and a compiler: without it the rest is tried.
 fuzz: .venv/test.stamp
+	@$(BIN)/python -c 'import llama_cpp, gguf' 2>/dev/null \
+		|| { echo "compiling llama.cpp, once; this takes some minutes"; $(PIP) llama-cpp-python gguf; } \
+		|| echo "llama-cpp-python could not be installed: no grammars are tried with llama.cpp" >&2
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
 clean:

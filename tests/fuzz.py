@@ -1,9 +1,10 @@
-"""Random documents against all laws of reading at once, and random calls written and read back, on all cores.
+"""Random documents against all laws of reading, random calls written and read back, and random walks through grammars.
 
-    python tests/fuzz.py [--seconds N | --documents N --calls N] [--seed S] [--jobs N]
+    python tests/fuzz.py [--seconds N | --documents N --calls N --grammars N] [--seed S] [--jobs N]
 
-As `make fuzz ARGS="--seconds 60"`. Half the time goes to documents, half to calls. Document i and call i of seed S are
-always the same. The first document that breaks a law is made as small as it goes; what is found is printed.
+As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; `--grammars N` is N walks with each
+engine, and as many calls that each must accept. Document i, call i and toolset i of seed S are always the same. The
+first document or reply that breaks a law is made as small as it goes; what is found is printed.
 Exit status: 0 nothing found, 1 something found.
 """
 
@@ -21,6 +22,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from calls import Meant, law_call, law_untyped, meant, untyped
+from engines import llama_judge
+from grammar_laws import WALKS, Trial, Written
 from strategies import Case, case, clean_case
 from test_laws import LAWS, law_clean, merge, run
 
@@ -29,11 +32,11 @@ Law = Callable[[Case], None]
 
 @dataclass
 class Finding:
-    """A case that breaks a law: a document, or a call."""
+    """A case that breaks a law: a document, a call, or what an engine wrote or refused."""
 
     number: int
     law: str
-    case: Case | Meant
+    case: Case | Meant | Written
 
 
 @dataclass
@@ -44,6 +47,7 @@ class Tally:
     calls: int = 0
     characters: int = 0
     events: Counter[str] = field(default_factory=Counter)
+    engines: Counter[str] = field(default_factory=Counter)
     finding: Finding | None = None
 
 
@@ -100,6 +104,21 @@ def work_on_calls(seed: int, numbers: Iterable[int], deadline: float) -> Tally:
     return tally
 
 
+def work_on_grammars(seed: int, numbers: Iterable[int], deadline: float) -> Tally:
+    """Let every engine write and judge with grammars of toolsets, until they or the time run out, or a law breaks."""
+    tally = Tally()
+    for number in numbers:
+        if time.monotonic() > deadline:
+            break
+        trial = Trial(seed, number)
+        written = trial.run()
+        tally.engines.update(trial.counts)
+        if written:
+            tally.finding = Finding(number, "grammar", written.smaller())
+            break
+    return tally
+
+
 def shrink(law: Law, case: Case) -> Case:
     """The smallest case found that breaks the same law: fewer options, then tokens, then characters."""
     for name in case.options:
@@ -128,6 +147,9 @@ def remove(law: Law, case: Case) -> Case:
 def report(finding: Finding, seed: int) -> None:
     """Print what is needed to see the finding again."""
     found = finding.case
+    if isinstance(found, Written):
+        print(f"\nFOUND: a law of grammars is broken by toolset {finding.number} of seed {seed}:\n{found}")
+        return
     laws: dict[str, Callable[..., None]] = {law.__name__: law for law in (law_clean, *LAWS, law_call, law_untyped)}
     kind = "document" if isinstance(found, Case) else "call"
     print(f"\nFOUND: {finding.law} is broken by {kind} {finding.number} of seed {seed}:")
@@ -147,16 +169,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     parser.add_argument("--documents", type=int, help="how many documents to try, however long it takes")
     parser.add_argument("--calls", type=int, help="how many calls to write and read back, however long it takes")
+    parser.add_argument("--grammars", type=int, help="how many replies each engine writes, however long it takes")
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(time.time())
     start = time.monotonic()
     jobs = options.jobs
-    timed = options.documents is None and options.calls is None
+    toolsets = None if options.grammars is None else -(-options.grammars // WALKS)
+    timed = options.documents is options.calls is toolsets is None
+    kinds = ((work, options.documents), (work_on_calls, options.calls), (work_on_grammars, toolsets))
     tallies: list[Tally] = []
     with ProcessPoolExecutor(jobs) as pool:
-        for share, worker, count in ((0.5, work, options.documents), (1.0, work_on_calls, options.calls)):
+        for part, (worker, count) in enumerate(kinds, 1):
+            share = part / len(kinds)
             deadline = start + share * options.seconds if timed else float("inf")
             # Worker k takes every jobs-th number from k on, so that they never meet.
             shares = [numbers(first, jobs, None if timed else count or 0) for first in range(jobs)]
@@ -177,6 +203,10 @@ def summarise(tallies: list[Tally], seed: int, seconds: float) -> int:
     print(f"seed {seed}: {documents} documents of {characters} characters, {calls} calls, {seconds:.0f} s")
     events = sum((tally.events for tally in tallies), Counter[str]())
     print("events: " + ", ".join(f"{count} {kind}" for kind, count in events.most_common()))
+    engines = sum((tally.engines for tally in tallies), Counter[str]())
+    print("grammars: " + ", ".join(f"{count} {kind}" for kind, count in sorted(engines.items())))
+    if llama_judge.available():
+        print("without llama.cpp (pip install llama-cpp-python gguf, which compiles for minutes)")
     findings = [tally.finding for tally in tallies if tally.finding]
     for finding in findings:
         report(finding, seed)

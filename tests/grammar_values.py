@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
+import calls
+
+from xmltools.render._names import is_sayable
 from xmltools.tools import Tool
 
 Make = Callable[[Random], Any]
@@ -106,7 +110,7 @@ def string(rng: Random, depth: int) -> Made:
 
 def bounded(rng: Random, depth: int) -> Made:
     low = rng.choice([0, 1, 1, 2, 5])
-    high = rng.choice([None, low, low + 1, low + 30])
+    high = rng.choice([None, low, low + 1, low + 30, low + 200])
     made: dict[str, Any] = {"type": "string", "minLength": low}
     if high is not None:
         made["maxLength"] = high
@@ -254,4 +258,171 @@ def with_definitions(parameters: dict[str, Any]) -> dict[str, Any]:
         return [strip(each) for each in value] if isinstance(value, list) else value
 
     stripped: dict[str, Any] = strip(parameters)
-    return {**stripped, "$defs": {"node": found[0]}} if found else stripped
+    return {**stripped, "$defs": {**stripped.get("$defs", {}), "node": found[0]}} if found else stripped
+
+
+# Schemas of any kind, for which grammars may say that they don't express them.
+
+WILD_PATTERNS = (
+    "^a",
+    "b$",
+    "^[a-z]*$",
+    r"^\S+$",
+    r"\d{2}",
+    "",
+    "^$",
+    ".",
+    r"^(a|b)*$",
+    r"\bx",
+    r"(a)\1",
+    "[^<&]",
+    "^.{3,5}$",
+)
+LEAVES: tuple[dict[str, Any] | bool, ...] = (
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"type": "null"},
+    {},
+    True,
+    False,
+    {"description": "x"},
+)
+
+
+def wild(rng: Random) -> list[Tool]:
+    """One or two tools with schemas of any keywords, well-formed, but perhaps without any valid value."""
+    return [_wild_tool(rng, number) for number in range(rng.choice([1, 1, 2]))]
+
+
+def _wild_tool(rng: Random, number: int) -> Tool:
+    if rng.random() < 0.3:
+        parameters: dict[str, Any] = _sayable(calls.record(rng, 0)[0])
+    else:
+        parameters = {"type": "object", "properties": {name: odd(rng, 1) for name in _names(rng)}}
+        if rng.random() < 0.3:
+            parameters |= _mixed(rng, 1)
+            parameters["type"] = "object"
+    parameters["$defs"] = {name: odd(rng, 1, named=True) for name in "abc"}
+    server = rng.choice(["local", "github", "a&b"])
+    name = rng.choice(["f", "a&b", "größe 表"]) + str(number)
+    return Tool(name=name, parameters=with_definitions(parameters), server=server)
+
+
+def _names(rng: Random) -> list[str]:
+    return rng.sample(NAMES, rng.randint(0, 3)) + rng.sample(ODD, int(rng.random() < 0.2))
+
+
+def _sayable(schema: Any) -> Any:
+    """Leave out properties whose names no call can say."""
+    if isinstance(schema, list):
+        return [_sayable(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {word: each if word in ("enum", "const") else _sayable(each) for word, each in schema.items()}
+    if isinstance(made.get("properties"), dict):
+        made["properties"] = {name: each for name, each in made["properties"].items() if is_sayable(name)}
+        made["required"] = [name for name in made.get("required", ()) if is_sayable(name)]
+    return made
+
+
+def odd(rng: Random, depth: int, *, named: bool = False) -> Any:
+    """A schema of any keywords. `named`: it may be referred to, and refers to others only by way of a property."""
+    if depth > 3 or rng.random() < 0.25:
+        return deepcopy(rng.choice(LEAVES))
+    form = rng.random()
+    if form < 0.25:
+        return schema(rng, 2)[0] if rng.random() < 0.5 else bounded(rng, 0)[0]
+    if form < 0.4 and not named:
+        return {"$ref": f"#/$defs/{rng.choice('abc')}"}
+    if form < 0.5:
+        return calls.enum(rng, depth)[0]
+    if form < 0.8:
+        return _mixed(rng, depth, named)
+    return _container(rng, depth)
+
+
+def _container(rng: Random, depth: int) -> dict[str, Any]:
+    """An object, list or map whose parts are wild."""
+    form = rng.randrange(4)
+    if form == 0:
+        return {"type": "array", "items": odd(rng, depth + 1)}
+    if form == 1:
+        each = odd(rng, depth + 1)
+        return {"type": "object", "additionalProperties": each}
+    names = _names(rng)
+    made: dict[str, Any] = {"type": "object", "properties": {name: odd(rng, depth + 1) for name in names}}
+    made["required"] = [name for name in names if rng.random() < 0.4]
+    return made
+
+
+def _mixed(rng: Random, depth: int, named: bool = False) -> dict[str, Any]:
+    """Several keywords at once, that need not go together."""
+    made: dict[str, Any] = {}
+    for word in rng.sample(list(_KEYWORDS), rng.choice([1, 2, 2, 3, 4])):
+        made[word] = _KEYWORDS[word](rng, depth, named)
+    if rng.random() < 0.4:
+        kinds = ["string", "integer", "number", "boolean", "null", "array", "object"]
+        made["type"] = rng.choice(kinds) if rng.random() < 0.6 else rng.sample(kinds, rng.randint(1, 3))
+    return made
+
+
+def _schemas(low: int, high: int) -> Callable[[Random, int, bool], Any]:
+    return lambda rng, depth, named: [odd(rng, depth + 1, named=named) for _ in range(rng.randint(low, high))]
+
+
+def _one_schema(rng: Random, depth: int, named: bool) -> Any:
+    return odd(rng, depth + 1, named=named)
+
+
+def _inner_schema(rng: Random, depth: int, named: bool) -> Any:
+    return odd(rng, depth + 1)
+
+
+def _count(rng: Random, depth: int, named: bool) -> int:
+    return rng.choice([0, 1, 1, 2, 3, 7])
+
+
+def _limit(rng: Random, depth: int, named: bool) -> float:
+    return rng.choice([-10, -1, 0, 1, 0.5, 2.5, 7, 1e3, 10**20])
+
+
+_KEYWORDS: dict[str, Callable[[Random, int, bool], Any]] = {
+    "allOf": _schemas(1, 3),
+    "anyOf": _schemas(1, 3),
+    "oneOf": _schemas(1, 3),
+    "not": _one_schema,
+    "if": _one_schema,
+    "then": _one_schema,
+    "else": _one_schema,
+    "properties": lambda rng, depth, named: {name: odd(rng, depth + 1) for name in _names(rng)},
+    "patternProperties": lambda rng, depth, named: {rng.choice(WILD_PATTERNS): odd(rng, depth + 1)},
+    "additionalProperties": _inner_schema,
+    "propertyNames": lambda rng, depth, named: patterned(rng, 0)[0],
+    "required": lambda rng, depth, named: _names(rng)[:2],
+    "minProperties": _count,
+    "maxProperties": _count,
+    "dependentRequired": lambda rng, depth, named: {"path": _names(rng)[:1]},
+    "dependentSchemas": lambda rng, depth, named: {"path": odd(rng, depth + 1, named=named)},
+    "unevaluatedProperties": _inner_schema,
+    "items": _inner_schema,
+    "prefixItems": lambda rng, depth, named: [odd(rng, depth + 1) for _ in range(rng.randint(1, 3))],
+    "contains": _inner_schema,
+    "minItems": _count,
+    "maxItems": _count,
+    "uniqueItems": lambda rng, depth, named: rng.random() < 0.7,
+    "minLength": _count,
+    "maxLength": _count,
+    "pattern": lambda rng, depth, named: rng.choice((*WILD_PATTERNS, *(each for each, _ in PATTERNS))),
+    "format": lambda rng, depth, named: rng.choice(
+        ["date", "time", "uuid", "ipv4", "ipv6", "email", "uri", "hostname"]
+    ),
+    "minimum": _limit,
+    "maximum": _limit,
+    "exclusiveMinimum": _limit,
+    "exclusiveMaximum": _limit,
+    "multipleOf": lambda rng, depth, named: rng.choice([1, 2, 0.5, 0.1, 7]),
+    "enum": lambda rng, depth, named: calls.enum(rng, depth)[0].get("enum", ["x", 1]),
+    "const": lambda rng, depth, named: calls.anything(rng, 2),
+}

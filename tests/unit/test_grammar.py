@@ -292,7 +292,7 @@ def test_maps_with_free_names_are_json_in_the_element(case: tuple[Any, list[str]
          "v", "oneOf"),
         ({"anyOf": [{"type": "boolean"}, {"type": "integer"}], "not": {"const": 1}}, "v", "not"),
         ({"enum": ["\x00"]}, "v", "the schema"),
-        ({"anyOf": [False, False]}, "v", "the schema"),
+        ({"anyOf": [{"enum": ["\x00"]}, False]}, "v", "the schema"),
         ({"type": "object", "additionalProperties": {"type": "string", "pattern": "a"}}, "v.*", "pattern"),
     ],
     ids=lambda made: made if isinstance(made, str) else None,
@@ -393,3 +393,204 @@ def test_servers_are_named_and_the_local_one_need_not_be(format: str) -> None:
     ):  # fmt: skip
         head = "" if server is None else f"<server_name>{server}</server_name>"
         assert engine.accepts(f"<tool>{head}<tool_name>{name}</tool_name></tool>") is right, (server, name)
+
+
+IMPOSSIBLE: list[Any] = [
+    {"type": "array", "items": STRING, "minItems": 3, "maxItems": 2},
+    {"type": "array", "items": False, "minItems": 1},
+    {"type": "integer", "minimum": 3, "maximum": 2},
+    {"type": "number", "exclusiveMinimum": 3, "maximum": 3},
+    {"type": "string", "minLength": 3, "maxLength": 2},
+    {"type": "object", "properties": {"k": False}, "required": ["k"]},
+    {"type": "object", "additionalProperties": False, "required": ["k"]},
+    {"allOf": [{"type": "string"}, {"type": "boolean"}]},
+    {"enum": ["a"], "type": "integer"},
+    {"anyOf": [False, False]},
+    {"$ref": "#/properties/w"},  # an object that must hold one of its own kind
+]
+
+
+@pytest.mark.parametrize("schema", IMPOSSIBLE, ids=lambda schema: json.dumps(schema)[:60])
+@every_format
+def test_what_has_no_valid_value_is_not_generated(schema: Any, format: str) -> None:
+    endless = {"type": "object", "properties": {"w": {"$ref": "#/properties/w"}}, "required": ["w"]}
+    tools = [tool(v=schema, w=endless, a=STRING)]
+    engine = judge(tools, format, tool_choice="one")
+    assert grammar_issues(tools, format) == []
+    assert engine.accepts(block("<a>x</a>")) and engine.accepts(block())
+    assert not engine.prefix("<tool><tool_name>f</tool_name><arguments><v")
+    assert not engine.prefix("<tool><tool_name>f</tool_name><arguments><w")
+    either = [tool(v={"anyOf": [schema, {"type": "boolean"}]}, w=endless, required=("v",))]
+    engine = judge(either, format, tool_choice="one")
+    assert engine.accepts(block("<v>true</v>"))
+    assert not any(map(engine.accepts, (block("<v></v>"), block("<v>5</v>"), block())))
+
+
+@pytest.mark.parametrize("schema", [*IMPOSSIBLE[:-1], {"enum": [1], "type": "string"}], ids=str)
+@every_format
+def test_arguments_that_can_not_be_valid_are_empty_and_an_issue(schema: Any, format: str) -> None:
+    tools = [tool(v=schema, required=("v",))]
+    assert [str(issue) for issue in grammar_issues(tools, format)] == [
+        "f: the schema: has no value that can be written; the arguments are empty"
+    ]
+    assert judge(tools, format).accepts(block())
+
+
+@every_format
+def test_patterns_that_no_string_fits_are_an_issue(format: str) -> None:
+    tools = [tool(v={"type": "string", "pattern": "^abc$", "maxLength": 2}, required=("v",))]
+    assert [issue.keyword for issue in grammar_issues(tools, format)] == ["the schema"]
+    assert judge(tools, format).accepts(block("<v>x</v>"))
+    either = [tool(v={"type": ["string", "integer"], "pattern": "^abc$", "maxLength": 2}, required=("v",))]
+    engine = judge(either, format)
+    assert engine.accepts(block("<v>5</v>")) and not engine.accepts(block("<v></v>"))
+
+
+@every_format
+def test_maps_without_valid_values_are_empty(format: str) -> None:
+    for inner in IMPOSSIBLE[:-1]:
+        engine = judge([tool(v={"type": "object", "additionalProperties": inner})], format)
+        assert engine.accepts(block("<v>{}</v>"))
+        assert not engine.prefix('<tool><tool_name>f</tool_name><arguments><v>{"k')
+
+
+@with_regex
+def test_no_white_space_at_all_is_a_limit_too(format: str) -> None:
+    for text, right in ((block("<a>x</a>").replace("\n", ""), True), (block("<a>x</a>"), False)):
+        assert accepts(text, TOOLS, format, white_space=0, tool_choice="one") is right
+
+
+BOUNDED = tool(
+    a={"type": "string", "minLength": 3, "maxLength": 30},
+    b={"type": "string", "minLength": 3},
+    c={"enum": ["</tool>", "</tol>"]},
+    d={"type": "string", "pattern": "l"},
+    e={"type": "string", "minLength": 200},
+)
+
+
+@with_regex
+@pytest.mark.parametrize("name", "abcde")
+def test_an_end_tag_can_be_kept_out_of_every_kind_of_cdata(name: str, format: str) -> None:
+    filler = "x" * 200 * (name == "e")
+    for section, right in ((f"{filler}</tol>", name != "a" or format == "lark"), (f"{filler}</tool>", False)):
+        text = block(f"<{name}><![CDATA[{section}]]></{name}>")
+        assert accepts(text, [BOUNDED], format, tool_choice="one")
+        assert accepts(text, [BOUNDED], format, tool_choice="one", end_tag_in_cdata=False) is right
+
+
+@with_regex
+def test_a_carriage_return_in_an_enum_is_a_reference(format: str) -> None:
+    tools = [tool(v={"enum": ["a\r\nb"]})]
+    assert accepts(block("<v>a&#13;\nb</v>"), tools, format, tool_choice="one")
+    assert not accepts(block("<v>a\r\nb</v>"), tools, format, tool_choice="one")
+
+
+@every_format
+def test_another_tag_of_reasoning_opens_none_in_text(format: str) -> None:
+    engine = judge(TOOLS, format, reasoning="reason")
+    for text, right in ((f"<reason>a</reason>{F}", True), (f"a<reason>{F}</reason>", False), ("<think>a", False)):
+        assert engine.accepts(text) is right, text
+
+
+@every_format
+def test_arguments_that_bear_names_of_the_protocol_are_told_apart(format: str) -> None:
+    undeclared = [Tool(name="f", parameters={"type": "object", "required": ["arguments"]})]
+    engine = judge(undeclared, format)
+    text = block('<argument name="arguments">x</argument>')
+    assert engine.accepts(text) and not engine.accepts(block("<arguments>x</arguments>"))
+    assert parse(text, undeclared).calls[0].arguments == {"arguments": "x"}
+    beside = [tool(argument={"type": "array", "items": STRING}, **{"a b": STRING})]
+    assert [str(issue) for issue in grammar_issues(beside, format)] == [
+        "f.a b: properties: is left out: beside 'argument' no element can bear this name"
+    ]
+    assert not judge(beside, format).accepts(block('<argument name="a b">x</argument>'))
+
+
+def test_the_enum_of_all_arguments_is_an_issue() -> None:
+    parameters = {"type": "object", "properties": {"a": STRING}, "enum": [{}]}
+    (issue,) = grammar_issues([Tool(name="f", parameters=parameters)], "gbnf")
+    assert (issue.place, issue.keyword) == ("", "enum")
+
+
+@every_format
+def test_long_strings_are_counted(format: str) -> None:
+    schemas = {"v": {"type": "string", "maxLength": 900}, "w": {"type": "string", "minLength": 900}}
+    engine = judge([tool(**schemas)], format, tool_choice="one")
+    right = {"v": ["x" * 900, "<![CDATA[" + "<" * 900 + "]]>"], "w": ["x" * 900, "x" * 900 + "]] &lt; ]", "x" * 5_000]}
+    wrong = {"v": ["x" * 901, "<![CDATA[" + "<" * 901 + "]]>"], "w": ["x" * 899, "x" * 900 + "]]>", ""]}
+    for name in schemas:
+        assert [engine.accepts(block(f"<{name}>{text}</{name}>")) for text in right[name]] == [True] * len(right[name])
+        assert not any(engine.accepts(block(f"<{name}>{text}</{name}>")) for text in wrong[name])
+
+
+@every_format
+def test_a_pattern_and_a_length_that_are_too_much_together(format: str) -> None:
+    schema = {"type": "string", "pattern": r"^v?\d+(\.\d+){0,2}$", "maxLength": 300}
+    engine = judge([tool(v=schema)], format, cdata="required")
+    assert engine.accepts(block("<v>v1.20</v>"))
+
+
+NASTY: dict[str, Any] = {
+    "many first items": {"type": "array", "prefixItems": [STRING] * 1_000},
+    "first items": {"type": "array", "prefixItems": [{"type": "object", "properties": {"k": STRING}}] * 90},
+    "first items in a map": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "prefixItems": [STRING] * 90},
+    },
+    "many items in a map": {"type": "object", "additionalProperties": {"type": "array", "minItems": 100_000}},
+    "long strings in a map": {"type": "object", "additionalProperties": {"type": "string", "minLength": 10_000}},
+    "many items of any kind": {"type": "array", "items": {"type": ["string", "null"]}, "maxItems": 1_000},
+    "many properties": {"type": "object", "properties": {f"p{number}": STRING for number in range(60)}},
+    "a long chain": {"$ref": "#/$defs/d0"},
+    "a long chain in a map": {"type": "object", "additionalProperties": {"$ref": "#/$defs/d0"}},
+    "two that look alike": {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]},
+    "an enum of thousands": {"enum": [f"v{number}" for number in range(5_000)]},
+}
+DEFINITIONS: dict[str, Any] = {
+    **{f"d{n}": {"type": "object", "properties": {"x": {"$ref": f"#/$defs/d{n + 1}"}}} for n in range(300)},
+    "d300": STRING,
+    **{name: {"type": "object", "properties": {"x": {"$ref": f"#/$defs/{name}"}}, "required": ["x"]} for name in "ab"},
+}
+
+
+@pytest.mark.parametrize("name", NASTY)
+@every_format
+def test_engines_take_the_grammars_of_nasty_schemas(name: str, format: str) -> None:
+    parameters = {"type": "object", "properties": {"v": NASTY[name], "w": STRING}, "$defs": DEFINITIONS}
+    assert judge([Tool(name="f", parameters=parameters)], format).accepts(block("<w>x</w>"))
+
+
+def test_what_llama_cpp_would_count_in_brackets_is_a_rule() -> None:
+    text = build_grammar([tool(v=NASTY["many items of any kind"])], "gbnf")
+    assert ["many1{0,1000}" in line for line in text.split("\n")].count(True) == 1
+    assert "){" not in text
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 300), (150, 199), (150, 420), (200, 400), (300, None)])
+def test_long_repetitions_are_counted_in_blocks(low: int, high: int | None) -> None:
+    schema = {"type": "string", "minLength": low, **({} if high is None else {"maxLength": high})}
+    text = build_grammar([tool(v=schema)], "gbnf")
+    assert max(int(count) for count in re.findall(r"[{,](\d+)\}", text)) == 100
+    engine = judge([tool(v=schema)], "gbnf", tool_choice="one")
+    for count in {low - 1, low, 99, 100, 199, 200, 300, 400, 420, high or 0, (high or 0) + 1} - {-1}:
+        right = low <= count and (high is None or count <= high)
+        assert engine.accepts(block(f"<v>{'é' * count}</v>")) is right, count
+
+
+def test_patterns_are_given_up_after_some_that_are_too_large() -> None:
+    patterns = {f"p{number}": {"type": "string", "pattern": f"a{number}.{{12}}b"} for number in range(12)}
+    issues = grammar_issues([tool(**patterns, q={"type": "string", "pattern": "^(?!a)b"})], "gbnf")
+    assert [issue.place for issue in issues] == [*patterns, "q"]
+
+
+def test_a_regular_expression_does_not_double_without_end() -> None:
+    pairs = {
+        f"d{n}": {"type": "object", "properties": {name: {"$ref": f"#/$defs/d{n + 1}"} for name in "lr"}}
+        for n in range(40)
+    }
+    doubling = {"$ref": "#/$defs/d0", "$defs": {**pairs, "d40": STRING}}
+    chain = {"type": "object", "properties": {"v": {"$ref": "#/$defs/d0"}}, "$defs": DEFINITIONS}
+    for parameters in (doubling, chain):
+        with pytest.raises(XMLToolsError, match="too large or too deep for one regular expression"):
+            build_grammar([Tool(name="f", parameters=parameters)], "regex")

@@ -43,8 +43,8 @@ class SSEDecoder:
         return self._read(rest + "\n\n")
 
     def _read(self, text: str) -> list[tuple[str, str]]:
-        if self._started and not (self._held or self._data or self._name) and (event := _ONE.fullmatch(text)):
-            return [("", event[1])]  # nearly every piece of a stream that is read as fast as it is written
+        if self._started and not (self._held or self._data or self._name) and (whole := _ONE.fullmatch(text)):
+            return [("", whole[1])]  # nearly every piece of a stream that is read as fast as it is written
         if not self._started and text:
             self._started = True
             text = text.removeprefix("\ufeff")

@@ -36,6 +36,8 @@ __all__ = ["Automaton", "TooLarge", "Words", "automaton", "encoded", "to_tree"]
 
 MAX_STATES = 600
 """States that an automaton may have: what is larger makes a grammar that no engine likes."""
+_MAX_DRAFT = 2_400
+"""States that it may have before it is made as small as can be."""
 _MAX_NODES = 40_000
 """States of the nondeterministic automaton, and sets of them, on the way."""
 _MAX_TREE = 4_000
@@ -162,7 +164,7 @@ def _determined(pieces: _Pieces, start: int, end: int) -> _Draft:
             if reached not in numbers:
                 numbers[reached] = len(numbers)
                 pending.append(reached)
-                if len(numbers) > 4 * MAX_STATES:
+                if len(numbers) > _MAX_DRAFT:
                     raise TooLarge
             row.append((ranges, numbers[reached]))
         edges.append(row)
@@ -233,7 +235,7 @@ def _product(one: Automaton, other: Automaton) -> Automaton:
                 if pair not in numbers:
                     numbers[pair] = len(numbers)
                     pending.append(pair)
-                    if len(numbers) > 8 * MAX_STATES:
+                    if len(numbers) > _MAX_DRAFT:
                         raise TooLarge
                 row.append((common, numbers[pair]))
         edges.append(row)
@@ -267,6 +269,8 @@ def encoded(machine: Automaton, raw: Ranges, words: Words) -> Automaton:
     Characters in `raw` may stand for themselves, those in `words` may be written as any of their words. No word may
     begin with another one or with a character in `raw`. Raises TooLarge.
     """
+    if not machine.edges:
+        return machine
     pieces = _Pieces()
     states = [pieces.state() for _ in machine.edges]
     end = pieces.state()
@@ -279,7 +283,7 @@ def encoded(machine: Automaton, raw: Ranges, words: Words) -> Automaton:
                         _spell(pieces, states[number], spelling, states[target])
     for number in machine.accepting:
         pieces.free[states[number]].append(end)
-    return _smallest(_determined(pieces, states[0] if states else end, end))
+    return _smallest(_determined(pieces, states[0], end))
 
 
 def _spell(pieces: _Pieces, state: int, word: str, target: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xmltools.grammar._automata import automaton, to_tree
 from xmltools.grammar._regular import (
-    EMPTY,
     LAST,
     NOTHING,
     And,
@@ -36,7 +35,8 @@ def expression(tree: Regular) -> str:
 def terminal(tree: Regular) -> str:
     """Return a terminal of llguidance's Lark, which has operators for intersection and complement."""
     if not _has_operators(tree):
-        return f"/{expression(tree)}/" if tree != EMPTY else '""'
+        text = expression(tree)
+        return f"/{text}/" if text else '""'
     if isinstance(tree, And):
         parts = tree.parts if not all(isinstance(part, Not) for part in tree.parts) else (_ANYTHING, *tree.parts)
         return f"({' & '.join(_complement(part) if isinstance(part, Not) else terminal(part) for part in parts)})"
@@ -78,8 +78,8 @@ def filled(tree: Regular) -> Regular:
         return tree
     if isinstance(tree, Choice):
         return choice(*map(filled, tree.parts))
-    if isinstance(tree, Repeat) and tree.high != 0 and not nullable(tree.part):
-        return Repeat(tree.part, 1, tree.high)
+    if isinstance(tree, Repeat) and not nullable(tree.part):
+        return NOTHING if tree.high == 0 else Repeat(tree.part, 1, tree.high)
     if isinstance(tree, Sequence):
         first, rest = tree.parts[:1], tree.parts[1:]
         return choice(sequence(filled(first[0]), *rest), filled(sequence(*rest))) if first else NOTHING

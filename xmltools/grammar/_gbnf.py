@@ -8,7 +8,7 @@ become a thousand times slower by them.
 from __future__ import annotations
 
 from xmltools.grammar._automata import automaton
-from xmltools.grammar._gbnf_lexemes import lexeme_rules, quoted, state_rules, times
+from xmltools.grammar._gbnf_lexemes import MANY, lexeme_rules, quoted, state_rules, times
 from xmltools.grammar._nodes import (
     Alternatives,
     Dispatch,
@@ -121,6 +121,11 @@ class _Printer:
         return self._repeated[text]
 
     def _repetition(self, node: Repetition) -> str:
+        if node.high == 0:
+            return EMPTY
+        if max(node.low, node.high or 0) > MANY and not isinstance(node.part, (Reference, Lexeme)):
+            # llama.cpp counts what stands in brackets as often as it is repeated, and refuses what becomes too much.
+            return self._named(self._node(node.part, loose=True)) + times(node.low, node.high)
         inner = self._node(node.part)
         if (isinstance(node.part, Series) and len(node.part.parts) > 1) or isinstance(node.part, Repetition):
             inner = f"({inner})"

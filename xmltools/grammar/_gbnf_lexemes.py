@@ -12,6 +12,7 @@ from xmltools.grammar._regular import (
     Regular,
     Repeat,
     Sequence,
+    characters,
     is_simple,
     subtract,
 )
@@ -23,6 +24,13 @@ MANY = 8
 
 llama.cpp writes every repetition out and refuses what becomes too much; of a rule it copies but the name.
 """
+
+BLOCK = 100
+"""Repetitions that xgrammar is asked for at once, of what is more than ASCII.
+
+From 129 on its masks allow tokens in which other characters stand (0.2.8), and the token is then refused.
+"""
+_ASCII = 0x7F
 
 
 def lexeme_rules(name: str, language: Regular) -> list[str]:
@@ -76,12 +84,31 @@ class _Printer:
     def _repeat(self, tree: Repeat) -> str:
         if tree.high == 0:
             return '""'
-        if not isinstance(tree.part, Chars) and max(tree.low, tree.high or 0) > MANY:
-            return self._rule(tree.part) + times(tree.low, tree.high)
-        inner = self.text(tree.part)
-        if isinstance(tree.part, (Repeat, Sequence)):
-            inner = f"({inner})"
+        most = max(tree.low, tree.high or 0)
+        if most > MANY and not isinstance(tree.part, Chars):
+            inner = self._rule(tree.part)
+        else:
+            inner = self.text(tree.part)
+            if isinstance(tree.part, (Repeat, Sequence)):
+                inner = f"({inner})"
+        if most > BLOCK and characters(tree.part)[-1][1] > _ASCII:
+            return self._blocks(inner, tree)
         return inner + times(tree.low, tree.high)
+
+    def _blocks(self, inner: str, tree: Repeat) -> str:
+        """Return a long repetition as repetitions of whole blocks, and of what is left."""
+        block = self._rule(Repeat(tree.part, BLOCK, BLOCK))
+        first, least = divmod(tree.low, BLOCK)
+        if tree.high is None:
+            return f"{block}{times(first, first)} {inner}{times(least, None)}"
+        last, most = divmod(tree.high, BLOCK)
+        if first == last:
+            return f"{block}{times(first, first)} {inner}{times(least, most)}"
+        ways = [f"{_head(block, first, first)}{inner}{times(least, BLOCK - 1)}"]
+        if last - first > 1:
+            ways.append(f"{block}{times(first + 1, last - 1)} {inner}{times(0, BLOCK - 1)}")
+        ways.append(_head(block, last, last) + (f"{inner}{times(0, most)}" if most else ""))
+        return f"({' | '.join(ways)})"
 
     def _rule(self, tree: Regular) -> str:
         if tree not in self._named:
@@ -104,6 +131,10 @@ class _Printer:
         if text:
             words.append(quoted(text))
         return " ".join(words) or '""'
+
+
+def _head(block: str, low: int, high: int) -> str:
+    return f"{block}{times(low, high)} " if high else ""
 
 
 def times(low: int, high: int | None) -> str:

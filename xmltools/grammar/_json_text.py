@@ -8,12 +8,11 @@ text stands in the element as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from xmltools.grammar._enums import json_literal, valid_values
-from xmltools.grammar._issues import Report
+from xmltools.grammar._lists import MAX_COUNT, chain, countable
 from xmltools.grammar._nodes import (
-    Alternatives,
-    Grammar,
     Lexeme,
     Literal,
     Node,
@@ -36,11 +35,13 @@ from xmltools.schema import (
     Shape,
     TextShape,
     bounds_of,
-    items_of,
     other_keywords,
     properties_of,
     text_facts,
 )
+
+if TYPE_CHECKING:
+    from xmltools.grammar._lower import Builder
 
 __all__ = ["JsonText"]
 
@@ -57,18 +58,23 @@ _ESCAPED = sequence(
     _HEX,
 )
 _UNIT = choice(_PLAIN, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED)
+_MAX_ESCAPES = 8
+"""Characters that may be escapes where GBNF counts them: with more xgrammar takes a second for a mask."""
 _STRING_WORDS = frozenset(("minLength", "maxLength"))
 
 
 class JsonText:
     """Makes the rules of JSON values by their shapes."""
 
-    __slots__ = ("_grammar", "_lexeme", "_report", "_rules")
+    __slots__ = ("_counts_escapes", "_fill", "_grammar", "_lexeme", "_possible", "_report", "_rules")
 
-    def __init__(self, grammar: Grammar, report: Report, lexeme: Callable[[Regular, str], Node]) -> None:
-        self._grammar = grammar
-        self._report = report
-        self._lexeme = lexeme
+    def __init__(self, builder: Builder) -> None:
+        self._counts_escapes = builder.backend.expressions
+        self._fill = builder.fill
+        self._grammar = builder.grammar
+        self._lexeme = builder.lexeme
+        self._possible = builder.possible
+        self._report = builder.report
         self._rules: dict[int, str] = {}
 
     def map(self, shape: ObjectShape, place: str) -> Node:
@@ -82,7 +88,7 @@ class JsonText:
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
-        return alternatives(*(self._one(each, place) for each in shape.alternatives))
+        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._possible(each)))
 
     def _one(self, shape: Shape, place: str) -> Node:
         if isinstance(shape, TextShape):
@@ -90,8 +96,7 @@ class JsonText:
         if isinstance(shape, ScalarShape):
             return self._scalar(shape, place)
         if isinstance(shape, EnumShape):
-            found = [Literal(json_literal(each)) for each in valid_values(shape)]
-            return alternatives(*found) if found else Alternatives(())
+            return alternatives(*(Literal(json_literal(each)) for each in valid_values(shape)))
         if isinstance(shape, ArrayShape):
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
@@ -106,8 +111,7 @@ class JsonText:
     def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
         if id(shape) not in self._rules:
             name = self._rules[id(shape)] = f"json-{self._number()}"
-            self._grammar.rules[name] = Series(())
-            self._grammar.rules[name] = make()
+            self._fill(name, make)
         return Reference(self._rules[id(shape)])
 
     def _number(self) -> int:
@@ -118,9 +122,14 @@ class JsonText:
     def _string(self, shape: Shape, place: str) -> Node:
         self._tell(shape, place, _STRING_WORDS)
         facts = text_facts(shape)
-        if not facts.low and facts.high is None:
+        low, high = facts.low, facts.high
+        if max(low, high or 0) > MAX_COUNT:
+            self._report.add(place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted")
+            low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
+        if not low and high is None:
             return self._any_string
-        return self._lexeme(_quoted(facts.low, facts.high), "jsonbounded")
+        escapes = self._counts_escapes or max(low, high or 0) <= _MAX_ESCAPES
+        return self._lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
 
     @property
     def _any_string(self) -> Node:
@@ -140,25 +149,28 @@ class JsonText:
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
         self._tell(shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")))
-        items = items_of(shape)
-        each = [self.value(one, f"{place}[]") for one in items.first]
-        if items.rest is not None:
-            rest = self.value(items.rest, f"{place}[]")
-            each += [rest] * max(items.low - len(each), 1)
-        inner = self._listed(each, items.low, items.high, open_=items.rest is not None)
-        return series(Literal("["), self._space, inner, Literal("]"))
+        items = countable(shape, self._possible, place, self._report)
+        first = [self.value(one, f"{place}[]") for one in items.first]
+        rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
+        return series(Literal("["), self._space, self._listed(first, rest, items.low, items.high), Literal("]"))
 
-    def _listed(self, each: list[Node], low: int, high: int | None, *, open_: bool) -> Node:
-        """Return values with commas between them; the last one again and again if the list is `open_`."""
-        node: Node = series()
-        if open_:
-            node = Repetition(self._comma(each[-1]), 0, None if high is None else max(high - len(each), 0))
-        for number in reversed(range(len(each))):
-            here = series(each[number], self._space) if number == 0 else self._comma(each[number])
-            node = series(here, node)
-            if number >= low:
-                node = maybe(node)
-        return node
+    def _listed(self, first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
+        """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
+        if not first and rest is not None:
+            one = self._listed([rest], None, 1, 1)
+            more = Repetition(self._comma(rest), max(low - 1, 0), None if high is None else high - 1)
+            return series(one, more) if low else maybe(series(one, more))
+        each = [self._comma(node) if number else series(node, self._space) for number, node in enumerate(first)]
+        tail: Node = series()
+        if rest is not None:
+            count = len(first)
+            tail = Repetition(self._comma(rest), max(low - count, 0), None if high is None else high - count)
+        return chain(each, tail, low, self._piece)
+
+    def _piece(self, node: Node) -> Node:
+        name = f"json-{self._number()}"
+        self._grammar.rules[name] = node
+        return Reference(name)
 
     def _comma(self, node: Node) -> Node:
         return series(Literal(","), self._space, node, self._space)
@@ -166,7 +178,7 @@ class JsonText:
     def _object(self, shape: ObjectShape, place: str) -> Node:
         known = frozenset(("properties", "required", "additionalProperties"))
         self._tell(shape, place, known)
-        properties = properties_of(shape)
+        properties = [each for each in properties_of(shape) if self._possible(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
             return series(Literal("{"), self._space, inner, Literal("}"))
@@ -176,7 +188,9 @@ class JsonText:
             for part in shape.parts
             if part.get("additionalProperties")
         ]
-        if any("never" in part.get("additionalProperties", ()) for part in shape.parts):
+        if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
+            map(self._possible, others)
+        ):
             return series(Literal("{"), self._space, Literal("}"))
         if len(others) > 1:
             self._report.add(place, "additionalProperties", "only the first of several schemas is enforced")
@@ -210,7 +224,7 @@ class JsonText:
         if name not in self._grammar.rules:
             self._grammar.rules[name] = Series(())
             this = Reference(name)
-            items = self._listed([this], 0, None, open_=True)
+            items = self._listed([], this, 0, None)
             self._grammar.rules[name] = alternatives(
                 self._map_of(this),
                 series(Literal("["), self._space, items, Literal("]")),
@@ -221,5 +235,8 @@ class JsonText:
         return Reference(name)
 
 
-def _quoted(low: int, high: int | None) -> Regular:
-    return sequence(literal('"'), star(_UNIT) if not low and high is None else Repeat(_UNIT, low, high), literal('"'))
+def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
+    """Return a string of so many characters, among those that are counted no `escapes`, if that is said."""
+    counted = _UNIT if escapes else _PLAIN
+    unit = [Repeat(counted, low, low), star(_UNIT)] if low and high is None else [Repeat(counted, low, high)]
+    return sequence(literal('"'), *unit, literal('"'))

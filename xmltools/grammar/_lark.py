@@ -39,12 +39,13 @@ def print_lark(grammar: Grammar, *, any_order: bool = True, extensions: bool = T
 class _Printer:
     """Prints rules; terminals are made when they are first used."""
 
-    __slots__ = ("_any_order", "_extensions", "_grammar", "_lines", "_terminals")
+    __slots__ = ("_any_order", "_extensions", "_grammar", "_lines", "_names", "_terminals")
 
     def __init__(self, grammar: Grammar, any_order: bool, extensions: bool) -> None:
         self._grammar = grammar
         self._any_order = any_order
         self._extensions = extensions
+        self._names = set(map(_lower, grammar.rules))
         self._terminals: dict[str, Regular] = {}
         self._lines: list[str] = []
 
@@ -62,8 +63,9 @@ class _Printer:
     def _rule(self, name: str, node: Node) -> None:
         if isinstance(node, (Series, Permutation)):
             parts = node.parts if isinstance(node, Series) else (node,)
+            own = f"{name}_s" if f"{name}_s" not in self._names else f"{name}_ss"
             node = Series(
-                tuple(self._permutation(f"{name}_s", part) if isinstance(part, Permutation) else part for part in parts)
+                tuple(self._permutation(own, part) if isinstance(part, Permutation) else part for part in parts)
             )
         self._lines.append(f"{name}: {self._node(node, loose=True)}")
 
@@ -102,6 +104,8 @@ class _Printer:
             text = " | ".join(map(self._node, node.parts))
             return text if loose else f"({text})"
         if isinstance(node, Repetition):
+            if node.high == 0:
+                return EMPTY
             inner = self._node(node.part)
             if not isinstance(node.part, (Literal, Reference, Alternatives)) or inner[-1] in "?*+}":
                 inner = f"({inner})"
@@ -116,9 +120,11 @@ class _Printer:
         return f"{name}?" if nullable(language) else name
 
     def _dispatch(self, node: Dispatch) -> str:
-        lead = self._terminal("lead", sequence(node.lead, literal(node.trigger)))
-        prose = self._terminal("prose", node.prose)
-        return f"({lead} {self._node(node.body)}){suffix(node.low, node.high)} {prose}"
+        calls = ""
+        if node.high != 0:
+            lead = self._terminal("lead", sequence(node.lead, literal(node.trigger)))
+            calls = f"({lead} {self._node(node.body)}){suffix(node.low, node.high)} "
+        return calls + self._terminal("prose", node.prose)
 
 
 def _expression(language: Regular) -> str:

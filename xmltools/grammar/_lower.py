@@ -7,13 +7,13 @@ look at the grammar then never have to choose between two of them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from xmltools._markup import is_xml_name
 from xmltools.dialects import FORGE
-from xmltools.grammar._enums import value_spellings
+from xmltools.grammar._contents import Contents
 from xmltools.grammar._issues import Report
-from xmltools.grammar._json_text import JsonText
+from xmltools.grammar._lists import MAX_COUNT, chain, countable
 from xmltools.grammar._nodes import (
     Grammar,
     Lexeme,
@@ -28,10 +28,10 @@ from xmltools.grammar._nodes import (
     maybe,
     series,
 )
-from xmltools.grammar._numbers import integers, numbers
 from xmltools.grammar._oneof import overlap
 from xmltools.grammar._options import Backend, Options
-from xmltools.grammar._regular import EMPTY, Regular, Repeat, chars, choice, literal, sequence
+from xmltools.grammar._possible import Possible
+from xmltools.grammar._regular import EMPTY, Regular, Repeat, chars
 from xmltools.grammar._strings import Strings
 from xmltools.grammar._xml import SPACE, cdata_section, plain_text
 from xmltools.render._names import escape_name, refuse_unsayable
@@ -43,21 +43,16 @@ from xmltools.schema import (
     ScalarShape,
     Shape,
     UnionShape,
-    bounds_of,
-    is_impossible,
     item_name,
-    items_of,
     other_keywords,
     properties_of,
-    text_facts,
 )
 from xmltools.tools import Tool
 
-__all__ = ["MAX_COUNT", "Builder"]
+__all__ = ["Builder"]
 
-MAX_COUNT = 1_000
-"""The largest number of repetitions that is counted: llama.cpp refuses 2,000 and more, whoever holds them."""
-
+_MAX_DEPTH = 16
+"""Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
 _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 _OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 
@@ -65,15 +60,35 @@ _OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "mi
 class Builder:
     """Makes the rules for the arguments of tools. What all tools share, such as free strings, is made once."""
 
-    __slots__ = ("_hints", "_lexemes", "_rules", "_tool", "grammar", "options", "report", "strings", "ws")
+    __slots__ = (
+        "_depth",
+        "_hints",
+        "_later",
+        "_lexemes",
+        "_rules",
+        "_tool",
+        "backend",
+        "grammar",
+        "options",
+        "possible",
+        "report",
+        "spaces",
+        "strings",
+        "ws",
+    )
 
     def __init__(self, options: Options, backend: Backend) -> None:
         self.grammar = Grammar(Series(()))
+        self.backend = backend
         self.options = options
-        self.ws = Lexeme("ws", Repeat(SPACE, 0, options.white_space))
+        self.spaces: Regular = EMPTY if options.white_space == 0 else Repeat(SPACE, 0, options.white_space)
+        self.ws: Node = Literal("") if options.white_space == 0 else Lexeme("ws", self.spaces)
+        self.possible = Possible()
         self.report = Report("")
         self.strings = Strings(options, backend, MAX_COUNT)
         self._tool = ""
+        self._depth = 0
+        self._later: list[tuple[str, Callable[[], Node]]] = []
         self._rules: dict[tuple[int, str], str] = {}
         self._lexemes: dict[Regular, str] = {}
         self._hints: dict[str, int] = {}
@@ -83,15 +98,21 @@ class Builder:
         self.report = report
         self._tool = prefix
         self._rules = {}
-        return self.contents(tool.shape, FORGE.arguments, "")
+        for word in ("enum", "const"):  # of a value that is no object these make another shape
+            if any(word in part for part in tool.shape.parts):
+                report.add("", word, "is not enforced")
+        inner = self.contents(tool.shape, FORGE.arguments, "")
+        while self._later:
+            self.fill(*self._later.pop(0))
+        return inner
 
     # Contents: what stands between the tags of a value
 
     def contents(self, shape: Shape, name: str, place: str) -> Node:
         """Return the contents of an element called `name`."""
-        found = _Contents(self, name, place)
+        found = Contents(self, name, place)
         for each in self._sorted_out(shape, place):
-            if not is_impossible(each):
+            if self.possible(each):
                 found.add(each)
         return found.node()
 
@@ -103,27 +124,36 @@ class Builder:
                 self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
         return shape.alternatives
 
-    def element(self, name: str, shape: Shape, place: str) -> Node:
-        """Return an element with its tags; null may be an attribute."""
+    def element(self, name: str, shape: Shape, place: str, *, by_name: bool = False) -> Node:
+        """Return an element with its tags; null may be an attribute. `by_name`: the name is an attribute, too."""
         dialect = FORGE
         refuse_unsayable(name, "an argument")
         tag, start = name, name
-        if not is_xml_name(name):
+        if by_name or not is_xml_name(name):
             tag, start = dialect.argument, f'{dialect.argument} {dialect.argument_name}="{escape_name(name)}"'
         filled = series(Literal(f"<{start}>"), self.contents(shape, name, place), Literal(f"</{tag}>"))
         if any(_is_null(each) for each in shape.alternatives):
             return alternatives(filled, Literal(f'<{start} {dialect.nil}="true"/>'))
         return filled
 
-    def rule(self, shape: Shape, name: str, node: Any) -> Reference:
+    def rule(self, shape: Shape, name: str, node: Callable[[str], Node]) -> Reference:
         """Return the rule of a container, made by `node(rule name)` when it is first asked for."""
         # The names of items come from the name of their list.
         key = id(shape), name if isinstance(shape, ArrayShape) else ""
         if key not in self._rules:
             own = self._rules[key] = self._name()
-            self.grammar.rules[own] = Series(())
-            self.grammar.rules[own] = node(own)
+            self.fill(own, lambda: node(own))
         return Reference(self._rules[key])
+
+    def fill(self, own: str, make: Callable[[], Node]) -> None:
+        """Make the rule `own`: now, or later if that would be too deep."""
+        self.grammar.rules[own] = Series(())  # keeps its place in front of what it is made of
+        if self._depth >= _MAX_DEPTH:
+            self._later.append((own, make))
+            return
+        self._depth += 1
+        self.grammar.rules[own] = make()
+        self._depth -= 1
 
     def _name(self) -> str:
         return f"{self._tool}-{len(self._rules) + 1}" if self._rules else self._tool
@@ -139,28 +169,49 @@ class Builder:
 
     # Containers
 
-    def array(self, shape: ArrayShape, name: str, place: str) -> Node:
+    def array(self, shape: ArrayShape, name: str, place: str, own: str) -> Node:
         """Return the items of a list."""
         for word in other_keywords(shape, _ARRAY_WORDS):
             self.report.add(place, word, "is not enforced")
-        items, inner, path = items_of(shape), item_name(name), f"{place}[]"
-        low, high = items.low, items.high
-        if max(low, high or 0) > MAX_COUNT:
-            self.report.add(place, "minItems or maxItems", f"more than {MAX_COUNT:,} items are not counted")
-            low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
-        each = [series(self.element(inner, one, path), self.ws) for one in items.first]
-        rest = None if items.rest is None else series(self.element(inner, items.rest, path), self.ws)
-        return series(self.ws, _counted(each, rest, low, high))
+        items, inner, path = countable(shape, self.possible, place, self.report), item_name(name), f"{place}[]"
+        first = [series(self.element(inner, one, path), self.ws) for one in items.first]
+        tail: Node = series()
+        if items.rest is not None:
+            rest = series(self.element(inner, items.rest, path), self.ws)
+            count = len(first)
+            tail = Repetition(rest, max(items.low - count, 0), None if items.high is None else items.high - count)
+        return series(self.ws, chain(first, tail, items.low, lambda node: self._piece(own, node)))
+
+    def _piece(self, own: str, node: Node) -> Node:
+        """Put a part of a rule into one of its own."""
+        count = 0
+        while (name := f"{own}-{_letters(count)}") in self.grammar.rules:
+            count += 1
+        self.grammar.rules[name] = node
+        return Reference(name)
 
     def object(self, shape: ObjectShape, place: str, own: str) -> Node:
         """Return the properties of an object, in any order."""
         for word in other_keywords(shape, _OBJECT_WORDS):
             self.report.add(place, word, "is not enforced")
-        properties = properties_of(shape)
+        properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
         self._check_count(shape, properties, place)
-        members = [self._member(each, place, own, number) for number, each in enumerate(properties)]
+        declared = shape.has_property
+        members = [
+            self._member(each, place, own, number, is_declared=declared(each.name))
+            for number, each in enumerate(properties)
+        ]
         inner = series(*(each.node if each.required else maybe(each.node) for each in members))
         return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
+
+    def _is_sayable(self, of: Property, shape: ObjectShape, place: str) -> bool:
+        if not self.possible(of.shape):
+            return False
+        if is_xml_name(of.name) or not shape.has_property(FORGE.argument):
+            return True
+        path = f"{place}.{of.name}" if place else of.name
+        self.report.add(path, "properties", f"is left out: beside {FORGE.argument!r} no element can bear this name")
+        return False
 
     def _check_count(self, shape: ObjectShape, properties: list[Property], place: str) -> None:
         required = sum(each.required for each in properties)
@@ -171,11 +222,13 @@ class Builder:
         if any(part.get("additionalProperties", {}).keys() - {"never"} for part in shape.parts):
             self.report.add(place, "additionalProperties", "only the properties that are named are generated")
 
-    def _member(self, of: Property, place: str, own: str, number: int) -> Member:
+    def _member(self, of: Property, place: str, own: str, number: int, *, is_declared: bool) -> Member:
         path = f"{place}.{of.name}" if place else of.name
         name = f"{own}-{_letters(number)}"
         self.grammar.rules[name] = Series(())  # keeps its place in front of what it is made of
-        self.grammar.rules[name] = series(self.element(of.name, of.shape, path), self.ws)
+        # `<arguments>` in `<arguments>` means nothing, unless the schema declares it.
+        by_name = of.name == FORGE.arguments and not place and not is_declared
+        self.grammar.rules[name] = series(self.element(of.name, of.shape, path, by_name=by_name), self.ws)
         return Member(Reference(name), of.required)
 
     def free_text(self, *, filled: bool = False) -> Node:
@@ -208,120 +261,8 @@ class Builder:
         return Lexeme("plain", plain_text())
 
     def _section(self, *, filled: bool = False) -> Node:
-        spared = "" if self.options.end_tag_in_cdata else f"</{FORGE.block}>"
-        return Lexeme("filledcdata" if filled else "cdata", cdata_section(filled=filled, end_tag=spared))
-
-
-class _Contents:
-    """Collects what the alternatives of one value may be, and makes one node of it."""
-
-    __slots__ = ("_builder", "_free", "_hints", "_languages", "_name", "_nodes", "_place")
-
-    def __init__(self, builder: Builder, name: str, place: str) -> None:
-        self._builder = builder
-        self._name = name
-        self._place = place
-        self._free = False
-        self._languages: list[Regular] = []
-        self._hints: list[str] = []
-        self._nodes: list[Node] = []
-
-    def add(self, shape: Shape) -> None:
-        """Take an alternative."""
-        if isinstance(shape, ScalarShape):
-            self._scalar(shape)
-        elif isinstance(shape, EnumShape):
-            self._enum(shape)
-        elif isinstance(shape, ArrayShape):
-            make = lambda own: self._builder.array(shape, self._name, self._place)  # noqa: E731
-            self._nodes.append(self._builder.rule(shape, self._name, make))
-        elif isinstance(shape, ObjectShape):
-            self._object(shape)
-        else:
-            self._text(shape)
-
-    def _object(self, shape: ObjectShape) -> None:
-        builder = self._builder
-        if _is_map(shape):
-            self._nodes.append(JsonText(builder.grammar, builder.report, builder.lexeme).map(shape, self._place))
-        else:
-            self._nodes.append(builder.rule(shape, "", lambda own: builder.object(shape, self._place, own)))
-
-    def _text(self, shape: Shape) -> None:
-        facts = text_facts(shape)
-        for word in other_keywords(shape, frozenset(("minLength", "maxLength", "pattern", "format"))):
-            self._builder.report.add(self._place, word, "is not enforced")
-        language = self._builder.strings.spellings(facts, self._place, self._builder.report)
-        if language is not None:
-            self._leaf(language, "text")
-        elif facts.low == 1:
-            self._nodes.append(self._builder.free_text(filled=True))
-        else:
-            self._free = True
-
-    def _scalar(self, shape: ScalarShape) -> None:
-        for word in other_keywords(shape, frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))):
-            self._builder.report.add(self._place, word, "is not enforced")
-        bounds = bounds_of(shape)
-        if shape.type == "integer":
-            self._leaf(self._spaced(integers(*bounds.for_integers())), "integer")
-        elif shape.type == "number":
-            value = numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
-            self._leaf(self._spaced(value), "number")
-        else:
-            words = ("true", "false") if shape.type == "boolean" else ("null",)
-            self._leaf(self._spaced(choice(*map(literal, words))), shape.type)
-
-    def _enum(self, shape: EnumShape) -> None:
-        loose, exact = value_spellings(shape, self._builder.options.cdata)
-        if loose:
-            self._leaf(self._spaced(choice(*loose)), "choice")
-        if exact:
-            self._leaf(choice(*exact), "choice")
-
-    def _spaced(self, value: Regular) -> Regular:
-        spaces = self._builder.ws.language
-        return sequence(spaces, value, spaces)
-
-    def _leaf(self, language: Regular, hint: str) -> None:
-        self._languages.append(language)
-        self._hints.append(hint)
-
-    def node(self) -> Node:
-        """Return what may stand between the tags."""
-        found = list(self._nodes)
-        if self._free:
-            # Whatever else is no element is a string, too: the reader takes the first alternative that fits.
-            found.insert(0, self._builder.free_text())
-        elif self._languages:
-            hint = self._hints[0] if len(self._hints) == 1 else "value"
-            found.insert(0, self._builder.lexeme(choice(*self._languages), hint))
-        if not found:
-            self._builder.report.add(self._place, "the schema", "has no value that can be written; any string is")
-            found = [self._builder.free_text()]
-        return alternatives(*found)
-
-
-def _counted(first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
-    """Return items one behind the other, `low` to `high` of them."""
-    count = len(first)
-    tail: Node = series()
-    if rest is not None:
-        tail = Repetition(rest, max(low - count, 0), None if high is None else high - count)
-    for number in reversed(range(count)):
-        tail = series(first[number], tail)
-        if number >= low:
-            tail = maybe(tail)
-    return tail
-
-
-def _is_map(shape: ObjectShape) -> bool:
-    """Return whether an object has properties of any name, and none that is declared."""
-    if any("properties" in part for part in shape.parts) and not any(
-        part.get("additionalProperties") for part in shape.parts
-    ):
-        return False
-    return not properties_of(shape) and not any("never" in part.get("additionalProperties", ()) for part in shape.parts)
+        section = cdata_section(filled=filled, end_tag=self.options.spared_end_tag)
+        return Lexeme("filledcdata" if filled else "cdata", section)
 
 
 def _is_null(shape: Shape) -> bool:

@@ -19,6 +19,9 @@ from xmltools.schema import (
 
 __all__ = ["overlap"]
 
+_MAX_DEPTH = 5
+"""Objects in objects that are compared: those that tell alternatives apart do so at their surface."""
+
 
 def overlap(shape: UnionShape) -> bool:
     """Return whether a value might fit several alternatives of a oneOf that the shape is made of."""
@@ -50,21 +53,21 @@ def _overlaps(shapes: list[Shape]) -> bool:
     )
 
 
-def _apart(one: Shape, other: Shape) -> bool:
+def _apart(one: Shape, other: Shape, depth: int = 0) -> bool:
     """Return whether no value can fit both, as far as is easily seen."""
     if isinstance(one, EnumShape) and isinstance(other, EnumShape):
         return not any(_same(value, its) for value in one.values for its in other.values)
     if _kinds(one).isdisjoint(_kinds(other)):
         return True
-    return isinstance(one, ObjectShape) and isinstance(other, ObjectShape) and _told_apart(one, other)
+    return isinstance(one, ObjectShape) and isinstance(other, ObjectShape) and _told_apart(one, other, depth)
 
 
-def _told_apart(one: ObjectShape, other: ObjectShape) -> bool:
+def _told_apart(one: ObjectShape, other: ObjectShape, depth: int) -> bool:
     """Return whether both objects must have a property whose values differ, or one may not have what the other must."""
     left = {each.name: each for each in properties_of(one)}
     right = {each.name: each for each in properties_of(other)}
-    for name in left.keys() & right.keys():
-        if left[name].required and right[name].required and _apart(left[name].shape, right[name].shape):
+    for name in left.keys() & right.keys() if depth < _MAX_DEPTH else ():
+        if left[name].required and right[name].required and _apart(left[name].shape, right[name].shape, depth + 1):
             return True
     return _lacks(one, left, right) or _lacks(other, right, left)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 
 __all__ = ["Backend", "Cdata", "Options", "Order", "ToolChoice", "read_options"]
@@ -39,6 +40,16 @@ class Options:
     end_tag_in_cdata: bool = True
     reasoning: str | None = None
     starts_in_reasoning: bool = False
+
+    @property
+    def reasoning_tags(self) -> tuple[str, ...]:
+        """The tags that open reasoning, in which a call is none."""
+        return tuple(dict.fromkeys((*FORGE.reasoning, *([self.reasoning] if self.reasoning else []))))
+
+    @property
+    def spared_end_tag(self) -> str:
+        """The end tag that no CDATA section may hold; empty, if there is none."""
+        return "" if self.end_tag_in_cdata else f"</{FORGE.block}>"
 
 
 @dataclass(frozen=True, slots=True)

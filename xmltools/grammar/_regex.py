@@ -23,11 +23,16 @@ from xmltools.grammar._regular import literal, sequence
 
 __all__ = ["print_regex"]
 
+_MAX_DEPTH = 50
+"""Rules inside each other that are printed."""
+_MAX_SIZE = 1_000_000
+"""Characters of an expression: a rule is printed wherever it is used, so that they may double from rule to rule."""
+
 
 def print_regex(grammar: Grammar) -> str:
     """Return the grammar as one regular expression.
 
-    Raises XMLToolsError for a recursive one: no regular expression says that.
+    Raises XMLToolsError for a recursive one, which no regular expression says, and for one that is too large or deep.
     """
     return _Printer(grammar.rules).text(grammar.root)
 
@@ -67,7 +72,9 @@ class _Printer:
             )
         if name not in self._printed:
             self._open.add(name)
+            _refuse(len(self._open) > _MAX_DEPTH)
             self._printed[name] = self.text(self._rules[name])
+            _refuse(len(self._printed[name]) > _MAX_SIZE)
             self._open.discard(name)
         return self._printed[name]
 
@@ -75,3 +82,11 @@ class _Printer:
         lead = expression(sequence(node.lead, literal(node.trigger)))
         body = self.text(node.body)
         return f"(?:{lead}{body}){suffix(node.low, node.high)}{expression(node.prose)}"
+
+
+def _refuse(too_much: bool) -> None:
+    if too_much:
+        raise XMLToolsError(
+            "the schemas are too large or too deep for one regular expression; use 'gbnf', 'lark' or "
+            "'structural_tag', or give one tool with a simpler schema"
+        )

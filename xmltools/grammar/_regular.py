@@ -27,6 +27,7 @@ __all__ = [
     "chars",
     "choice",
     "first_characters",
+    "is_empty",
     "is_simple",
     "literal",
     "merge",
@@ -193,6 +194,13 @@ def nullable(tree: Regular) -> bool:
     if isinstance(tree, Not):
         return not nullable(tree.part)
     return isinstance(tree, Automaton) and 0 in tree.accepting
+
+
+def is_empty(tree: Regular) -> bool:
+    """Return whether the tree is the empty text in another form."""
+    if isinstance(tree, Repeat):
+        return tree.high == 0
+    return tree == EMPTY or (isinstance(tree, Automaton) and tree.edges == ((),))
 
 
 def is_simple(tree: Regular) -> bool:

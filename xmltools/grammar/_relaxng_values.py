@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from xmltools._json import MAX_DIGITS
+from xmltools.grammar._enums import valid_values
 from xmltools.grammar._issues import Report
 from xmltools.grammar._relaxng_rules import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
 from xmltools.grammar._xsd import XsdPattern, xsd_format, xsd_pattern
@@ -19,7 +20,6 @@ from xmltools.schema import (
     Shape,
     TextFacts,
     bounds_of,
-    find_problems,
     other_keywords,
     text_facts,
 )
@@ -133,8 +133,7 @@ def _float_above(limit: float, beyond: bool) -> float:
 
 def enum(shape: EnumShape, report: Report, place: str) -> Rule:
     """Return the pattern of one of several values, those left out that do not fit the rest of the schema."""
-    fitting = [each for each in shape.values if not find_problems(each, shape)]
-    return choice(*(_constant(each, report, place) for each in fitting))
+    return choice(*(_constant(each, report, place) for each in valid_values(shape)))
 
 
 def _constant(constant: Any, report: Report, place: str) -> Rule:

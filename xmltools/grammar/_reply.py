@@ -108,12 +108,12 @@ def _root(builder: Builder, options: Options) -> Node:
     call = Reference("call")
     one = series(Literal(OPENER), call)
     if options.lazy:
-        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, 0, _less(options.max_calls))
+        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, options, 0, _less(options.max_calls))
         return series(one, rest)
     if options.tool_choice in ("one", "named"):
         reply = series(builder.ws, one, builder.ws)
     else:
-        reply = _dispatch(call, int(options.tool_choice == "required"), options.max_calls)
+        reply = _dispatch(call, options, int(options.tool_choice == "required"), options.max_calls)
     return series(_reasoning(builder, options), reply)
 
 
@@ -129,23 +129,24 @@ def _reasoning(builder: Builder, options: Options) -> Node:
     if options.starts_in_reasoning:
         return thought
     # With the white space in front it is one lexeme, or llguidance would take that for the beginning of prose.
-    opener = Lexeme("thinking", sequence(builder.ws.language, literal(f"<{options.reasoning}>")))
+    opener = Lexeme("thinking", sequence(builder.spaces, literal(f"<{options.reasoning}>")))
     return maybe(series(opener, thought))
 
 
-def _dispatch(body: Node, low: int, high: int | None) -> Node:
-    return Dispatch(prose(lead=True), OPENER, body, prose(), low, high)
+def _dispatch(body: Node, options: Options, low: int, high: int | None) -> Node:
+    tags = options.reasoning_tags
+    return Dispatch(prose(tags, lead=True), OPENER, body, prose(tags), low, high)
 
 
-@lru_cache(maxsize=2)
-def prose(*, lead: bool = False) -> Regular:
+@lru_cache(maxsize=16)
+def prose(reasoning: tuple[str, ...] = FORGE.reasoning, *, lead: bool = False) -> Regular:
     """Return text in which no block and no reasoning opens; `lead`: in front of a block.
 
     A parser takes an opener with attributes, too, and none that stands behind a backtick (protocol, section 1). So
     neither is text, nor a call.
     """
     openers = choice(
-        sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in FORGE.reasoning)
+        sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in reasoning)
     )
     text = Not(sequence(ANYTHING, openers, ANYTHING))
     any_but_tick = Chars(((0, ord("`") - 1), (ord("`") + 1, LAST)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import lru_cache
 
-from xmltools.dialects import FORGE
 from xmltools.grammar._automata import TooLarge, automaton, intersect
 from xmltools.grammar._expressions import expression
 from xmltools.grammar._issues import Report
 from xmltools.grammar._options import Backend, Options
 from xmltools.grammar._patterns import pattern
 from xmltools.grammar._regular import (
+    NOTHING,
     And,
     Chars,
     Regular,
@@ -22,10 +22,13 @@ from xmltools.grammar._regular import (
     is_simple,
 )
 from xmltools.grammar._text_formats import FORMATS
-from xmltools.grammar._xml import XML, counted_text, fitting_text
+from xmltools.grammar._xml import XML, counted_spellings, counted_text, fitting_text
 from xmltools.schema import TextFacts
 
 __all__ = ["Strings"]
+
+_MAX_FAILURES = 8
+"""Patterns that may turn out to be too large; those behind them are not tried, since each one takes its time."""
 
 _MARKUP = chars("<>&]\r").ranges
 _SPACES = chars(" \t\n\r").ranges
@@ -34,45 +37,50 @@ _SPACES = chars(" \t\n\r").ranges
 class Strings:
     """Makes the languages of constrained strings, as the options and the back end want them."""
 
-    __slots__ = ("_backend", "_cdata", "_end_tag", "_max_count")
+    __slots__ = ("_backend", "_cdata", "_end_tag", "_failures", "_max_count")
 
     def __init__(self, options: Options, backend: Backend, max_count: int) -> None:
         self._backend = backend
         self._cdata = options.cdata
-        self._end_tag = "" if options.end_tag_in_cdata else f"</{FORGE.block}>"
+        self._end_tag = options.spared_end_tag
+        self._failures = 0
         self._max_count = max_count
 
     def spellings(self, facts: TextFacts, place: str, report: Report) -> Regular | None:
-        """Return how the strings that fit the facts are written; None for any string, or any but the empty one."""
+        """Return how the strings that fit the facts are written; None for any string, or any but the empty one.
+
+        NOTHING if no string fits.
+        """
         low, high = self._countable(facts, place, report)
         wanted = [*_patterns(facts, place, report), *_formats(facts, place, report)]
         if not wanted:
-            return self._counted(low, high, place, report)
-        try:
-            return self._spelled(_narrowed(tuple(wanted), low, high))
-        except TooLarge:
-            pass
-        with suppress(TooLarge):  # together they are too much: leave out the length, or else the pattern
-            language = self._spelled(_narrowed(tuple(wanted), 0, None))
-            if self._backend.intersects:
-                return And((language, counted_text(low, high, cdata=self._cdata, exact=True)))
-            report.add(place, "minLength or maxLength", "is not enforced together with the pattern or format")
-            return language
-        report.add(place, "pattern or format", "is too large for a grammar")
-        return self._counted(low, high, place, report)
+            return self._counted(low, high)
+        found = self._spelled(wanted, low, high)
+        if found is not None:
+            return found
+        # Together they are too much: leave out the length, or else the pattern.
+        language = self._spelled(wanted, 0, None) if low or high is not None else None
+        if language is None:
+            report.add(place, "pattern or format", "is too large for a grammar")
+            return self._counted(low, high)
+        if self._backend.intersects:
+            return And((language, counted_spellings(low, high)))
+        report.add(place, "minLength or maxLength", "is not enforced together with the pattern or format")
+        return language
 
-    def _counted(self, low: int, high: int | None, place: str, report: Report) -> Regular | None:
+    def _counted(self, low: int, high: int | None) -> Regular | None:
         if high is None and low < 2:
             return None
-        with suppress(TooLarge):
-            return counted_text(low, high, cdata=self._cdata, exact=self._backend.intersects)
-        report.add(place, "minLength", "is too large for a grammar")
-        return None
+        exact = self._backend.intersects
+        return counted_text(low, high, cdata=self._cdata, end_tag=self._end_tag, exact=exact)
 
-    def _spelled(self, tree: Regular) -> Regular:
-        language = _spelled(tree, self._cdata, self._end_tag)
-        if self._backend.expressions:
-            expression(language)  # raises TooLarge here, where it can be told
+    def _spelled(self, wanted: list[Regular], low: int, high: int | None) -> Regular | None:
+        """Return how strings of all these languages are written; None if that is too large, or not tried any more."""
+        tree = _narrowed(tuple(wanted), low, high)
+        if self._failures >= _MAX_FAILURES and not _is_harmless(tree):
+            return None
+        language = _spelled(tree, self._cdata, self._end_tag, self._backend.expressions)
+        self._failures += language is None
         return language
 
     def _countable(self, facts: TextFacts, place: str, report: Report) -> tuple[int, int | None]:
@@ -113,12 +121,17 @@ def _narrowed(wanted: tuple[Regular, ...], low: int, high: int | None) -> Regula
 
 
 @lru_cache(maxsize=256)
-def _spelled(tree: Regular, cdata: str, end_tag: str) -> Regular:
+def _spelled(tree: Regular, cdata: str, end_tag: str, as_expression: bool) -> Regular | None:
+    """Return the spellings of a language, None if they are too large for an automaton, or for an expression."""
     if _is_harmless(tree):
         return tree
-    language = fitting_text(tree, cdata=cdata, end_tag=end_tag)
-    automaton(language)  # raises TooLarge here, not when it is printed
-    return language
+    with suppress(TooLarge):
+        language = fitting_text(tree, cdata=cdata, end_tag=end_tag)
+        machine = automaton(language)
+        if as_expression:
+            expression(language)
+        return language if machine.edges else NOTHING
+    return None
 
 
 def _is_harmless(tree: Regular) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xmltools.dialects import FORGE
 from xmltools.grammar._expressions import expression
 from xmltools.grammar._gbnf import print_gbnf
 from xmltools.grammar._nodes import Dispatch, Grammar
@@ -32,7 +31,7 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
             "type": "dispatch",
             "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
             "loop": True,
-            "excludes": _excluded(found.trigger),
+            "excludes": _excluded(found.trigger, options.reasoning_tags),
         }
         form = _behind_reasoning(form, options)
     return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False, indent=2) + "\n"
@@ -45,10 +44,10 @@ def _dispatch(grammar: Grammar) -> Dispatch | None:
     return last if isinstance(last, Dispatch) and last.low == 0 and last.high is None else None
 
 
-def _excluded(trigger: str) -> list[str]:
+def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
     """Return what free text may not hold: openers that no trigger catches, and reasoning, in which calls are none."""
     openers = [trigger[:-1] + space for space in " \t\r\n"]
-    return [*openers, f"`{trigger}", *(f"<{tag}>" for tag in FORGE.reasoning)]
+    return [*openers, f"`{trigger}", *(f"<{tag}>" for tag in reasoning)]
 
 
 def _behind_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:

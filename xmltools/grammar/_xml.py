@@ -37,6 +37,7 @@ __all__ = [
     "XML",
     "between_spaces",
     "cdata_section",
+    "counted_spellings",
     "counted_text",
     "fitting_text",
     "plain_text",
@@ -44,6 +45,11 @@ __all__ = [
 ]
 
 CDATA_OPEN, CDATA_END = "<![CDATA[", "]]>"
+
+_MAX_EXACT = 80
+"""Characters that are counted together with a complement: llguidance gives up between 150 and 200, or with several."""
+_MAX_LEAST = 50
+"""Characters that an automaton counts."""
 
 ANY = Chars(((0, LAST),))
 ANYTHING = star(ANY)
@@ -56,18 +62,21 @@ REFERENCES = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&
 _WORDS: Words = {ord("<"): ("&lt;",), ord(">"): ("&gt;",), ord("&"): ("&amp;",), ord("\r"): ("&#13;",)}
 
 
-def without(needle: str) -> Regular:
-    """Return all texts in which `needle` does not stand."""
-    return Not(sequence(ANYTHING, literal(needle), ANYTHING))
+def without(*needles: str) -> Regular:
+    """Return all texts in which none of the needles stands."""
+    return Not(sequence(ANYTHING, choice(*map(literal, needles)), ANYTHING))
 
 
 def _but(but: str) -> Chars:
     return Chars(subtract(XML.ranges, chars(but).ranges))
 
 
-def _spared(end_tag: str) -> list[Regular]:
-    """Return what a CDATA section must be besides its characters: without its own end, and perhaps an end tag."""
-    return [without(CDATA_END), *([without(end_tag)] if end_tag else [])]
+def _spared(end_tag: str) -> Regular:
+    """Return what a CDATA section must be besides its characters: without its own end, and perhaps an end tag.
+
+    One complement of both: with two, llguidance soon has too many expressions.
+    """
+    return without(CDATA_END, end_tag) if end_tag else without(CDATA_END)
 
 
 @lru_cache(maxsize=2)
@@ -82,9 +91,7 @@ def plain_text(*, filled: bool = False) -> Regular:
 @lru_cache(maxsize=8)
 def cdata_section(*, filled: bool = False, end_tag: str = "") -> Regular:
     """Return a CDATA section; `filled`: not an empty one; without the `end_tag`, if one is given."""
-    content = (
-        And((star(XML), without(CDATA_END), without(end_tag))) if end_tag else And((star(XML), without(CDATA_END)))
-    )
+    content = And((star(XML), _spared(end_tag)))
     if filled:
         content = And((*content.parts, Not(EMPTY)))
     return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
@@ -126,7 +133,7 @@ def _plain(machine: Automaton) -> Automaton:
 
 def _section(machine: Automaton, end_tag: str) -> Regular:
     # A raw CR would be a line feed to other readers, who then count and match another text.
-    content = And((machine, star(_but("\r")), *_spared(end_tag)))
+    content = And((machine, star(_but("\r")), _spared(end_tag)))
     return sequence(literal(CDATA_OPEN), automaton(content), literal(CDATA_END))
 
 
@@ -138,23 +145,32 @@ def _needs_cdata(machine: Automaton) -> bool:
     )
 
 
-def counted_text(low: int, high: int | None, *, cdata: str, exact: bool = False) -> Regular:
+def counted_text(low: int, high: int | None, *, cdata: str, end_tag: str = "", exact: bool = False) -> Regular:
     """Return the spellings of all strings of `low` to `high` characters. Raises TooLarge.
 
-    `exact` is for a back end that intersects by itself. For others, counting and looking out for `]]>` and for layout
-    at once would take an automaton of that many states, and counting characters that can be references makes
-    xgrammar slower a thousand times. So there, a text with an upper bound has no references, and no raw `]` or no raw
-    `>`, and begins with no white space; what can't be written so is a CDATA section.
+    No CDATA section holds the `end_tag`, if one is given.
+
+    `exact` is for a back end that intersects by itself, and can count and look out for `]]>` and for layout at once, if
+    it does not count far. For others that would take an automaton of so many states, and counting characters that can
+    be references makes xgrammar slower a thousand times. So otherwise what is counted begins with no white space and
+    has no raw `]` or no raw `>`, and without `exact` no references; what can't be written so is a CDATA section.
     """
     if high == 0:
         return EMPTY
-    if high is None and not exact:
-        return fitting_text(Repeat(XML, low), cdata=cdata)
-    plain = _exact_plain(low, high) if exact else _counted_plain(low, high)
+    if high is None and not exact and low <= _MAX_LEAST:
+        return fitting_text(Repeat(XML, low), cdata=cdata, end_tag=end_tag)
+    counts = exact and max(low, high or 0) <= _MAX_EXACT
+    plain = _exact_plain(low, high) if counts else _counted_plain(low, high, _UNITS if exact else ())
     if cdata == "forbidden":
         return plain
-    section = _exact_section(low, high) if exact else _counted_section(low, high)
+    section = _exact_section(low, high, end_tag) if counts else _counted_section(low, high, end_tag)
     return section if cdata == "required" else choice(plain, section)
+
+
+def counted_spellings(low: int, high: int | None) -> Regular:
+    """Return the spellings of strings of `low` to `high` characters, and other texts: it is for intersections."""
+    section = sequence(literal(CDATA_OPEN), Repeat(_but("\r"), low, high), literal(CDATA_END))
+    return choice(Repeat(choice(_but("<&\r"), *_UNITS), low, high), section)
 
 
 _UNITS = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&#13;", "&#9;", "&#10;", "&#32;")))
@@ -165,17 +181,30 @@ def _exact_plain(low: int, high: int | None) -> Regular:
     return And((text, Not(_LAYOUT_FIRST), without(CDATA_END)))
 
 
-def _exact_section(low: int, high: int | None) -> Regular:
-    content = And((Repeat(_but("\r"), low, high), without(CDATA_END)))
+def _exact_section(low: int, high: int | None, end_tag: str) -> Regular:
+    content = And((Repeat(_but("\r"), low, high), _spared(end_tag)))
     return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
 
 
-def _counted_plain(low: int, high: int | None) -> Regular:
-    rest = max(low - 1, 0), None if high is None else high - 1
-    filled = [sequence(_but("<& \t\r\n" + spared), Repeat(_but("<&\r" + spared), *rest)) for spared in "]>"]
-    return choice(*filled) if low else optional(choice(*filled))
+def _counted_plain(low: int, high: int | None, units: tuple[Regular, ...]) -> Regular:
+    """Return plain text; `units` are the references that may stand where it is counted."""
+    ways: list[Regular] = []
+    for spared in "]>":
+        first, character = choice(_but("<& \t\r\n" + spared), *units), choice(_but("<&\r" + spared), *units)
+        if high is None and spared == "]":
+            rest = And((star(choice(_but("<&\r"), *_UNITS)), without(CDATA_END)))
+            ways.append(sequence(first, Repeat(character, low - 1, low - 1), rest))
+        else:
+            ways.append(sequence(first, Repeat(character, max(low - 1, 0), None if high is None else high - 1)))
+    return choice(*ways) if low else optional(choice(*ways))
 
 
-def _counted_section(low: int, high: int | None) -> Regular:
-    content = choice(*(Repeat(_but("\r" + spared), low, high) for spared in "]>"))
-    return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
+def _counted_section(low: int, high: int | None, end_tag: str) -> Regular:
+    # Without `>` there is no end of either kind; without `/` none of an element.
+    ways: list[Regular] = [Repeat(_but("\r>"), low, high)]
+    if high is None:
+        head = Repeat(_but("\r]<" if end_tag else "\r]"), low, low)
+        ways.insert(0, sequence(head, And((star(_but("\r")), _spared(end_tag)))))
+    else:
+        ways.insert(0, Repeat(_but("\r]/" if end_tag else "\r]"), low, high))
+    return sequence(literal(CDATA_OPEN), choice(*ways), literal(CDATA_END))
