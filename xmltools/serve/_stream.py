@@ -55,7 +55,6 @@ class StreamedAnswer:
         self._sending = anyio.Lock(fast_acquire=True)
         self._ready: list[bytes] = []
         self._started = False
-        self._flowing = False
 
     async def run(self) -> None:
         """Answer."""
@@ -172,16 +171,12 @@ class StreamedAnswer:
         await self._pass_on(self._exchange.keepalive)
 
     async def _pass_on(self, data: bytes, more: bool = True) -> None:
-        if self._flowing:
-            await self._send({"type": "http.response.body", "body": data, "more_body": more})
-            return
         # A keep-alive must not come between the head and its first bytes.
         async with self._sending:
             if not self._started:
                 self._started = True
                 await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             await self._send({"type": "http.response.body", "body": data, "more_body": more})
-            self._flowing = True
 
     async def _finish(self) -> None:
         self._watch.finish()

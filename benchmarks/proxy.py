@@ -1,0 +1,466 @@
+"""What the proxy costs: `python benchmarks/proxy.py [--quick]`. `README.md` beside this file explains each figure.
+
+Latencies are ratios to a plain proxy of the same libraries, measured in turns in the same run. The upstream, the two
+proxies and the clients are processes of their own. Every chunk of text that the upstream sends holds its number, and
+the upstream notes when it sent it: so the client knows how old a chunk is, whatever became of it on its way. Linux
+only, where all processes have one monotonic clock and `/proc` says how much memory each has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import random
+import re
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+import httpx2
+from parser import Figure, cut, line
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from xmltools.serve import ServeConfig, create_app, run, run_app
+
+HOST = "127.0.0.1"
+PATH = "/v1/chat/completions"
+MOST_STREAMS = 500
+MOST_CHUNKS = 1000
+PROPERTIES = {"path": {"type": "string"}, "content": {"type": "string"}}
+FUNCTION = {
+    "name": "write_file",
+    "description": "Write a file.",
+    "parameters": {"type": "object", "properties": PROPERTIES, "required": ["path", "content"]},
+}
+OPEN = "<tool>\n<tool_name>write_file</tool_name>\n<arguments>\n<path>a.py</path>\n<content><![CDATA["
+CLOSE = "]]></content>\n</arguments>\n</tool>"
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+NUMBER = re.compile(r" (\d{3})")
+TEXT = re.compile(rb'"(?:content|arguments)":"((?:[^"\\]|\\.)*)"')
+
+Stamps = Any  # an array of doubles that the processes share: when each chunk of each stream was sent
+Turn = list[float]
+
+
+class Plan(NamedTuple):
+    """What the upstream is to say: chunks of text and of an argument, and the seconds between two (0: all at once).
+
+    With `hold` it waits in the middle of the argument until it is told to go on.
+    """
+
+    prose: int
+    argument: int
+    pace: float = 0.0
+    hold: bool = False
+
+
+def reply(plan: Plan) -> list[str]:
+    """The reply in pieces of 4 characters. Those of text and of the argument are a space and their own number."""
+    opening = cut("\n" * (-len(OPEN) % 4) + OPEN, 4)
+    first = plan.prose + len(opening)
+    numbers = [f" {number:03}" for number in (*range(plan.prose), *range(first, first + plan.argument))]
+    return [*numbers[: plan.prose], *opening, *numbers[plan.prose :], *cut(CLOSE, 4)]
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
+    """A chunk of a chat completion, as a server sends it."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return f"data: {json.dumps({**head, 'choices': [choice]}, separators=(',', ':'))}\n\n".encode()
+
+
+def framed(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+# --- the upstream: no framework, so that it takes little of the machine ------------------------------------
+
+
+class Upstream:
+    """Streams replies as their plans say. After a request to /go none is held any more."""
+
+    def __init__(self, stamps: Stamps) -> None:
+        self._stamps = stamps
+        self._go = asyncio.Event()
+
+    async def serve(self, port: int) -> None:
+        server = await asyncio.start_server(self._connected, HOST, port, backlog=2048)
+        await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"(?i)content-length: *(\d+)", head)
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                await self._answer(head, body, writer)
+                if b"connection: close" in head:
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # who asked has left
+        writer.close()
+
+    async def _answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> None:
+        if head.startswith(b"GET /go"):
+            self._go.set()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            return
+        asked = json.loads(body)["plan"]
+        writer.write(HEAD + framed(chunk({"role": "assistant", "content": ""})))
+        await self._speak(asked["stream"] * MOST_CHUNKS, Plan(*asked["plan"]), writer)
+        writer.write(framed(chunk({}, "stop")) + framed(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+        await writer.drain()
+
+    async def _speak(self, place: int, plan: Plan, writer: asyncio.StreamWriter) -> None:
+        pieces = [framed(chunk({"content": piece})) for piece in reply(plan)]
+        middle = len(pieces) - plan.argument // 2 if plan.hold else -1
+        due = time.monotonic() + plan.pace * random.random()
+        for number, piece in enumerate(pieces):
+            if number == middle:
+                await self._go.wait()
+                due = time.monotonic() + plan.pace * random.random()
+            if plan.pace and number:
+                due += plan.pace
+                await asyncio.sleep(due - time.monotonic())
+            self._stamps[place + number] = time.monotonic()
+            writer.write(piece)
+            await writer.drain()
+
+
+def run_upstream(port: int, stamps: Stamps) -> None:
+    asyncio.run(Upstream(stamps).serve(port))
+
+
+# --- the plain proxy ---------------------------------------------------------------------------------------
+
+
+def run_plain(port: int, upstream: int) -> None:
+    """A proxy as its libraries' manuals write it, run as `xmltools serve` is."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+    client = httpx2.AsyncClient(limits=limits, trust_env=False, timeout=None)
+
+    async def forward(request: Request) -> StreamingResponse:
+        headers = {"content-type": "application/json"}
+        url = f"http://{HOST}:{upstream}{PATH}"
+        sent = client.build_request("POST", url, content=await request.body(), headers=headers)
+        answer = await client.send(sent, stream=True)
+        kind = answer.headers["content-type"]
+        done = BackgroundTask(answer.aclose)
+        return StreamingResponse(answer.aiter_raw(), answer.status_code, media_type=kind, background=done)
+
+    run_app(Starlette(routes=[Route(PATH, forward, methods=["POST"])]), HOST, port, "plain")
+
+
+# --- clients -----------------------------------------------------------------------------------------------
+
+
+def request(stream: int, plan: Plan) -> bytes:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Write a.py."}],
+        "tools": [{"type": "function", "function": FUNCTION}],
+        "stream": True,
+        "plan": {"stream": stream, "plan": plan},
+    }
+    text = json.dumps(body).encode()
+    head = f"POST {PATH} HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    return head.encode() + b"content-length: %d\r\n\r\n%s" % (len(text), text)
+
+
+class Client:
+    """Reads one stream; `ages` are the seconds that each numbered chunk was under way."""
+
+    def __init__(self, stamps: Stamps, stream: int, plan: Plan) -> None:
+        self._stamps = stamps
+        self._stream = stream
+        self._plan = plan
+        self._rest = ""
+        self.ages: list[float] = []
+
+    async def run(self, port: int) -> bool:
+        """Read the stream to its end. Returns whether all of it came, and nothing twice."""
+        try:
+            last = await self._read(port)
+        except OSError:
+            return False
+        return b"data: [DONE]" in last and len(self.ages) == self._plan.prose + self._plan.argument
+
+    async def _read(self, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(request(self._stream, self._plan))
+        last = pending = b""
+        while data := await reader.read(1 << 16):
+            now = time.monotonic()
+            *events, pending = (pending + data).split(b"\n\n")
+            for event in events:
+                last = event
+                self._take(b"".join(TEXT.findall(event)).decode(), now)
+        writer.close()
+        return last
+
+    def _take(self, text: str, now: float) -> None:
+        text = self._rest + text
+        end = 0
+        for found in NUMBER.finditer(text):
+            self.ages.append(now - self._stamps[self._stream * MOST_CHUNKS + int(found[1])])
+            end = found.end()
+        self._rest = text[end:][-4:]
+
+
+class Bench:
+    """The processes, and what clients do with them."""
+
+    def __init__(self, stamps: Stamps, ports: dict[str, int], pids: dict[str, int]) -> None:
+        self.stamps = stamps
+        self.ports = ports
+        self.pids = pids
+
+    async def ages(self, server: str, streams: int, plan: Plan) -> Turn:
+        """The ages of all chunks of so many streams at once."""
+        clients = [Client(self.stamps, number, plan) for number in range(streams)]
+        if not all(await asyncio.gather(*(client.run(self.ports[server]) for client in clients))):
+            raise RuntimeError(f"a stream through {server} was not complete")
+        return [age for client in clients for age in client.ages]
+
+    async def failures(self, server: str, streams: int, plan: Plan, at_once: int) -> int:
+        """Run streams, `at_once` of them at a time; return how many were not complete."""
+        numbers = iter(range(streams))
+
+        async def work(place: int) -> int:
+            return sum([not await Client(self.stamps, place, plan).run(self.ports[server]) for _ in numbers])
+
+        return sum(await asyncio.gather(*map(work, range(at_once))))
+
+    def memory(self, server: str, field: str = "VmRSS") -> float:
+        """KB of memory that a process has now, or (VmHWM) had at most."""
+        status = Path(f"/proc/{self.pids[server]}/status").read_text()
+        return float(status.partition(f"{field}:")[2].split()[0])
+
+    async def go(self) -> None:
+        """Let the upstream's held streams go on."""
+        reader, writer = await asyncio.open_connection(HOST, self.ports["upstream"])
+        writer.write(b"GET /go HTTP/1.1\r\n\r\n")
+        await reader.readline()
+        writer.close()
+
+
+# --- figures -----------------------------------------------------------------------------------------------
+
+
+def percentiles(ages: Turn) -> tuple[float, float]:
+    found = quantiles(ages, n=100)
+    return found[49], found[98]
+
+
+async def latency(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure a: how old chunks are behind the proxy, against those behind the plain one."""
+    rounds, plan = (3, Plan(60, 60, 0.02)) if quick else (9, Plan(100, 150, 0.02))
+    found: dict[str, list[tuple[float, float]]] = {"upstream": [], "plain": [], "xmltools": []}
+    for server in found:
+        await bench.ages(server, 50, Plan(5, 5, 0.02))
+    for number in range(rounds):
+        order = list(found) if number % 2 else list(reversed(found))
+        for server in order:
+            found[server].append(percentiles(await bench.ages(server, 50, plan)))
+    figures = []
+    for place, (name, asked) in enumerate((("p50", 1.3), ("p99", 1.5))):
+        ours, plain, direct = ([each[place] for each in found[key]] for key in ("xmltools", "plain", "upstream"))
+        ratio = median(mine / theirs for mine, theirs in zip(ours, plain, strict=True))
+        shown = " / ".join(f"{median(each) * 1e3:.2f}" for each in (ours, plain, direct))
+        figures.append(
+            Figure(f"a latency of a chunk, {name}", asked, ratio, "plain", f"ms: proxy / plain / none {shown}")
+        )
+    return figures
+
+
+async def memory(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure b: many streams at once."""
+    half = 100 if quick else MOST_STREAMS // 2
+    plan = Plan(40, 40, 0.1, hold=True)
+    await bench.failures("xmltools", 50, Plan(10, 10), 10)
+    sizes = [bench.memory("xmltools")]
+    clients: list[Client] = []
+    running: list[asyncio.Task[bool]] = []
+    for _ in range(2):
+        more = [Client(bench.stamps, len(clients) + number, plan) for number in range(half)]
+        running += [asyncio.create_task(client.run(bench.ports["xmltools"])) for client in more]
+        clients += more
+        await held(clients, running)
+        sizes.append(bench.memory("xmltools"))
+    await bench.go()
+    failed = (await asyncio.gather(*running)).count(False)
+    first, second = ((after - before) / half for before, after in pairwise(sizes))
+    most = (bench.memory("xmltools", "VmHWM") - sizes[0]) / (2 * half)
+    note = f"{first:.0f} each of the first half, {second:.0f} of the second"
+    return [
+        Figure(f"b {2 * half} streams at once, failed", 0, failed, "", ""),
+        Figure("b memory of a stream, most", 200, most, "KB", note),
+        Figure("b second half against first", 1.2, second / first, "", "more than 1: worse than linear"),
+    ]
+
+
+async def held(clients: list[Client], running: list[asyncio.Task[bool]]) -> None:
+    """Wait until all streams are in the middle of their argument, or have failed."""
+    while not all(task.done() or len(each.ages) >= 60 for each, task in zip(clients, running, strict=True)):
+        await asyncio.sleep(0.1)
+
+
+async def leaks(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure c: many streams, one after the other."""
+    few, many = (300, 1500) if quick else (1000, 10_000)
+    plan = Plan(5, 5)
+    failed = await bench.failures("xmltools", few, plan, 50)
+    before = bench.memory("xmltools")
+    failed += await bench.failures("xmltools", many - few, plan, 50)
+    after = bench.memory("xmltools")
+    note = f"{before / 1024:.1f} MB, {after / 1024:.1f} MB; {failed} failed"
+    return [Figure(f"c memory after {many}/{few} streams", 1.1, after / before if not failed else 99.0, "", note)]
+
+
+class Counted(httpx2.AsyncBaseTransport, httpx2.AsyncByteStream):
+    """An upstream inside this process, which counts the chunks that were taken from it."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        self._pieces = pieces
+        self.sent = -1
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for self.sent, piece in enumerate(self._pieces):  # noqa: B020
+            yield chunk({"content": piece})
+        yield chunk({}, "stop") + b"data: [DONE]\n\n"
+
+
+API_TOOLS: dict[str, dict[str, Any]] = {
+    PATH: {"tools": [{"type": "function", "function": FUNCTION}], "messages": [{"role": "user", "content": "?"}]},
+    "/v1/messages": {
+        "tools": [{"name": "write_file", "input_schema": FUNCTION["parameters"]}],
+        "messages": [{"role": "user", "content": "?"}],
+        "max_tokens": 9,
+    },
+    "/v1/responses": {"tools": [{"type": "function", **FUNCTION}], "input": "?"},
+}
+
+
+async def lag(path: str, value: str, size: int) -> int:
+    """How many chunks the upstream was asked for until its first character of an argument had been sent on."""
+    text = f"I write.\n\n{OPEN.replace('a.py', value)}x = 1\n{CLOSE}"
+    upstream = Counted(cut(text, size))
+    left: list[int] = []
+    body = json.dumps({"model": "m", "stream": True, **API_TOOLS[path]}).encode()
+    given = iter([{"type": "http.request", "body": body}])
+
+    async def receive() -> MutableMapping[str, Any]:
+        message = next(given, None)
+        return message if message is not None else await asyncio.Future()
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if b"Q" in message.get("body", b""):
+            left.append(upstream.sent)
+
+    async with httpx2.AsyncClient(transport=upstream) as client:
+        app = create_app(ServeConfig(upstream="http://upstream.invalid/v1"), client=client)
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}
+        await app(scope, receive, send)
+    return left[0] - text.index("Q") // size
+
+
+async def first_fragment(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure d: when the beginning of an argument leaves, counted in chunks."""
+    values = ("Q.py", "<![CDATA[Q.py]]>", "&lt;Q.py")
+    found = [await lag(path, value, size) for path in API_TOOLS for value in values for size in range(1, 25)]
+    return [
+        Figure("d first fragment leaves after", 1, max(found), "chunks", "three APIs, chunks of 1 to 24 characters")
+    ]
+
+
+# --- running -----------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as each:
+        each.bind((HOST, 0))
+        port: int = each.getsockname()[1]
+        return port
+
+
+@contextmanager
+def processes() -> Iterator[Bench]:
+    """Start the upstream and both proxies, and stop them at the end."""
+    context = multiprocessing.get_context("spawn")
+    stamps = context.RawArray("d", MOST_STREAMS * MOST_CHUNKS)
+    ports = {name: free_port() for name in ("upstream", "plain", "xmltools")}
+    config = ServeConfig(upstream=f"http://{HOST}:{ports['upstream']}/v1", port=ports["xmltools"], grace=0)
+    targets: dict[str, Callable[[], object]] = {
+        "upstream": partial(run_upstream, ports["upstream"], stamps),
+        "plain": partial(run_plain, ports["plain"], ports["upstream"]),
+        "xmltools": partial(run, config),
+    }
+    running = {name: context.Process(target=quietly, args=(target,), daemon=True) for name, target in targets.items()}
+    try:
+        for each in running.values():
+            each.start()
+        for port in ports.values():
+            wait_for(port)
+        yield Bench(stamps, ports, {name: each.pid or 0 for name, each in running.items()})
+    finally:
+        for each in running.values():
+            each.kill()
+
+
+def quietly(target: Callable[[], object]) -> None:
+    """Run a server whose log nobody reads."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    target()
+
+
+def wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as each:
+            if each.connect_ex((HOST, port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError("a server did not start within 30 seconds")
+
+
+def figures(part: Callable[[Bench, bool], Awaitable[list[Figure]]], quick: bool) -> list[Figure]:
+    """Measure with fresh processes: memory that a server once had it keeps, and that would hide a leak."""
+
+    async def run_part(bench: Bench) -> list[Figure]:
+        return await part(bench, quick)
+
+    with processes() as bench:
+        return asyncio.run(run_part(bench))
+
+
+def main() -> int:
+    """Print the table; the exit status is 1 if a figure was missed."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--quick", action="store_true", help="fewer streams, fewer rounds")
+    quick = options.parse_args().quick
+    missed = False
+    for part in (latency, memory, leaks, first_fragment):
+        for figure in figures(part, quick):
+            missed = missed or figure.verdict != "ok"
+            print(line(figure), flush=True)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
