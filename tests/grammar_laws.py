@@ -326,12 +326,14 @@ def _wrong(of: Written) -> str:
     engine = judge(of.tools, of.format, **of.options)
     if not of.text or not engine.accepts(of.text):
         return ""
-    issues = None if of.strict else grammar_issues(of.tools, _printed(of.format), **of.options)
+    issues = _issues(of.tools, of.format, of.options, of.strict)
     return walk_is_right(of.text, of.tools, Random(0), issues, **of.options)
 
 
-def _printed(format: str) -> str:
-    return "gbnf" if format == LLAMA else format
+def _issues(tools: list[Tool], format: str, options: dict[str, Any], strict: bool) -> list[GrammarIssue] | None:
+    """Return what calls may break. None, if that is nothing and they are `strict`: then they hold no JSON either."""
+    found = grammar_issues(tools, "gbnf" if format == LLAMA else format, **options)
+    return None if strict and not found else found
 
 
 def _sentence(error: Exception) -> str:
@@ -414,7 +416,7 @@ class Trial:
         text = ""
         try:
             engine = judge(self._tools, format, **options)
-            issues = None if self._strict else grammar_issues(self._tools, _printed(format), **options)
+            issues = _issues(self._tools, format, options, self._strict)
             for number in range(WALKS):
                 rng = Random(f"{self._name}/{format}/{number}")
                 text = engine.walk(rng)

@@ -40,8 +40,8 @@ class Exchange:
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
-    chunks to `feed`, until it ends or `done` says that no more is needed. If `again` is true then, `request` has another
-    turn for the upstream, whose chunks are fed likewise. Call `end` behind each turn.
+    chunks to `feed`, until it ends or `done` says that no more is needed. If `again` is true then, `request` has
+    another turn for the upstream, whose chunks are fed likewise. Call `end` behind each turn.
     """
 
     __slots__ = (

@@ -37,7 +37,7 @@ __all__ = ["Automaton", "TooLarge", "Words", "automaton", "encoded", "to_tree"]
 MAX_STATES = 600
 """States that an automaton may have: what is larger makes a grammar that no engine likes."""
 _MAX_DRAFT = 2_400
-"""States that it may have before it is made as small as can be."""
+"""States that it may have before it is made as small as can be; twice as many, if it is an intersection."""
 _MAX_NODES = 40_000
 """States of the nondeterministic automaton, and sets of them, on the way."""
 _MAX_TREE = 4_000
@@ -235,7 +235,7 @@ def _product(one: Automaton, other: Automaton) -> Automaton:
                 if pair not in numbers:
                     numbers[pair] = len(numbers)
                     pending.append(pair)
-                    if len(numbers) > _MAX_DRAFT:
+                    if len(numbers) > 2 * _MAX_DRAFT:
                         raise TooLarge
                 row.append((common, numbers[pair]))
         edges.append(row)
