@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -44,12 +46,21 @@ ASK_ANTHROPIC: Any = {"model": "m", "max_tokens": 99, "messages": MESSAGES, "too
 ASK_RESPONSES: Any = {"model": "m", "input": "Write it.", "tools": [RESPONSES_TOOL]}
 
 
+OPEN = ExitStack()
+
+
+@pytest.fixture(autouse=True)
+def clients_are_closed() -> Iterator[None]:
+    with OPEN:
+        yield
+
+
 def openai_client(url: str) -> Any:
-    return openai.OpenAI(base_url=url + "/v1", api_key="k", max_retries=0)
+    return OPEN.enter_context(openai.OpenAI(base_url=url + "/v1", api_key="k", max_retries=0))
 
 
 def anthropic_client(url: str) -> Any:
-    return anthropic.Anthropic(base_url=url, api_key="k", max_retries=0)
+    return OPEN.enter_context(anthropic.Anthropic(base_url=url, api_key="k", max_retries=0))
 
 
 def recut(steps: list[Step], seed: int) -> list[Step]:
