@@ -154,9 +154,9 @@ def test_no_text_raises_and_every_report_can_be_written(case: Case) -> None:
 def test_time_grows_with_the_text_and_not_with_its_square() -> None:
     def seconds(count: int) -> float:
         text = block("<path>a & b < c</path>") * count
-        start = time.perf_counter()
+        start = time.thread_time()
         assert len(lint(text, [TOOL])) == 2 * count
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     assert min(seconds(2000) for _ in range(3)) < 10 * min(seconds(500) for _ in range(3))
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmltools.grammar._automata import TooLarge, automaton, encoded, to_tree
+from xmltools.grammar._automata import TooLarge, automaton, encoded
+from xmltools.grammar._elimination import to_tree
 from xmltools.grammar._expressions import expression, filled
 from xmltools.grammar._regular import (
     EMPTY,

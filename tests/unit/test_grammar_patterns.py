@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 import sys
-import time
+from functools import partial
 from itertools import product
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from regulars import NOTHING, accepts, sentences
@@ -239,16 +240,10 @@ def test_a_pattern_that_nothing_matches_gives_no_text():
 
 
 def test_many_parts_with_anchors_of_their_own_stay_small():
-    started = time.perf_counter()
-    pattern("(^|a)(b|$)" * 60)
-    pattern("(?:(?!.*x)a|b)" * 60)
-    pattern("x" * 30_000)
-    pattern("(?:^(?:" * 40 + "a" + "|b$))*" * 40)
-    assert time.perf_counter() - started < 5
+    for text in ("(^|a)(b|$)" * 60, "(?:(?!.*x)a|b)" * 60, "x" * 30_000, "(?:^(?:" * 40 + "a" + "|b$))*" * 40):
+        assert effort(partial(pattern, text)) < 400
 
 
 def test_ordinary_patterns_are_read_at_once():
-    started = time.perf_counter()
-    for number in range(200):
-        pattern(rf"^(?!-)[a-z0-9-]{{1,{number + 1}}}(?<!-)(\.\w+)*$")
-    assert time.perf_counter() - started < 3
+    texts = [rf"^(?!-)[a-z0-9-]{{1,{number + 1}}}(?<!-)(\.\w+)*$" for number in range(200)]
+    assert effort(lambda: [pattern(text) for text in texts]) < 400

@@ -158,10 +158,10 @@ def test_nothing_else_is_raised(text):
 def _seconds(text: str) -> float:
     best = 9.0
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.thread_time()
         with suppress(JSONError):
             loads_lenient(text)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
     return best
 
 

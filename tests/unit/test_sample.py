@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from typing import Any
 
 import pytest
+from effort import effort
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -403,9 +403,8 @@ HOSTILE = {
 def test_no_schema_takes_long(name):
     schema, expected = HOSTILE[name]
     shape = compile_schema(schema)
-    start = time.perf_counter()
     assert sample_arguments(shape) == expected
-    assert time.perf_counter() - start < 1
+    assert effort(lambda: sample_arguments(shape)) < 300
 
 
 # Against jsonschema

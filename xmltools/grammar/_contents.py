@@ -61,7 +61,7 @@ class Contents:
     def _object(self, shape: ObjectShape) -> None:
         builder, place = self._builder, self._place
         if _is_map(shape):
-            self._nodes.append(JsonText(builder).map(shape, self._place))
+            self._nodes.append(JsonText(builder).map(shape, place))
         else:
             self._nodes.append(builder.rule(shape, "", lambda own: builder.object(shape, place, own)))
 
@@ -131,6 +131,7 @@ class Contents:
 
 def _is_map(shape: ObjectShape) -> bool:
     """Return whether an object has properties of any name, and none that is declared."""
+    # Who writes `"properties": {}` and nothing of others means an object without any.
     if any("properties" in part for part in shape.parts) and not any(
         part.get("additionalProperties") for part in shape.parts
     ):

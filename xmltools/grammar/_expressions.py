@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from xmltools.grammar._automata import automaton, to_tree
+from xmltools.grammar._automata import automaton
+from xmltools.grammar._elimination import to_tree
 from xmltools.grammar._regular import (
+    ALL,
+    ANYTHING,
     LAST,
     NOTHING,
     And,
@@ -24,9 +27,6 @@ from xmltools.grammar._regular import (
 __all__ = ["expression", "filled", "suffix", "terminal"]
 
 
-_ANYTHING = Repeat(Chars(((0, LAST),)))
-
-
 def expression(tree: Regular) -> str:
     """Return a regular expression for a language; what stands around it needs no brackets. Raises TooLarge."""
     return _print(_plain(tree))
@@ -38,7 +38,7 @@ def terminal(tree: Regular) -> str:
         text = expression(tree)
         return f"/{text}/" if text else '""'
     if isinstance(tree, And):
-        parts = tree.parts if not all(isinstance(part, Not) for part in tree.parts) else (_ANYTHING, *tree.parts)
+        parts = tree.parts if not all(isinstance(part, Not) for part in tree.parts) else (ANYTHING, *tree.parts)
         return f"({' & '.join(_complement(part) if isinstance(part, Not) else terminal(part) for part in parts)})"
     if isinstance(tree, Not):
         # A complement alone holds bytes that are no text.
@@ -84,7 +84,7 @@ def filled(tree: Regular) -> Regular:
         first, rest = tree.parts[:1], tree.parts[1:]
         return choice(sequence(filled(first[0]), *rest), filled(sequence(*rest))) if first else NOTHING
     parts = tree.parts if isinstance(tree, And) else (tree,)
-    return And((*parts, Repeat(Chars(((0, LAST),)), 1)))
+    return And((*parts, Repeat(Chars(ALL), 1)))
 
 
 def _plain(tree: Regular) -> Regular:
@@ -126,11 +126,11 @@ def suffix(low: int, high: int | None) -> str:
 def _set(ranges: Ranges) -> str:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _escaped(ranges[0][0], r"\.^$*+?()[]{}|/")
-    if ranges == ((0, LAST),):
+    if ranges == ALL:
         return "(?s:.)"
     if not ranges:
         return r"[^\s\S]"
-    others = subtract(((0, LAST),), ranges)
+    others = subtract(ALL, ranges)
     if ranges[0][0] == 0 and ranges[-1][1] == LAST:
         return f"[^{_class(others)}]"
     return f"[{_class(ranges)}]"

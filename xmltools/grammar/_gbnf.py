@@ -8,7 +8,8 @@ become a thousand times slower by them.
 from __future__ import annotations
 
 from xmltools.grammar._automata import automaton
-from xmltools.grammar._gbnf_lexemes import MANY, lexeme_rules, quoted, state_rules, times
+from xmltools.grammar._expressions import suffix
+from xmltools.grammar._gbnf_lexemes import MANY, lexeme_rules, quoted, state_rules
 from xmltools.grammar._nodes import (
     Alternatives,
     Dispatch,
@@ -106,7 +107,7 @@ class _Printer:
             self._lexemes.setdefault(node.name, node.language)
             return node.name
         if isinstance(node, Series):
-            return " ".join(map(self._node, node.parts)) or '""'
+            return " ".join(map(self._node, node.parts)) or EMPTY
         if isinstance(node, Alternatives):
             text = " | ".join(map(self._node, node.parts))
             return text if loose else f"({text})"
@@ -125,11 +126,11 @@ class _Printer:
             return EMPTY
         if max(node.low, node.high or 0) > MANY and not isinstance(node.part, (Reference, Lexeme)):
             # llama.cpp counts what stands in brackets as often as it is repeated, and refuses what becomes too much.
-            return self._named(self._node(node.part, loose=True)) + times(node.low, node.high)
+            return self._named(self._node(node.part, loose=True)) + suffix(node.low, node.high)
         inner = self._node(node.part)
         if (isinstance(node.part, Series) and len(node.part.parts) > 1) or isinstance(node.part, Repetition):
             inner = f"({inner})"
-        return inner + times(node.low, node.high)
+        return inner + suffix(node.low, node.high)
 
 
 def _one_line(text: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from xmltools.grammar._automata import automaton
+from xmltools.grammar._expressions import suffix
 from xmltools.grammar._regular import (
+    ALL,
     LAST,
     Automaton,
     Chars,
@@ -17,7 +19,7 @@ from xmltools.grammar._regular import (
     subtract,
 )
 
-__all__ = ["MANY", "lexeme_rules", "quoted", "state_rules", "times"]
+__all__ = ["MANY", "lexeme_rules", "quoted", "state_rules"]
 
 MANY = 8
 """Repetitions of something longer than a set of characters that are printed where they stand.
@@ -93,21 +95,21 @@ class _Printer:
                 inner = f"({inner})"
         if most > BLOCK and characters(tree.part)[-1][1] > _ASCII:
             return self._blocks(inner, tree)
-        return inner + times(tree.low, tree.high)
+        return inner + suffix(tree.low, tree.high)
 
     def _blocks(self, inner: str, tree: Repeat) -> str:
         """Return a long repetition as repetitions of whole blocks, and of what is left."""
         block = self._rule(Repeat(tree.part, BLOCK, BLOCK))
         first, least = divmod(tree.low, BLOCK)
         if tree.high is None:
-            return f"{block}{times(first, first)} {inner}{times(least, None)}"
+            return f"{block}{suffix(first, first)} {inner}{suffix(least, None)}"
         last, most = divmod(tree.high, BLOCK)
         if first == last:
-            return f"{block}{times(first, first)} {inner}{times(least, most)}"
-        ways = [f"{_head(block, first, first)}{inner}{times(least, BLOCK - 1)}"]
+            return f"{block}{suffix(first, first)} {inner}{suffix(least, most)}"
+        ways = [f"{_head(block, first, first)}{inner}{suffix(least, BLOCK - 1)}"]
         if last - first > 1:
-            ways.append(f"{block}{times(first + 1, last - 1)} {inner}{times(0, BLOCK - 1)}")
-        ways.append(_head(block, last, last) + (f"{inner}{times(0, most)}" if most else ""))
+            ways.append(f"{block}{suffix(first + 1, last - 1)} {inner}{suffix(0, BLOCK - 1)}")
+        ways.append(_head(block, last, last) + (f"{inner}{suffix(0, most)}" if most else ""))
         return f"({' | '.join(ways)})"
 
     def _rule(self, tree: Regular) -> str:
@@ -134,15 +136,7 @@ class _Printer:
 
 
 def _head(block: str, low: int, high: int) -> str:
-    return f"{block}{times(low, high)} " if high else ""
-
-
-def times(low: int, high: int | None) -> str:
-    """Return the suffix that repeats."""
-    short = {(0, 1): "?", (0, None): "*", (1, None): "+", (1, 1): ""}.get((low, high))
-    if short is not None:
-        return short
-    return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
+    return f"{block}{suffix(low, high)} " if high else ""
 
 
 def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: bool = False) -> list[str]:
@@ -150,8 +144,7 @@ def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: boo
 
     `after` stands behind the end of a text. `is_prose`: texts may end everywhere but there.
     """
-    if not machine.edges:
-        raise AssertionError(name)
+    assert machine.edges, name
     names = {state: f"{name}-{state}" if state else name for state in range(len(machine.edges))}
     final = machine.accepting if is_prose else frozenset()
     lines = []
@@ -166,7 +159,7 @@ def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: boo
 
 
 def _is_step(machine: Automaton, state: int) -> bool:
-    """Return whether one character leads on from a state, and nowhere else but there may a text end."""
+    """Return whether one character leads on from a state, to another one, and no text ends in it."""
     row = machine.edges[state]
     return state not in machine.accepting and len(row) == 1 and _only(row[0][0]) is not None and row[0][1] != state
 
@@ -174,25 +167,26 @@ def _is_step(machine: Automaton, state: int) -> bool:
 def _way(
     machine: Automaton, names: dict[int, str], ranges: Ranges, target: int, final: frozenset[int], after: str
 ) -> str:
-    text = _single(ranges)
-    word = _only(ranges) or ""
-    seen = {target}
-    while target not in final and target and _is_step(machine, target):
-        (edge,) = machine.edges[target]
-        word += _only(edge[0]) or ""
-        target = edge[1]
-        if target in seen:
-            break
-        seen.add(target)
-    if len(word) > 1:
-        text = quoted(word) if _only(ranges) is not None else f"{text} {quoted(word)}"
-    elif word and _only(ranges) is None:
-        text = f"{text} {quoted(word)}"
+    """Return an edge as an alternative of its state's rule, with the steps behind it."""
+    text, first = _single(ranges), _only(ranges)
+    rest, target = _steps(machine, target, final)
+    if rest:
+        text = f"{text} {quoted(rest)}" if first is None else quoted(first + rest)
     if target in final:
         return f"{text} {after}"
     if not machine.edges[target] and target in machine.accepting:
         return text
     return f"{text} {names[target]}"
+
+
+def _steps(machine: Automaton, state: int, final: frozenset[int]) -> tuple[str, int]:
+    """Return the text that only leads on from a state, and the state behind it."""
+    text = ""
+    # This ends: every state leads to an accepting one, and that is no step.
+    while state not in final and state and _is_step(machine, state):
+        ((ranges, state),) = machine.edges[state]
+        text += _only(ranges) or ""
+    return text, state
 
 
 def _only(ranges: Ranges) -> str | None:
@@ -204,7 +198,7 @@ def _single(ranges: Ranges) -> str:
     """Return a set of characters."""
     if (character := _only(ranges)) is not None:
         return quoted(character)
-    others = subtract(((0, LAST),), ranges)
+    others = subtract(ALL, ranges)
     if ranges and ranges[0][0] == 0 and ranges[-1][1] == LAST and len(others) < len(ranges) + 1:
         return f"[^{_class(others)}]" if others else "[^\\u0000]"
     return f"[{_class(ranges)}]"

@@ -79,8 +79,7 @@ class JsonText:
 
     def map(self, shape: ObjectShape, place: str) -> Node:
         """Return the text of a map, with white space around it."""
-        node = self.value(shape, place)
-        return series(self._space, node, self._space)
+        return series(self._space, self.value(shape, place), self._space)
 
     @property
     def _space(self) -> Node:

@@ -75,7 +75,7 @@ class _Printer:
         if not self._extensions or len(node.members) < 3:
             return self._subsets(name, node)
         required = [f"bit_set({number})" for number, member in enumerate(node.members) if member.required]
-        ways = [f'""{_condition(required)}']
+        ways = [f"{EMPTY}{_condition(required)}"]
         for number, member in enumerate(node.members):
             ways.append(f"{self._node(member.node)} {name}::set_bit({number}) %if bit_clear({number})")
         self._lines.append(f"{name}::_: " + "\n    | ".join(ways))
@@ -99,7 +99,7 @@ class _Printer:
         if isinstance(node, Lexeme):
             return self._terminal(node.name, node.language)
         if isinstance(node, Series):
-            return " ".join(map(self._node, node.parts)) or '""'
+            return " ".join(map(self._node, node.parts)) or EMPTY
         if isinstance(node, Alternatives):
             text = " | ".join(map(self._node, node.parts))
             return text if loose else f"({text})"

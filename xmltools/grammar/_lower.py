@@ -111,12 +111,13 @@ class Builder:
     def contents(self, shape: Shape, name: str, place: str) -> Node:
         """Return the contents of an element called `name`."""
         found = Contents(self, name, place)
-        for each in self._sorted_out(shape, place):
+        for each in self._alternatives(shape, place):
             if self.possible(each):
                 found.add(each)
         return found.node()
 
-    def _sorted_out(self, shape: Shape, place: str) -> tuple[Shape, ...]:
+    def _alternatives(self, shape: Shape, place: str) -> tuple[Shape, ...]:
+        """Return the alternatives of a value; what a union demands besides one of them is reported."""
         if isinstance(shape, UnionShape):
             for word in other_keywords(shape, frozenset()):
                 self.report.add(place, word, "is not enforced")
@@ -126,14 +127,13 @@ class Builder:
 
     def element(self, name: str, shape: Shape, place: str, *, by_name: bool = False) -> Node:
         """Return an element with its tags; null may be an attribute. `by_name`: the name is an attribute, too."""
-        dialect = FORGE
         refuse_unsayable(name, "an argument")
         tag, start = name, name
         if by_name or not is_xml_name(name):
-            tag, start = dialect.argument, f'{dialect.argument} {dialect.argument_name}="{escape_name(name)}"'
+            tag, start = FORGE.argument, f'{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}"'
         filled = series(Literal(f"<{start}>"), self.contents(shape, name, place), Literal(f"</{tag}>"))
         if any(_is_null(each) for each in shape.alternatives):
-            return alternatives(filled, Literal(f'<{start} {dialect.nil}="true"/>'))
+            return alternatives(filled, Literal(f'<{start} {FORGE.nil}="true"/>'))
         return filled
 
     def rule(self, shape: Shape, name: str, node: Callable[[str], Node]) -> Reference:

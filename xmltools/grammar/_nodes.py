@@ -7,7 +7,6 @@ member at most once, in any order) and `Dispatch` (prose, and a rule that takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xmltools.grammar._regular import Regular
@@ -143,18 +142,3 @@ def alternatives(*parts: Node) -> Node:
 def maybe(part: Node) -> Node:
     """Return the node or nothing."""
     return Repetition(part, 0, 1)
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and all that it is made of; rules that it refers to are not entered."""
-    yield node
-    if isinstance(node, (Series, Alternatives)):
-        for part in node.parts:
-            yield from walk(part)
-    elif isinstance(node, Repetition):
-        yield from walk(node.part)
-    elif isinstance(node, Permutation):
-        for member in node.members:
-            yield from walk(member.node)
-    elif isinstance(node, Dispatch):
-        yield from walk(node.body)

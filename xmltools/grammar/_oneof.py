@@ -26,8 +26,7 @@ _MAX_DEPTH = 5
 def overlap(shape: UnionShape) -> bool:
     """Return whether a value might fit several alternatives of a oneOf that the shape is made of."""
     maker = shape.maker
-    if maker is None:
-        return False
+    assert maker is not None  # only a parser puts shapes together without the maker of their schema
     groups = [part["oneOf"] for part in parts_of(shape) if "oneOf" in part]
     pending = [
         alternative for part in parts_of(shape) for word in ("anyOf", "oneOf") for alternative in part.get(word, ())

@@ -3,28 +3,28 @@
 Finished calls are checked with `re`, so every text that comes out of here must be one in which `re` finds the pattern.
 It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode.
 
-Anchors are kept as conditions. A part of a pattern is a dictionary with up to four languages: what the part matches if
-it insists that it stands at the text's start, at its end, at both, at neither. Where two parts meet, what stands before
-one that insists on the start can only be empty, and so can what stands behind one that insists on the end.
+What a part of a pattern matches depends on its anchors: see `_pattern_cases`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+from xmltools.grammar._pattern_cases import FREE, Cases, only_empty, repeated, then, united, up_to
+from xmltools.grammar._pattern_sets import Unsupported, folded, members
 from xmltools.grammar._regular import (
+    ALL,
+    ANYTHING,
     EMPTY,
-    LAST,
     NOTHING,
     And,
     Chars,
     Choice,
     Not,
-    Ranges,
     Regular,
     Repeat,
     Sequence,
@@ -33,8 +33,6 @@ from xmltools.grammar._regular import (
     merge,
     nullable,
     optional,
-    sequence,
-    star,
     subtract,
 )
 
@@ -46,37 +44,8 @@ _MAX_SIZE = 20_000
 _MAX_COPIES = 64
 """Copies of what stands behind alternatives that look ahead by themselves."""
 
-_ALL: Ranges = ((0, LAST),)
-_ANYTHING = star(Chars(_ALL))
-
-_DIGITS: Ranges = ((0x30, 0x39),)
-_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-_SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
-_MORE_SPACE = (0x1C, 0x1F), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)
-_RARE_SPACE = (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)
-_NO_SPACE = subtract(_ALL, merge(_SPACE + _MORE_SPACE + _RARE_SPACE))
-# The scripts between Arabic and Tai Tham have digits of their own, and so have some in the higher planes. Where a new
-# version of Unicode may put others, nothing is called a digit or anything else.
-_NO_DIGIT = subtract(
-    ((0, 0xFFFF), (0x1F300, 0x1FAFF), (0x20000, 0x3FFFF)),
-    (*_DIGITS, (0x0660, 0x1C59), (0xA620, 0xABF9), (0xFF10, 0xFF19)),
-)
-# Punctuation, symbols and emoji; there are more, between letters and digits.
-_LATIN_SIGNS = (0x00, 0xA9), (0xAB, 0xB1), (0xB6, 0xB8), (0xBB, 0xBB), (0xBF, 0xBF), (0xD7, 0xD7), (0xF7, 0xF7)
-_SIGNS = (0x2000, 0x206F), (0x20A0, 0x20C0), (0x2190, 0x2426), (0x2500, 0x2775), (0x2794, 0x2BFF), (0x1F300, 0x1FAFF)
-_NO_WORD = subtract(merge((*_LATIN_SIGNS, *_SIGNS, (0x3000, 0x3003), (0x3008, 0x3020))), _WORD)
-_SETS = {"DIGIT": _DIGITS, "SPACE": _SPACE, "WORD": _WORD}
-_CATEGORIES = _SETS | {"NOT_DIGIT": _NO_DIGIT, "NOT_SPACE": _NO_SPACE, "NOT_WORD": _NO_WORD}
-_ASCII_CATEGORIES = _SETS | {f"NOT_{name}": subtract(_ALL, ranges) for name, ranges in _SETS.items()}
-_ODD_CASES = (0x130, 0x131), (0x17F, 0x17F), (0x212A, 0x212A)
-"""Characters outside of ASCII that are the same as i, s or k if case does not matter."""
-
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII | re.UNICODE | re.VERBOSE
 _TYPES = re.ASCII | re.UNICODE | re.LOCALE
-
-
-class _Unsupported(Exception):  # noqa: N818 - no error, an answer
-    """A pattern cannot be said as a regular language, or not in reasonable space."""
 
 
 @lru_cache(maxsize=1024)
@@ -85,7 +54,7 @@ def pattern(text: str) -> Regular | None:
 
     `$` and `\\Z` are the very end of the text. `\\d`, `\\w` and `\\s` are ASCII only, and what they negate is the rest
     of Unicode as far as it is sure to be: Python finds the pattern in every text of the language, and in some others.
-    Case that does not matter does so outside of ASCII.
+    Where case does not matter, it still does outside of ASCII.
 
     None comes of references to groups, possessive repeats, atomic groups, word boundaries, `(?m)`, counts above 1,000
     and very large patterns. Looking ahead is understood outside of repeats, and in them if as many characters follow
@@ -93,10 +62,10 @@ def pattern(text: str) -> Regular | None:
     """
     try:
         parsed = _parser.parse(text)
-        rest = _Reader().text(list(parsed), parsed.state.flags, _Rest(_ANYTHING, _ANYTHING))
+        rest = _Reader().text(list(parsed), parsed.state.flags, _Rest(ANYTHING, ANYTHING))
         found = _searched(rest)
         return found if _size(found) <= _MAX_SIZE else None
-    except (_Unsupported, re.error, OverflowError, RecursionError):
+    except (Unsupported, re.error, OverflowError, RecursionError):
         return None
 
 
@@ -111,15 +80,12 @@ class _Rest(NamedTuple):
 
 
 def _searched(rest: _Rest) -> Regular:
-    if rest.inside == rest.start == _ANYTHING:
-        return _ANYTHING
-    anywhere = _then(_ANYTHING, rest.inside)
+    if rest.inside == rest.start == ANYTHING:
+        return ANYTHING
+    anywhere = then(ANYTHING, rest.inside)
     return anywhere if rest.inside == rest.start else choice(anywhere, rest.start)
 
 
-_Cases = dict[tuple[bool, bool], Regular]
-"""Languages by: does it insist on the text's start, on its end?"""
-_FREE = (False, False)
 _Items = list[tuple[Any, Any]]
 """A sequence of Python's parse tree: operations with their arguments."""
 
@@ -150,12 +116,12 @@ class _Reader:
         inside: list[Regular] = []
         start: list[Regular] = []
         for (starts, ends), part in self.sequence(items, flags).items():
-            if ends and self._over and rest.inside != _ANYTHING:
-                raise _Unsupported
-            text = _then(part, _only_empty(rest.inside) if ends else rest.inside)
+            if ends and self._over and rest.inside != ANYTHING:
+                raise Unsupported
+            text = then(part, only_empty(rest.inside) if ends else rest.inside)
             (start if starts else inside).append(text)
             if nullable(part) and rest.start != rest.inside:
-                start.append(_only_empty(rest.start) if ends else rest.start)
+                start.append(only_empty(rest.start) if ends else rest.start)
         return _Rest(choice(*inside), choice(*inside, *start))
 
     def _ahead(self, item: tuple[Any, Any], flags: int, rest: _Rest) -> _Rest:
@@ -166,19 +132,19 @@ class _Reader:
             return self.text(list(argument[3]), _changed(flags, argument), rest)
         try:
             return self._run([item], flags, rest)
-        except _Unsupported:
+        except Unsupported:
             if name != "BRANCH":
                 raise
         self._copies *= len(argument[1])
         if self._copies > _MAX_COPIES:
-            raise _Unsupported
+            raise Unsupported
         ways = [self.text(list(branch), flags, rest) for branch in argument[1]]
         return _Rest(choice(*(way.inside for way in ways)), choice(*(way.start for way in ways)))
 
     def _assert(self, items: Any, flags: int, rest: _Rest, negative: bool) -> _Rest:
-        seen = _Reader(self._over is not negative).text(list(items), flags, _Rest(_ANYTHING, _ANYTHING))
+        seen = _Reader(self._over is not negative).text(list(items), flags, _Rest(ANYTHING, ANYTHING))
         if negative and seen.inside != seen.start:
-            raise _Unsupported
+            raise Unsupported
         inside = _both(rest.inside, Not(seen.inside) if negative else seen.inside)
         if rest.inside == rest.start and seen.inside == seen.start:
             return _Rest(inside, inside)
@@ -186,102 +152,102 @@ class _Reader:
 
     # Parts
 
-    def sequence(self, items: _Items, flags: int) -> _Cases:
+    def sequence(self, items: _Items, flags: int) -> Cases:
         """Return what a sequence of items matches."""
         for place in reversed(range(len(items))):
             name, argument = items[place][0].name, items[place][1]
             if name in _ASSERTIONS and argument[0] < 0:
                 before = self.sequence(items[:place], flags)
                 return self._joined(self._near(before, items[place], flags), self.sequence(items[place + 1 :], flags))
-        cases: _Cases = {_FREE: EMPTY}
+        cases: Cases = {FREE: EMPTY}
         free: list[Regular] = []
         for item in reversed(items):
             ahead = item[0].name in _ASSERTIONS
             part = {} if ahead else self._item(item, flags)
-            if part.keys() == {_FREE}:
-                free.append(part[_FREE])
+            if part.keys() == {FREE}:
+                free.append(part[FREE])
                 continue
-            cases = self._joined({_FREE: _then(*reversed(free))}, cases)
+            cases = self._joined({FREE: then(*reversed(free))}, cases)
             cases = self._near(cases, item, flags) if ahead else self._joined(part, cases)
             free = []
-        return self._joined({_FREE: _then(*reversed(free))}, cases)
+        return self._joined({FREE: then(*reversed(free))}, cases)
 
-    def _near(self, cases: _Cases, item: tuple[Any, Any], flags: int) -> _Cases:
+    def _near(self, cases: Cases, item: tuple[Any, Any], flags: int) -> Cases:
         """Hold a part to an assertion that sees nothing but that part."""
         negative, (direction, items) = item[0].name == "ASSERT_NOT", item[1]
         seen = _Reader(self._over is not negative).sequence(list(items), flags)
-        if seen.keys() != {_FREE} or any(_shortest(part) < items.getwidth()[1] for part in cases.values()):
-            raise _Unsupported
-        wanted = _then(seen[_FREE], _ANYTHING) if direction > 0 else _then(_ANYTHING, seen[_FREE])
+        if seen.keys() != {FREE} or any(_shortest(part) < items.getwidth()[1] for part in cases.values()):
+            raise Unsupported
+        wanted = then(seen[FREE], ANYTHING) if direction > 0 else then(ANYTHING, seen[FREE])
         return {key: _both(part, Not(wanted) if negative else wanted) for key, part in cases.items()}
 
-    def _joined(self, before: _Cases, behind: _Cases) -> _Cases:
+    def _joined(self, before: Cases, behind: Cases) -> Cases:
         found: dict[tuple[bool, bool], list[Regular]] = {}
         for (starts, ends), left in before.items():
             for (its_starts, its_ends), right in behind.items():
                 # Here `$` could also stand before the line feed that `right` begins with.
                 if ends and self._over and right != EMPTY:
-                    raise _Unsupported
-                both = _then(_only_empty(left) if its_starts else left, _only_empty(right) if ends else right)
+                    raise Unsupported
+                both = then(only_empty(left) if its_starts else left, only_empty(right) if ends else right)
                 found.setdefault((starts or its_starts, ends or its_ends), []).append(both)
-        return _united(found.items())
+        return united(found.items())
 
-    def _item(self, item: tuple[Any, Any], flags: int) -> _Cases:
+    def _item(self, item: tuple[Any, Any], flags: int) -> Cases:
         read = _READERS.get(item[0].name)
         if read is None or flags & ~_FLAGS:
-            raise _Unsupported
+            raise Unsupported
         return read(self, item[1], flags)
 
-    def _branch(self, argument: Any, flags: int) -> _Cases:
+    def _branch(self, argument: Any, flags: int) -> Cases:
         ways = [self.sequence(list(branch), flags) for branch in argument[1]]
-        return _united((key, [part]) for way in ways for key, part in way.items())
+        return united((key, [part]) for way in ways for key, part in way.items())
 
-    def _group(self, argument: Any, flags: int) -> _Cases:
+    def _group(self, argument: Any, flags: int) -> Cases:
         return self.sequence(list(argument[3]), _changed(flags, argument))
 
-    def _at(self, argument: Any, flags: int) -> _Cases:
+    def _at(self, argument: Any, flags: int) -> Cases:
         if argument.name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
             return {(True, False): EMPTY}
         if argument.name == "AT_END":
             return {(False, True): optional(literal("\n")) if self._over else EMPTY}
         if argument.name == "AT_END_STRING":
             return {(False, True): EMPTY}
-        raise _Unsupported
+        raise Unsupported
 
-    def _repeat(self, argument: Any, flags: int) -> _Cases:
+    def _repeat(self, argument: Any, flags: int) -> Cases:
         low, most, items = argument
         high = None if most is _parser.MAXREPEAT else most
         if low > _MAX_REPEATS or (high or 0) > _MAX_REPEATS:
-            raise _Unsupported
+            raise Unsupported
         cases = self.sequence(list(items), flags)
-        if cases.keys() <= {_FREE}:
-            return {_FREE: _repeated(cases.get(_FREE, NOTHING), low, high)}
+        if cases.keys() <= {FREE}:
+            return {FREE: repeated(cases.get(FREE, NOTHING), low, high)}
         if low > 3:
-            raise _Unsupported
-        found = _up_to(cases, None if high is None else high - low)
+            raise Unsupported
+        found = up_to(cases, None if high is None else high - low)
         for _ in range(low):
             found = self._joined(cases, found)
         return found
 
     # Single characters
 
-    def _any(self, _: Any, flags: int) -> _Cases:
-        return {_FREE: Chars(_ALL if flags & re.DOTALL else subtract(_ALL, ((0x0A, 0x0A),)))}
+    def _any(self, _: Any, flags: int) -> Cases:
+        return {FREE: Chars(ALL if flags & re.DOTALL else subtract(ALL, ((0x0A, 0x0A),)))}
 
-    def _literal(self, code: int, flags: int) -> _Cases:
-        return {_FREE: Chars(_folded(((code, code),), flags, self._over))}
+    def _literal(self, code: int, flags: int) -> Cases:
+        return {FREE: Chars(folded(((code, code),), flags, self._over))}
 
-    def _not_literal(self, code: int, flags: int) -> _Cases:
-        return {_FREE: Chars(subtract(_ALL, _folded(((code, code),), flags, not self._over)))}
+    def _not_literal(self, code: int, flags: int) -> Cases:
+        return {FREE: Chars(subtract(ALL, folded(((code, code),), flags, not self._over)))}
 
-    def _in(self, items: _Items, flags: int) -> _Cases:
+    def _in(self, items: _Items, flags: int) -> Cases:
         negative = items[0][0].name == "NEGATE"
         over = self._over is not negative
-        ranges = merge(pair for item in items[negative:] for pair in _members(*item, flags, over))
-        return {_FREE: Chars(subtract(_ALL, ranges) if negative else ranges)}
+        ranges = merge(pair for item in items[negative:] for pair in members(*item, flags, over))
+        return {FREE: Chars(subtract(ALL, ranges) if negative else ranges)}
 
 
-_READERS: dict[str, Callable[[_Reader, Any, int], _Cases]] = {
+_READERS: dict[str, Callable[[_Reader, Any, int], Cases]] = {
     "ANY": _Reader._any,
     "AT": _Reader._at,
     "BRANCH": _Reader._branch,
@@ -312,73 +278,10 @@ def _changed(flags: int, group: Any) -> int:
     return int((flags | added) & ~taken)
 
 
-def _members(operation: Any, argument: Any, flags: int, over: bool) -> Ranges:
-    """Return the characters of one item of a set."""
-    if operation.name == "LITERAL":
-        return _folded(((argument, argument),), flags, over)
-    if operation.name == "RANGE":
-        return _folded((argument,), flags, over)
-    categories = _ASCII_CATEGORIES if flags & re.ASCII else _CATEGORIES
-    name = argument.name.removeprefix("CATEGORY_")
-    if not over:
-        return categories[name]
-    return subtract(_ALL, categories[name[4:] if name.startswith("NOT_") else f"NOT_{name}"])
-
-
-def _folded(ranges: Ranges, flags: int, over: bool) -> Ranges:
-    """Return characters with those that are the same if case does not matter."""
-    if not flags & re.IGNORECASE:
-        return ranges
-    if over and ranges[-1][1] > 0x7F:
-        raise _Unsupported
-    lower = [(max(first, 0x41) + 32, min(last, 0x5A) + 32) for first, last in ranges if last >= 0x41 and first <= 0x5A]
-    upper = [(max(first, 0x61) - 32, min(last, 0x7A) - 32) for first, last in ranges if last >= 0x61 and first <= 0x7A]
-    return merge([*ranges, *lower, *upper, *(_ODD_CASES if over else ())])
-
-
-def _united(found: Iterable[tuple[tuple[bool, bool], list[Regular]]]) -> _Cases:
-    parts: dict[tuple[bool, bool], list[Regular]] = {}
-    for key, each in found:
-        parts.setdefault(key, []).extend(part for part in each if part != NOTHING)
-    return {key: choice(*each) for key, each in parts.items() if each}
-
-
-def _up_to(cases: _Cases, most: int | None) -> _Cases:
-    """Return what up to `most` repeats match, some of which insist on the start or the end.
-
-    Before the last one that insists on the start all are empty, and so are those behind the first one that insists on
-    the end: at most one of each kind counts, the free ones stand between them.
-    """
-
-    def free(others: int) -> Regular:
-        return _repeated(cases.get(_FREE, NOTHING), 0, None if most is None else max(most - others, 0))
-
-    starts, ends = cases.get((True, False), NOTHING), cases.get((False, True), NOTHING)
-    if most == 0:
-        return {_FREE: EMPTY}
-    both = [cases.get((True, True), NOTHING)] + ([_then(starts, free(2), ends)] if most != 1 else [])
-    found = {_FREE: [free(0)], (True, False): [_then(starts, free(1))], (False, True): [_then(free(1), ends)]}
-    return _united([*found.items(), ((True, True), both)])
-
-
-def _repeated(part: Regular, low: int, high: int | None) -> Regular:
-    if high == 0 or part == EMPTY or (part == NOTHING and low == 0):
-        return EMPTY
-    return part if low == high == 1 or part == NOTHING else Repeat(part, low, high)
-
-
-def _then(*parts: Regular) -> Regular:
-    return NOTHING if NOTHING in parts else sequence(*parts)
-
-
 def _both(one: Regular, other: Regular) -> Regular:
     if NOTHING in (one, other):
         return NOTHING
-    return other if one == _ANYTHING else And((*(one.parts if isinstance(one, And) else (one,)), other))
-
-
-def _only_empty(part: Regular) -> Regular:
-    return EMPTY if nullable(part) else NOTHING
+    return other if one == ANYTHING else And((*(one.parts if isinstance(one, And) else (one,)), other))
 
 
 def _shortest(tree: Regular) -> int:

@@ -1,7 +1,7 @@
 """Regular languages, as trees: what the text of one leaf, or the prose around blocks, may be.
 
 A tree is what every back end starts from. Lark and `re` print it as a regular expression, GBNF as rules. What
-can't be printed so (an intersection, a complement) is made an automaton first: see `_automata`.
+can't be printed so (an intersection, a complement) is made an automaton first: see `_automata` and `_elimination`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
+    "ALL",
+    "ANYTHING",
     "EMPTY",
     "LAST",
     "NOTHING",
@@ -27,6 +29,7 @@ __all__ = [
     "chars",
     "choice",
     "first_characters",
+    "intersect",
     "is_empty",
     "is_simple",
     "literal",
@@ -43,6 +46,9 @@ Ranges = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
 """The last code point."""
+
+ALL: Ranges = ((0, LAST),)
+"""Every code point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,8 @@ EMPTY = Sequence(())
 """The empty text."""
 NOTHING = Chars(())
 """No text at all."""
+ANYTHING = Repeat(Chars(ALL))
+"""Every text."""
 
 
 def chars(*sets: str | tuple[int, int], but: str = "") -> Chars:
@@ -148,6 +156,23 @@ def subtract(ranges: Ranges, others: Ranges) -> Ranges:
         if first <= last:
             left.append((first, last))
     return tuple(left)
+
+
+def intersect(ranges: Ranges, others: Ranges) -> Ranges:
+    """Return the code points that both have."""
+    if ranges == others:
+        return ranges
+    found: list[tuple[int, int]] = []
+    one = other = 0
+    while one < len(ranges) and other < len(others):
+        low, high = max(ranges[one][0], others[other][0]), min(ranges[one][1], others[other][1])
+        if low <= high:
+            found.append((low, high))
+        if ranges[one][1] < others[other][1]:
+            one += 1
+        else:
+            other += 1
+    return tuple(found)
 
 
 def literal(text: str) -> Sequence:
@@ -216,7 +241,7 @@ def characters(tree: Regular) -> Ranges:
         return merge(pair for part in tree.parts for pair in characters(part))
     if isinstance(tree, Repeat):
         return characters(tree.part)
-    return tree.ranges if isinstance(tree, Chars) else ((0, LAST),)
+    return tree.ranges if isinstance(tree, Chars) else ALL
 
 
 def first_characters(tree: Regular) -> Ranges:

@@ -8,7 +8,7 @@ from xmltools.grammar._issues import Report
 from xmltools.grammar._relaxng_rules import Rule, group, optional
 from xmltools.schema import ANY, NEVER, ArrayShape, Items, items_of
 
-__all__ = ["MAX_ITEMS", "countable", "in_order"]
+__all__ = ["countable", "in_order"]
 
 MAX_ITEMS = 50
 """Items of a list that are counted."""

@@ -17,7 +17,6 @@ __all__ = [
     "any_number",
     "attribute",
     "choice",
-    "comment",
     "data",
     "define",
     "element",

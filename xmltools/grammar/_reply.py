@@ -21,12 +21,25 @@ from xmltools.grammar._nodes import (
     series,
 )
 from xmltools.grammar._options import Backend, Options
-from xmltools.grammar._regular import LAST, And, Chars, Not, Regular, chars, choice, literal, sequence
-from xmltools.grammar._xml import ANYTHING, without
+from xmltools.grammar._regular import (
+    ALL,
+    ANYTHING,
+    EMPTY,
+    And,
+    Chars,
+    Not,
+    Regular,
+    chars,
+    choice,
+    literal,
+    sequence,
+    subtract,
+)
+from xmltools.grammar._xml import without
 from xmltools.render._names import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 
-__all__ = ["chosen_tools", "make_grammar", "prose"]
+__all__ = ["chosen_tools", "make_grammar"]
 
 OPENER = f"<{FORGE.block}>"
 
@@ -142,12 +155,12 @@ def _dispatch(body: Node, options: Options, low: int, high: int | None) -> Node:
 def prose(reasoning: tuple[str, ...] = FORGE.reasoning, *, lead: bool = False) -> Regular:
     """Return text in which no block and no reasoning opens; `lead`: in front of a block.
 
-    A parser takes an opener with attributes, too, and none that stands behind a backtick (protocol, section 1). So
-    neither is text, nor a call.
+    A parser takes an opener with attributes for one too, and none that stands behind a backtick (protocol, section 1).
+    The one would be no text, and the other no call: a grammar writes neither.
     """
     openers = choice(
         sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in reasoning)
     )
     text = Not(sequence(ANYTHING, openers, ANYTHING))
-    any_but_tick = Chars(((0, ord("`") - 1), (ord("`") + 1, LAST)))
-    return And((text, choice(sequence(ANYTHING, any_but_tick), sequence()))) if lead else text
+    any_but_tick = Chars(subtract(ALL, chars("`").ranges))
+    return And((text, choice(sequence(ANYTHING, any_but_tick), EMPTY))) if lead else text

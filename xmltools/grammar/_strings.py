@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import lru_cache
 
-from xmltools.grammar._automata import TooLarge, automaton, intersect
+from xmltools.grammar._automata import TooLarge, automaton
 from xmltools.grammar._expressions import expression
 from xmltools.grammar._issues import Report
 from xmltools.grammar._options import Backend, Options
@@ -19,6 +19,7 @@ from xmltools.grammar._regular import (
     characters,
     chars,
     first_characters,
+    intersect,
     is_simple,
 )
 from xmltools.grammar._text_formats import FORMATS
@@ -79,7 +80,7 @@ class Strings:
         tree = _narrowed(tuple(wanted), low, high)
         if self._failures >= _MAX_FAILURES and not _is_harmless(tree):
             return None
-        language = _spelled(tree, self._cdata, self._end_tag, self._backend.expressions)
+        language = _spellings(tree, self._cdata, self._end_tag, self._backend.expressions)
         self._failures += language is None
         return language
 
@@ -121,7 +122,7 @@ def _narrowed(wanted: tuple[Regular, ...], low: int, high: int | None) -> Regula
 
 
 @lru_cache(maxsize=256)
-def _spelled(tree: Regular, cdata: str, end_tag: str, as_expression: bool) -> Regular | None:
+def _spellings(tree: Regular, cdata: str, end_tag: str, as_expression: bool) -> Regular | None:
     """Return the spellings of a language, None if they are too large for an automaton, or for an expression."""
     if _is_harmless(tree):
         return tree

@@ -11,7 +11,7 @@ from typing import Any
 
 from xmltools.grammar._expressions import expression
 from xmltools.grammar._gbnf import print_gbnf
-from xmltools.grammar._nodes import Dispatch, Grammar
+from xmltools.grammar._nodes import Dispatch, Grammar, Series
 from xmltools.grammar._options import Options
 from xmltools.grammar._regular import Repeat
 from xmltools.grammar._xml import SPACE
@@ -39,8 +39,7 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
 
 def _dispatch(grammar: Grammar) -> Dispatch | None:
     """Return the dispatch of a grammar that has nothing else to say about what stands around calls."""
-    parts = getattr(grammar.root, "parts", (grammar.root,))
-    last = parts[-1]
+    last = grammar.root.parts[-1] if isinstance(grammar.root, Series) and grammar.root.parts else grammar.root
     return last if isinstance(last, Dispatch) and last.low == 0 and last.high is None else None
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from xmltools.grammar._automata import Words, automaton, encoded, intersect
+from xmltools.grammar._automata import Words, automaton, encoded
 from xmltools.grammar._regular import (
+    ANYTHING,
     EMPTY,
     LAST,
     And,
@@ -21,6 +22,7 @@ from xmltools.grammar._regular import (
     Repeat,
     chars,
     choice,
+    intersect,
     literal,
     optional,
     sequence,
@@ -29,13 +31,10 @@ from xmltools.grammar._regular import (
 )
 
 __all__ = [
-    "ANYTHING",
-    "CDATA",
     "CDATA_END",
     "CDATA_OPEN",
-    "PLAIN",
+    "SPACE",
     "XML",
-    "between_spaces",
     "cdata_section",
     "counted_spellings",
     "counted_text",
@@ -51,14 +50,12 @@ _MAX_EXACT = 80
 _MAX_LEAST = 50
 """Characters that an automaton counts."""
 
-ANY = Chars(((0, LAST),))
-ANYTHING = star(ANY)
 XML = chars("\t\n\r", (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, LAST))
 """The characters that XML 1.0 has."""
 SPACE = chars(" \t\n")
 """White space that a model may write between elements. Our parser takes CR too; no model needs it."""
 
-REFERENCES = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#9;", "&#10;", "&#13;")))
+_REFERENCES = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#9;", "&#10;", "&#13;")))
 _WORDS: Words = {ord("<"): ("&lt;",), ord(">"): ("&gt;",), ord("&"): ("&amp;",), ord("\r"): ("&#13;",)}
 
 
@@ -67,8 +64,9 @@ def without(*needles: str) -> Regular:
     return Not(sequence(ANYTHING, choice(*map(literal, needles)), ANYTHING))
 
 
-def _but(but: str) -> Chars:
-    return Chars(subtract(XML.ranges, chars(but).ranges))
+def _xml_but(left_out: str) -> Chars:
+    """Return the characters of XML, some left out."""
+    return Chars(subtract(XML.ranges, chars(left_out).ranges))
 
 
 def _spared(end_tag: str) -> Regular:
@@ -82,9 +80,9 @@ def _spared(end_tag: str) -> Regular:
 @lru_cache(maxsize=2)
 def plain_text(*, filled: bool = False) -> Regular:
     """Return plain text; `filled`: with a character that no reader takes for layout."""
-    raw, visible = _but("<&"), _but("<& \t\r\n")
-    anywhere = star(choice(raw, *REFERENCES))
-    text = sequence(anywhere, choice(visible, *REFERENCES), anywhere) if filled else anywhere
+    raw, visible = _xml_but("<&"), _xml_but("<& \t\r\n")
+    anywhere = star(choice(raw, *_REFERENCES))
+    text = sequence(anywhere, choice(visible, *_REFERENCES), anywhere) if filled else anywhere
     return And((text, without(CDATA_END)))
 
 
@@ -95,15 +93,6 @@ def cdata_section(*, filled: bool = False, end_tag: str = "") -> Regular:
     if filled:
         content = And((*content.parts, Not(EMPTY)))
     return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
-
-
-PLAIN = plain_text()
-CDATA = cdata_section()
-
-
-def between_spaces(value: Regular, spaces: Regular) -> Regular:
-    """Return a value that may have white space around it."""
-    return sequence(spaces, value, spaces)
 
 
 # Constrained strings. `decoded` is the language of the value, what is returned that of its spelling.
@@ -127,13 +116,13 @@ def fitting_text(decoded: Regular, *, cdata: str, end_tag: str = "") -> Regular:
 
 def _plain(machine: Automaton) -> Automaton:
     """Return the plain spellings: what a reader would take for layout, and CDATA's end, are left out."""
-    spelled = encoded(machine, _but("<&\r").ranges, _WORDS)
+    spelled = encoded(machine, _xml_but("<&\r").ranges, _WORDS)
     return automaton(And((spelled, Not(_LAYOUT_FIRST), without(CDATA_END))))
 
 
 def _section(machine: Automaton, end_tag: str) -> Regular:
     # A raw CR would be a line feed to other readers, who then count and match another text.
-    content = And((machine, star(_but("\r")), _spared(end_tag)))
+    content = And((machine, star(_xml_but("\r")), _spared(end_tag)))
     return sequence(literal(CDATA_OPEN), automaton(content), literal(CDATA_END))
 
 
@@ -169,20 +158,20 @@ def counted_text(low: int, high: int | None, *, cdata: str, end_tag: str = "", e
 
 def counted_spellings(low: int, high: int | None) -> Regular:
     """Return the spellings of strings of `low` to `high` characters, and other texts: it is for intersections."""
-    section = sequence(literal(CDATA_OPEN), Repeat(_but("\r"), low, high), literal(CDATA_END))
-    return choice(Repeat(choice(_but("<&\r"), *_UNITS), low, high), section)
+    section = sequence(literal(CDATA_OPEN), Repeat(_xml_but("\r"), low, high), literal(CDATA_END))
+    return choice(Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high), section)
 
 
 _UNITS = tuple(map(literal, ("&lt;", "&gt;", "&amp;", "&#13;", "&#9;", "&#10;", "&#32;")))
 
 
 def _exact_plain(low: int, high: int | None) -> Regular:
-    text = Repeat(choice(_but("<&\r"), *_UNITS), low, high)
+    text = Repeat(choice(_xml_but("<&\r"), *_UNITS), low, high)
     return And((text, Not(_LAYOUT_FIRST), without(CDATA_END)))
 
 
 def _exact_section(low: int, high: int | None, end_tag: str) -> Regular:
-    content = And((Repeat(_but("\r"), low, high), _spared(end_tag)))
+    content = And((Repeat(_xml_but("\r"), low, high), _spared(end_tag)))
     return sequence(literal(CDATA_OPEN), content, literal(CDATA_END))
 
 
@@ -190,9 +179,9 @@ def _counted_plain(low: int, high: int | None, units: tuple[Regular, ...]) -> Re
     """Return plain text; `units` are the references that may stand where it is counted."""
     ways: list[Regular] = []
     for spared in "]>":
-        first, character = choice(_but("<& \t\r\n" + spared), *units), choice(_but("<&\r" + spared), *units)
+        first, character = choice(_xml_but("<& \t\r\n" + spared), *units), choice(_xml_but("<&\r" + spared), *units)
         if high is None and spared == "]":
-            rest = And((star(choice(_but("<&\r"), *_UNITS)), without(CDATA_END)))
+            rest = And((star(choice(_xml_but("<&\r"), *_UNITS)), without(CDATA_END)))
             ways.append(sequence(first, Repeat(character, low - 1, low - 1), rest))
         else:
             ways.append(sequence(first, Repeat(character, max(low - 1, 0), None if high is None else high - 1)))
@@ -201,10 +190,10 @@ def _counted_plain(low: int, high: int | None, units: tuple[Regular, ...]) -> Re
 
 def _counted_section(low: int, high: int | None, end_tag: str) -> Regular:
     # Without `>` there is no end of either kind; without `/` none of an element.
-    ways: list[Regular] = [Repeat(_but("\r>"), low, high)]
+    ways: list[Regular] = [Repeat(_xml_but("\r>"), low, high)]
     if high is None:
-        head = Repeat(_but("\r]<" if end_tag else "\r]"), low, low)
-        ways.insert(0, sequence(head, And((star(_but("\r")), _spared(end_tag)))))
+        head = Repeat(_xml_but("\r]<" if end_tag else "\r]"), low, low)
+        ways.insert(0, sequence(head, And((star(_xml_but("\r")), _spared(end_tag)))))
     else:
-        ways.insert(0, Repeat(_but("\r]/" if end_tag else "\r]"), low, high))
+        ways.insert(0, Repeat(_xml_but("\r]/" if end_tag else "\r]"), low, high))
     return sequence(literal(CDATA_OPEN), choice(*ways), literal(CDATA_END))

@@ -14,6 +14,8 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from xmltools.grammar._regular import (
+    ALL,
+    ANYTHING,
     EMPTY,
     LAST,
     Chars,
@@ -33,8 +35,6 @@ from xmltools.grammar._xsd_print import Unsayable, print_xsd
 
 __all__ = ["XsdPattern", "xsd_format", "xsd_pattern"]
 
-_ALL: Ranges = ((0, LAST),)
-_ANYTHING = star(Chars(_ALL))
 _FOREIGN = (0x80, LAST)
 """What is no ASCII. Of `\\d` and `\\w`, and of what they negate, all of it may be."""
 _SPACE = chars(" \xa0\u1680\u202f\u205f\u3000\x85\u2028\u2029", (9, 13), (0x1C, 0x1F), (0x2000, 0x200A)).ranges
@@ -42,11 +42,11 @@ _DIGIT = chars((0x30, 0x39)).ranges
 _WORD = chars("_", (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)).ranges
 _CATEGORIES = {
     "CATEGORY_SPACE": _SPACE,
-    "CATEGORY_NOT_SPACE": subtract(_ALL, _SPACE),
+    "CATEGORY_NOT_SPACE": subtract(ALL, _SPACE),
     "CATEGORY_DIGIT": merge((*_DIGIT, _FOREIGN)),
-    "CATEGORY_NOT_DIGIT": subtract(_ALL, _DIGIT),
+    "CATEGORY_NOT_DIGIT": subtract(ALL, _DIGIT),
     "CATEGORY_WORD": merge((*_WORD, _FOREIGN)),
-    "CATEGORY_NOT_WORD": subtract(_ALL, _WORD),
+    "CATEGORY_NOT_WORD": subtract(ALL, _WORD),
 }
 _LOOSE = frozenset(_CATEGORIES) - {"CATEGORY_SPACE", "CATEGORY_NOT_SPACE"}
 _FLAGS = re.UNICODE | re.VERBOSE | re.DOTALL
@@ -101,7 +101,7 @@ _Pieces = list[_Piece]
 
 
 def _searched(piece: _Piece) -> Regular:
-    return sequence(EMPTY if piece.start else _ANYTHING, piece.tree, EMPTY if piece.end else _ANYTHING)
+    return sequence(EMPTY if piece.start else ANYTHING, piece.tree, EMPTY if piece.end else ANYTHING)
 
 
 class _Reader:
@@ -130,7 +130,7 @@ class _Reader:
         return read(self, argument)
 
     def any(self, _: Any) -> _Pieces:
-        return _set(_ALL if self._flags & re.DOTALL else subtract(_ALL, ((10, 10),)))
+        return _set(ALL if self._flags & re.DOTALL else subtract(ALL, ((10, 10),)))
 
     def at(self, place: Any) -> _Pieces:
         if place.name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
@@ -159,21 +159,19 @@ class _Reader:
         return [_Piece(Repeat(part, low, None if high is _parser.MAXREPEAT else high))]
 
     def members(self, items: list[tuple[Any, Any]]) -> _Pieces:
-        negative = items[0][0].name == "NEGATE"
-        if negative and any(operation.name == "CATEGORY" and argument.name in _LOOSE for operation, argument in items):
+        if items[0][0].name == "NEGATE":
             return _set(self._negated(items[1:]))
-        ranges = merge(pair for operation, argument in items[negative:] for pair in self.member(operation, argument))
-        return _set(subtract(_ALL, ranges) if negative else ranges)
+        return _set(merge(pair for operation, argument in items for pair in self.member(operation, argument)))
 
     def _negated(self, items: list[tuple[Any, Any]]) -> Ranges:
-        """Return all but the members, of which those that are not sure to be members are none."""
+        """Return all characters but those that are members for sure: no widened class has any for sure beyond ASCII."""
         sure = (
             subtract(self.member(operation, argument), (_FOREIGN,))
             if operation.name == "CATEGORY" and argument.name in _LOOSE
             else self.member(operation, argument)
             for operation, argument in items
         )
-        return subtract(_ALL, merge(pair for ranges in sure for pair in ranges))
+        return subtract(ALL, merge(pair for ranges in sure for pair in ranges))
 
     def member(self, operation: Any, argument: Any) -> Ranges:
         """Return the characters of one item of a set."""
@@ -193,7 +191,7 @@ _READERS: dict[str, Callable[[_Reader, Any], _Pieces]] = {
     "LITERAL": lambda _, code: _set(((code, code),)),
     "MAX_REPEAT": _Reader.repeat,
     "MIN_REPEAT": _Reader.repeat,
-    "NOT_LITERAL": lambda _, code: _set(subtract(_ALL, ((code, code),))),
+    "NOT_LITERAL": lambda _, code: _set(subtract(ALL, ((code, code),))),
     "SUBPATTERN": _Reader.group,
 }
 

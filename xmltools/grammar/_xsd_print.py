@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from xmltools.grammar._regular import LAST, Chars, Choice, Ranges, Regular, Repeat, Sequence, chars, subtract
+from xmltools.grammar._regular import ALL, LAST, Chars, Choice, Ranges, Regular, Repeat, Sequence, chars, subtract
 
 __all__ = ["Unsayable", "print_xsd", "xsd_literal"]
 
@@ -20,7 +20,7 @@ MAX_DEPTH = 45
 _BLOCK = 20
 
 _XML = chars("\t\n\r", (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, LAST)).ranges
-_NO_XML = subtract(((0, LAST),), _XML)
+_NO_XML = subtract(ALL, _XML)
 _SPECIAL = re.compile(r"[\\|.?*+(){}\[\]^$\-\t\n\r]")
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "$": "$"}
 
@@ -48,8 +48,7 @@ def _printed(tree: Regular) -> tuple[str, int]:
         return _set_text(tree.ranges), 0
     if isinstance(tree, Repeat):
         return _repeated(tree)
-    if not isinstance(tree, (Sequence, Choice)):
-        raise Unsayable
+    assert isinstance(tree, (Sequence, Choice))  # patterns are read without intersections and complements
     parts = [_printed(part) for part in tree.parts]
     depth = max((depth for _, depth in parts), default=0)
     texts = [text for text, _ in parts]

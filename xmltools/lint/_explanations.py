@@ -53,6 +53,7 @@ CODES = _entries()
 
 
 def _tool(name: str, required: tuple[str, ...] = (), server: str = "local", **properties: dict[str, object]) -> Tool:
+    # `__` stands for a colon, which no keyword of a call can have.
     renamed = {each.replace("__", ":"): schema for each, schema in properties.items()}
     parameters = {"type": "object", "properties": renamed, "required": list(required)}
     return Tool(name=name, server=server, parameters=parameters)

@@ -78,7 +78,7 @@ class NativeCall:
         events: list[Event] = []
         if not self._started:
             self._started = True
-            if self._table is None or self._table.shapes(self._name, None):
+            if self._is_known:
                 events.append(CallStarted(self.id, self._name))
         text = "".join(self._fresh)
         self._fresh.clear()
@@ -87,10 +87,12 @@ class NativeCall:
 
     @property
     def _is_known(self) -> bool:
+        """Whether some tool has the name: a call of none starts no events, and fails at its end."""
         return self._table is None or bool(self._table.shapes(self._name, None))
 
     def _delta(self, found: tuple[str, str]) -> Event:
         name, text = found
+        # All deltas of a string share one path, by which `ArgumentStream` tells it quickly.
         if self._path != (name,):
             self._path = (name,)
         return ArgumentDelta.make(self._path, text)
@@ -161,8 +163,10 @@ def _judge(reading: Reading) -> None:
 
 
 class CallQueue:
-    """The calls of a reply in their order. Only the first that has not ended says anything: events of calls are never
-    mixed, though fragments may be."""
+    """The calls of a reply in their order.
+
+    Only the first that has not ended says anything: events of calls are never mixed, though fragments may be.
+    """
 
     __slots__ = ("_calls", "_count", "_table", "last_id")
 

@@ -61,7 +61,18 @@ class PieceReader:
 
     def read(self, events: Iterable[Event]) -> list[Piece]:
         """Return the pieces of some events; neighbours of one kind are joined, and none of them is empty."""
+        events = list(events)
+        if len(events) == 1 and isinstance(events[0], (ArgumentDelta, TextDelta)):
+            return self._alone(events[0])
         return _joined(piece for event in events for piece in self._read(event))
+
+    def _alone(self, event: ArgumentDelta | TextDelta) -> list[Piece]:
+        """What `read` returns for one delta, at once: a chunk of four characters mostly is one."""
+        if isinstance(event, ArgumentDelta):
+            piece = Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+        else:
+            piece = Piece(Kind.TEXT, without_surrogates(event.text))
+        return [piece] if piece.text else []
 
     def close(self) -> list[Piece]:
         """Return what ends a call that the events left open."""

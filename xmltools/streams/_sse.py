@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 from xmltools.errors import XMLToolsError
 
 __all__ = ["SSE_DONE", "to_sse"]
@@ -15,7 +17,9 @@ SSE_DONE = b"data: [DONE]\n\n"
 """What ends a stream of OpenAI chunks."""
 
 # JSON leaves these as they are in strings, but readers that split text and not bytes take them for line breaks.
-_LINE_BREAK = re.compile("[\x85\u2028\u2029]")
+_LINE_BREAK = re.compile(b"\xc2\x85|\xe2\x80[\xa8\xa9]")
+# What may stand in a string, and else is a number that JSON does not have.
+_NO_NUMBER = re.compile(b"NaN|Infinity")
 
 
 def to_sse(messages: Iterable[Mapping[str, Any] | tuple[str, Mapping[str, Any]]]) -> bytes:
@@ -28,9 +32,25 @@ def to_sse(messages: Iterable[Mapping[str, Any] | tuple[str, Mapping[str, Any]]]
 
 def _message(message: Mapping[str, Any] | tuple[str, Mapping[str, Any]]) -> bytes:
     name, data = message if isinstance(message, tuple) else ("", message)
+    text = _json(data)
+    if not text.isascii():
+        text = _LINE_BREAK.sub(_escaped, text)
+    return b"%sdata: %s\n\n" % (f"event: {name}\n".encode() if name else b"", text)
+
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    # pydantic's writer takes a third of the time of json's, which decides where the first is not sure.
     try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text = _LINE_BREAK.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-        return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
+        text = to_json(data)
+        if _NO_NUMBER.search(text) is None:
+            return text
+    except ValueError:
+        pass
+    try:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise XMLToolsError(f"to_sse() expects what feed() of a stream returned; no JSON: {error}") from None
+
+
+def _escaped(character: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(character[0].decode())

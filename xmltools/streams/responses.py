@@ -10,20 +10,19 @@ there is no event that says that its arguments are done, so that no client that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.streams._json_members import MemberReader
 from xmltools.streams._pieces import Kind, Piece, PieceReader
+from xmltools.streams._response_fields import echoed, usage_of
+from xmltools.streams._response_items import CALL, CUSTOM_CALL, FORMS, Form, Item, Message
 from xmltools.tools import Tool
 
 __all__ = ["ResponsesStream", "response_object"]
-
-Message = tuple[str, dict[str, Any]]
-"""The name of an event and its data, which has the name as its type."""
 
 _CUT = {
     "length": "max_output_tokens",
@@ -60,11 +59,11 @@ class ResponsesStream:
         echo: Mapping[str, Any] | None = None,
         on_failure: str = "leave",
     ) -> None:
-        self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **_echoed(echo or {})}
+        self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **echoed(echo or {})}
         self._pieces = PieceReader(tools, on_failure)
         self._custom = custom
         self._output: list[dict[str, Any]] = []
-        self._item: _Item | None = None  # the open one
+        self._item: Item | None = None  # the open one
         self._kind: Kind | None = None  # of the run of text or reasoning that is being written
         self._blank: list[str] = []  # white space at its start
         self._input: MemberReader | None = None  # of the custom call that is being written
@@ -98,7 +97,7 @@ class ResponsesStream:
         messages = [*self._begin(), *self._write(self._pieces.close(), "incomplete"), *self._end(status)]
         self._ended = True
         details = {"incomplete_details": {"reason": reason}} if reason else {}
-        messages.append(self._lifecycle(f"response.{status}", status, usage=_usage(usage), **details))
+        messages.append(self._lifecycle(f"response.{status}", status, usage=usage_of(usage), **details))
         return messages
 
     def fail(self, message: str, code: str = "server_error") -> list[Message]:
@@ -159,20 +158,20 @@ class ResponsesStream:
             if text.isspace():
                 return
             text = "".join(self._blank)
-            yield from self._start(_FORMS[kind], {})
+            yield from self._start(FORMS[kind], {})
         yield from self._add(text)
 
     def _start_call(self, piece: Piece) -> Iterator[Message]:
         is_custom = piece.text in self._custom
         self._input = MemberReader() if is_custom else None
-        yield from self._start(_CUSTOM_CALL if is_custom else _CALL, {"call_id": piece.id, "name": piece.text})
+        yield from self._start(CUSTOM_CALL if is_custom else CALL, {"call_id": piece.id, "name": piece.text})
 
     def _arguments(self, text: str) -> str:
         return text if self._input is None else "".join(value for _, value in self._input.feed(text))
 
-    def _start(self, form: _Form, head: Mapping[str, Any]) -> Iterator[Message]:
+    def _start(self, form: Form, head: Mapping[str, Any]) -> Iterator[Message]:
         place = len(self._output)
-        self._item = _Item(form, place, f"{form.prefix}_{self._head['id'].removeprefix('resp_')}_{place}", head)
+        self._item = Item(form, place, f"{form.prefix}_{self._head['id'].removeprefix('resp_')}_{place}", head)
         yield from map(self._say, self._item.start())
 
     def _add(self, text: str) -> Iterator[Message]:
@@ -236,140 +235,3 @@ def _groups(events: Iterable[Event]) -> Iterator[list[Event]]:
             group = []
     if group:
         yield group
-
-
-# Items
-
-
-class _Form(NamedTuple):
-    """How one kind of item is written."""
-
-    type: str
-    prefix: str
-    event: str
-    key: str
-    """What the whole text is called where it is done."""
-    part: Callable[[str], dict[str, Any]] | None = None
-    """Makes the part that the text stands in; without, the text stands in the item itself."""
-    fields: Callable[[], dict[str, Any]] = dict
-
-
-def _output_text(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def _reasoning_text(text: str) -> dict[str, Any]:
-    return {"type": "reasoning_text", "text": text}
-
-
-_CALL = _Form("function_call", "fc", "response.function_call_arguments", "arguments")
-_CUSTOM_CALL = _Form("custom_tool_call", "ctc", "response.custom_tool_call_input", "input")
-_FORMS = {
-    Kind.TEXT: _Form("message", "msg", "response.output_text", "text", _output_text, lambda: {"role": "assistant"}),
-    Kind.REASONING: _Form(
-        "reasoning", "rs", "response.reasoning_text", "text", _reasoning_text, lambda: {"summary": []}
-    ),
-}
-
-
-class _Item:
-    """One item of the output, from its first event to its last."""
-
-    __slots__ = ("_form", "_head", "_id", "_place", "_texts")
-
-    def __init__(self, form: _Form, place: int, id: str, head: Mapping[str, Any]) -> None:
-        self._form = form
-        self._place = place
-        self._id = id
-        self._head = head
-        self._texts: list[str] = []
-
-    def start(self) -> Iterator[Message]:
-        yield "response.output_item.added", {"output_index": self._place, "item": self.written("in_progress")}
-        if self._form.part is not None:
-            yield "response.content_part.added", self._fields(part=self._form.part(""))
-
-    def add(self, text: str) -> Message:
-        self._texts.append(text)
-        return f"{self._form.event}.delta", self._fields(delta=text, **self._beside())
-
-    def end(self, status: str) -> Iterator[Message]:
-        form, text = self._form, "".join(self._texts)
-        if form.part is not None or status == "completed":
-            yield f"{form.event}.done", self._fields(**{form.key: text}, **self._beside())
-        if form.part is not None:
-            yield "response.content_part.done", self._fields(part=form.part(text))
-        yield "response.output_item.done", {"output_index": self._place, "item": self.written(status)}
-
-    def written(self, status: str) -> dict[str, Any]:
-        """Return the item with what it holds so far."""
-        form, text = self._form, "".join(self._texts)
-        head = {"id": self._id, "type": form.type, "status": status, **form.fields(), **self._head}
-        if form.part is None:
-            return {**head, form.key: text}
-        return {**head, "content": [form.part(text)] if self._texts else []}
-
-    def _fields(self, **fields: Any) -> dict[str, Any]:
-        place = {"item_id": self._id, "output_index": self._place}
-        return {**place, **fields} if self._form.part is None else {**place, "content_index": 0, **fields}
-
-    def _beside(self) -> dict[str, Any]:
-        return {"logprobs": []} if self._form.part is _output_text else {}
-
-
-# What the response says beside its output
-
-
-def _echoed(echo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a response repeats of its request, with the API's word for what the request left open."""
-    usual: dict[str, Any] = {
-        "background": False,
-        "instructions": None,
-        "max_output_tokens": None,
-        "max_tool_calls": None,
-        "metadata": {},
-        "parallel_tool_calls": True,
-        "previous_response_id": None,
-        "prompt_cache_key": None,
-        "reasoning": {"effort": None, "summary": None},
-        "safety_identifier": None,
-        "store": False,
-        "temperature": None,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": None,
-        "truncation": "disabled",
-        "user": None,
-    }
-    for name, value in usual.items():
-        given = echo.get(name)
-        if isinstance(value, dict) and isinstance(given, Mapping):
-            usual[name] = {**value, **{key: each for key, each in given.items() if each is not None}}
-        elif given is not None:
-            usual[name] = given
-    return usual
-
-
-def _usage(usage: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return usage in the words of this API. What a server left out, or is no number, is 0."""
-    if usage is None:
-        return None
-    taken, given = _count(usage, "input_tokens", "prompt_tokens"), _count(usage, "output_tokens", "completion_tokens")
-    of_input = _details(usage, "input_tokens_details", "prompt_tokens_details")
-    of_output = _details(usage, "output_tokens_details", "completion_tokens_details")
-    return {
-        "input_tokens": taken,
-        "input_tokens_details": {name: _count(of_input, name) for name in ("cached_tokens", "cache_write_tokens")},
-        "output_tokens": given,
-        "output_tokens_details": {"reasoning_tokens": _count(of_output, "reasoning_tokens")},
-        "total_tokens": _count(usage, "total_tokens") or taken + given,
-    }
-
-
-def _count(source: Mapping[str, Any], *names: str) -> int:
-    return next((source[name] for name in names if type(source.get(name)) is int), 0)
-
-
-def _details(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((usage[name] for name in names if isinstance(usage.get(name), Mapping)), {})
