@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ __all__ = ["declare_replay", "declare_serve", "replay", "serve"]
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 _NUMBERED = argparse.ArgumentTypeError
+_MAX_STREAMS = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools serve`."""
     _declare_upstream(parser)
-    _declare_address(parser, 8080)
+    _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
     _declare_calls(parser)
     _declare_access(parser)
     _declare_limits(parser)
@@ -48,9 +50,9 @@ def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def _declare_address(parser: argparse.ArgumentParser, port: int) -> None:
+def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "") -> None:
     add = parser.add_argument
-    add("--host", metavar="HOST", default="127.0.0.1", help="where to listen (default: only for this machine)")
+    add("--host", metavar="HOST", default="127.0.0.1", help=f"where to listen (default: only for this machine){note}")
     add("--port", metavar="N", type=_port, default=port, help=f"default: {port}; 0 takes any that is free")
 
 
@@ -76,6 +78,7 @@ def _declare_access(parser: argparse.ArgumentParser) -> None:
 def _declare_limits(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--max-body", metavar="BYTES", type=positive, default=16 << 20, help="size of a request (default: 16 MiB)")
+    add("--max-streams", metavar="N", type=_streams, default=1000, help=_MAX_STREAMS)
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
         ("timeout", 600.0, "until the upstream begins to answer"),
@@ -108,6 +111,10 @@ def _count(text: str) -> int:
     return _whole(text, 10)
 
 
+def _streams(text: str) -> int:
+    return _whole(text, 99_999)
+
+
 def _whole(text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= most):
         raise _NUMBERED(f"expected a whole number from 0 through {most}, got {text!r:.60}")
@@ -117,7 +124,17 @@ def _whole(text: str, most: int) -> int:
 def serve(options: argparse.Namespace) -> int:
     """Run `xmltools serve`. Returns the exit status."""
     run: Callable[..., int] = _module("xmltools.serve").run
-    return run(_config(options), log_format=options.log_format)
+    config = _config(options)
+    if config.api_key is None and not config.is_loopback:
+        print(_open_to_all(config.host), file=sys.stderr, flush=True)
+    return run(config, log_format=options.log_format)
+
+
+def _open_to_all(host: str) -> str:
+    return (
+        f"xmltools: warning: whoever reaches {host} can use the upstream, since no key is asked for; "
+        "set --require-key-env, or listen at 127.0.0.1"
+    )
 
 
 def _config(options: argparse.Namespace) -> Any:
@@ -149,6 +166,7 @@ def _config(options: argparse.Namespace) -> Any:
             keepalive=options.keepalive,
             grace=options.grace,
             max_body=options.max_body,
+            max_streams=options.max_streams,
             live=options.live,
             record=options.record,
             origins=tuple(options.allow_origin),

@@ -31,7 +31,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from xmltools.bridge import Api, Exchange, Refusal, Settings, SSEDecoder
+from xmltools.bridge import (
+    Api,
+    Exchange,
+    Refusal,
+    Settings,
+    SSEDecoder,
+    error_message,
+    error_status,
+    is_error,
+    read_chunk,
+)
 from xmltools.errors import XMLToolsError
 
 try:
@@ -260,14 +270,8 @@ class _UpstreamError(Refusal):
     """An error that the upstream reported, in an answer of its own or in a stream: `said` is the JSON of either."""
 
     def __init__(self, said: Mapping[str, Any], response: httpx2.Response | None = None) -> None:
-        error = said.get("error")
-        inner: Mapping[str, Any] = error if isinstance(error, dict) else {}
-        # The places where the usual servers say it.
-        places = (inner.get("message"), error, said.get("message"), said.get("detail"))
-        message = next((each for each in places if isinstance(each, str) and each), "the upstream reported an error")
-        status = inner.get("code") if response is None or response.is_success else response.status_code
-        known = status if isinstance(status, int) and 400 <= status < 600 else 502
-        super().__init__(message, status=known, code="upstream_error")
+        status = error_status(said) if response is None or not response.is_error else response.status_code
+        super().__init__(error_message(said), status=status, code="upstream_error")
         self.headers = None if response is None else response.headers
 
 
@@ -301,8 +305,8 @@ def _read(body: bytes) -> dict[str, Any]:
 
 
 def _chunk(text: str) -> dict[str, Any]:
-    chunk = _object(text, "a chunk of the upstream", 502)
-    if chunk.get("error"):
+    chunk = read_chunk(text)
+    if is_error(chunk):
         raise _UpstreamError(chunk)
     return chunk
 

@@ -435,3 +435,87 @@ def test_an_event_without_end_is_refused() -> None:
     with pytest.raises(XMLToolsError, match="16,777,216 characters"):
         for _ in range(20):
             decoder.feed(b"data: " + b"x" * 1_000_000)
+
+
+# What servers say that is not as OpenAI says it
+
+
+def said(*deltas_: dict[str, Any], reason: str = "stop") -> list[dict[str, Any]]:
+    steps = [{"choices": [{"index": 0, "delta": delta, "finish_reason": ""}]} for delta in deltas_]
+    return [*steps, {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}]
+
+
+def test_an_empty_finish_reason_is_none() -> None:
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said({"content": "Hel"}, {"content": "lo"})))
+    assert (made["content"], made["finish"]) == ("Hello", "stop")
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("eos_token", "tool_calls"),
+        ("end_turn", "tool_calls"),
+        ("stop_sequence", "tool_calls"),
+        ("function_call", "tool_calls"),
+        ("max_tokens", "length"),
+        ("abort", "abort"),
+    ],
+)
+def test_finish_reasons_of_other_servers_are_put_into_openais_words(reason: str, kept: str) -> None:
+    made = deltas(stream(Exchange("chat", chat(stream=True)), said({"content": call()}, reason=reason)))
+    assert (len(made["calls"]), made["finish"]) == (1, kept)
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"content": [{"type": "text", "text": "No"}, {"type": "image"}, 7, {"type": "text", "text": "."}]},
+        {"content": None, "refusal": "No."},
+    ],
+)
+def test_text_in_other_places_is_not_lost(delta: dict[str, Any]) -> None:
+    assert deltas(stream(Exchange("chat", chat(stream=True)), said(delta)))["content"] == "No."
+
+
+def test_an_error_in_any_form_is_one() -> None:
+    with pytest.raises(XMLToolsError, match="too long"):
+        Exchange("chat", chat(stream=True)).feed({"object": "error", "message": "too long", "code": 400})
+
+
+@pytest.mark.parametrize(
+    ("thinking", "heard"),
+    [
+        (None, True),
+        ({"type": "enabled", "budget_tokens": 1024}, True),
+        ({"type": "adaptive"}, True),
+        ({"type": "adaptive", "display": "omitted"}, False),
+        ({"type": "disabled"}, False),
+    ],
+)
+@pytest.mark.parametrize("split", [True, False])
+def test_thoughts_are_heard_of_unless_the_client_wants_none(thinking: Any, heard: bool, split: bool) -> None:
+    exchange = Exchange("messages", anthropic(thinking=thinking), Settings(split_reasoning=split))
+    answer = exchange.answer(completion("<think>hm</think>So be it."))
+    assert answer is not None
+    assert ("hm" in json.dumps(answer["content"])) is heard
+    assert "So be it." in json.dumps(answer["content"])
+
+
+@pytest.mark.parametrize(
+    ("make", "param"),
+    [
+        (lambda: anthropic(thinking=7), "thinking"),
+        (lambda: anthropic(thinking={"type": "nonsense"}), "thinking"),
+        (lambda: anthropic(max_tokens="5"), "max_tokens"),
+        (lambda: anthropic(max_tokens=0), "max_tokens"),
+        (lambda: anthropic(n=2), "n"),
+        (lambda: anthropic(stop=["x"]), "stop"),
+        (lambda: chat(stream_options=7), "stream_options"),
+        (lambda: chat(stream_options={"include_usage": 1}), "include_usage"),
+    ],
+)
+def test_what_is_of_no_use_is_refused_and_not_dropped(make: Any, param: str) -> None:
+    body = make()
+    with pytest.raises(Refusal) as caught:
+        Exchange("messages" if "max_tokens" in body else "chat", body)
+    assert caught.value.param == param

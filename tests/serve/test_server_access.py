@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import socket
+import subprocess
+import sys
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from serve.test_server_upstream import BODIES, Answer, Seen, Upstream, as_json, reply, world
+from serve.test_server_cli import PROGRAM, options
+from serve.test_server_faults import asking
+from serve.test_server_upstream import (
+    BODIES,
+    PATIENCE,
+    Answer,
+    Gate,
+    Seen,
+    Upstream,
+    as_json,
+    chunk,
+    eventually,
+    reply,
+    stream,
+    world,
+)
+from xmltools._cli_serve import _config
 from xmltools.errors import XMLToolsError
 from xmltools.serve import ServeConfig
 
@@ -93,6 +113,51 @@ def test_a_foreign_name_that_points_at_this_machine_is_refused(host: str) -> Non
 def test_a_known_name_is_served(host: str) -> None:
     with world(Upstream(make=echo), hosts=("good.example",)) as it:
         assert it.client.get("/v1/models", headers={"host": host}).status_code == 200
+
+
+# How many at once
+
+
+@pytest.mark.parametrize("taken", [{"stream": True}, {"stream": False}, {"stream": True, "tools": None}])
+def test_one_request_more_than_may_be_open_is_refused_and_told_to_come_back(taken: dict[str, Any]) -> None:
+    gates = [Gate(), Gate()]
+    answers = [Answer([chunk("Half ")], before=gate) for gate in gates]
+    with world(Upstream(*answers, as_json({"data": []}), *[Answer(stream("Hi"))] * 3), max_streams=2) as it:
+        with ExitStack() as stack:
+            for gate in gates:
+                stack.enter_context(asking(it, CHAT, **taken))
+                assert gate.reached.wait(PATIENCE)
+            refused = {path: it.post(path, stream=True) for path in BODIES}
+            passed = it.client.post("/v1/embeddings", json={})
+            others = [it.client.get(path).status_code for path in ("/healthz", "/metrics", "/playground", "/v1/models")]
+        eventually(lambda: it.metric(f'xmltools_requests_total{{route="{CHAT}"') == 3, "the places were free again")
+        taken_again = [it.post(path, stream=True).status_code for path in BODIES]
+    for path, response in (*refused.items(), ("/v1/embeddings", passed)):
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+        assert response.json()["error"]["type"] == ("api_error" if path == "/v1/messages" else "server_error")
+        assert "--max-streams" in response.json()["error"]["message"]
+    assert others == [200] * 4
+    assert taken_again == [200] * 3
+
+
+def test_any_number_may_be_open_if_there_is_no_limit() -> None:
+    gates = [Gate() for _ in range(5)]
+    upstream = Upstream(*(Answer([], before=gate) for gate in gates))
+    with world(upstream, max_streams=0) as it, ExitStack() as stack:
+        for gate in gates:
+            stack.enter_context(asking(it, CHAT, stream=True))
+            assert gate.reached.wait(PATIENCE)
+
+
+@pytest.mark.parametrize(("arguments", "most"), [([], 1000), (["--max-streams", "7"], 7), (["--max-streams", "0"], 0)])
+def test_the_command_says_how_many_may_be_open(arguments: list[str], most: int) -> None:
+    assert _config(options("--demo", *arguments)).max_streams == most
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1.5", "100000"])
+def test_a_number_of_streams_that_is_none_is_refused(number: str) -> None:
+    with pytest.raises((SystemExit, argparse.ArgumentError)):
+        options("--demo", "--max-streams", number)
 
 
 # What passes through
@@ -217,6 +282,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"demo": True, "idle_timeout": float("inf")}, "idle_timeout"),
     ({"demo": True, "speed": -1}, "speed"),
     ({"demo": True, "max_body": 0}, "max_body"),
+    ({"demo": True, "max_streams": -1}, "max_streams"),
+    ({"demo": True, "max_streams": True}, "max_streams"),
     ({"demo": True, "api_key": "two\nlines"}, "api_key"),
     ({"demo": True, "upstream_key": ""}, "upstream_key"),
 ]
@@ -232,3 +299,62 @@ def test_a_configuration_that_makes_no_sense_says_why(config: dict[str, Any], wo
 
 def test_keys_are_not_shown() -> None:
     assert "secret" not in repr(ServeConfig(demo=True, api_key="secret", upstream_key="secret"))
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("127.1", True),
+        ("::1", True),
+        ("0:0:0:0:0:0:0:1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.0.2", False),
+        ("example.com", False),
+    ],
+)
+def test_a_server_knows_whether_only_this_machine_reaches_it(host: str, is_loopback: bool) -> None:
+    assert ServeConfig(demo=True, host=host).is_loopback is is_loopback
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warnings"),
+    [
+        (["--host", "0.0.0.0"], 1),
+        (["--host", "0.0.0.0", "--require-key-env", "PATH"], 0),
+        (["--host", "127.0.0.1"], 0),
+    ],
+)
+def test_who_listens_for_other_machines_without_a_key_is_warned(arguments: list[str], warnings: int) -> None:
+    # The port is taken, so that nothing of a test is ever open to other machines.
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-c", PROGRAM, "serve", "--demo", *arguments, "--port", str(taken.getsockname()[1])]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    lines = [line for line in run.stderr.splitlines() if "warning" in line]
+    assert "Address already in use" in run.stderr
+    assert len(lines) == warnings
+    assert all("0.0.0.0" in line and "--require-key-env" in line for line in lines)
+
+
+@pytest.mark.parametrize("words", ["a key: see --require-key-env", "--max-streams N"])
+def test_the_help_says_what_protects_a_server(words: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "serve", "--help"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert words in " ".join(run.stdout.split())
+
+
+def test_the_limit_of_open_files_is_raised_for_the_streams() -> None:
+    pytest.importorskip("resource")
+    program = (
+        "import resource; from xmltools.serve.app import _allow_files; hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)); _allow_files(200);"
+        "print(*resource.getrlimit(resource.RLIMIT_NOFILE), hard)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    soft, hard, before = map(int, run.stdout.split())
+    assert (soft, hard) == (200, before)

@@ -90,6 +90,28 @@ def test_streams_that_are_open_are_counted() -> None:
         eventually(lambda: it.metric("xmltools_streams_active") == 0, "the stream was no longer counted")
 
 
+# Counted by the upstream, said, and whether something of it was lost.
+LOST: list[tuple[list[bytes], bool]] = [
+    ([chunk("Hi"), chunk(finish="stop")], False),
+    ([chunk(CALL), chunk(finish="stop")], False),
+    ([chunk(UNKNOWN), chunk(finish="stop")], False),
+    ([chunk("<think>Hm.</think>"), chunk(finish="stop")], False),
+    ([chunk(finish="stop")], True),
+    ([chunk(""), chunk(finish="length")], True),
+]
+
+
+@pytest.mark.parametrize(("steps", "lost"), LOST)
+@pytest.mark.parametrize("tokens", [7, 1, None])
+def test_a_reply_whose_tokens_never_came_is_counted(steps: list[bytes], lost: bool, tokens: int | None) -> None:
+    usage = chunk(usage={"prompt_tokens": 1, "completion_tokens": tokens})
+    with world(Upstream(Answer([*steps, usage, b"data: [DONE]\n\n"]))) as it:
+        it.post(stream=True)
+        eventually(lambda: it.metric(f'xmltools_requests_total{{route="{CHAT}"') == 1, "the stream was counted")
+        counted = it.metric('xmltools_anomalies_total{kind="all_output_lost"}')
+    assert counted == (lost and tokens == 7)
+
+
 # The log
 
 
@@ -139,6 +161,40 @@ def test_a_request_is_one_line(records: list[logging.LogRecord], path: str, stre
     }
     assert (line["repairs"], line["input_tokens"], line["output_tokens"]) == ("bare_ampersand:1", 11, 7)
     assert 0 < line["overhead_ms"] <= line["ms"] and 0 < line["ttft_ms"] <= line["ms"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "route"),
+    [
+        ("GET", "/playground", "/playground"),
+        ("POST", "/playground/api/analyse", "/playground/api/analyse"),
+        ("GET", "/playground/static/none.js", "/playground/static"),
+        ("GET", "/live", "/live"),
+        ("GET", "/healthz", "/healthz"),
+        ("GET", "/metrics", "/metrics"),
+        ("GET", "/v1/models/m", "/v1/models"),
+        ("POST", "/v1/embeddings", "passthrough"),
+        ("GET", f"/{CANARY}", "other"),
+        ("GET", f"/playground/{CANARY}", "other"),
+    ],
+)
+def test_a_page_is_logged_by_its_name_and_no_path_that_a_client_made_up(
+    records: list[logging.LogRecord], method: str, path: str, route: str
+) -> None:
+    with world(Upstream(make=lambda _: as_json({"data": []}))) as it:
+        it.client.request(method, path)
+        eventually(lambda: fields(records), "the request was logged")
+    assert [line["route"] for line in fields(records)] == [route]
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_request_that_was_not_let_in_is_logged_by_the_name_of_its_route(
+    records: list[logging.LogRecord], path: str
+) -> None:
+    with world(Upstream(), api_key="own") as it:
+        it.post(path)
+    (line,) = fields(records)
+    assert (line["route"], line["status"], line["outcome"]) == (path, 401, "refused")
 
 
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:

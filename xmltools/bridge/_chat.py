@@ -34,7 +34,9 @@ def read_chat_request(body: Mapping[str, Any]) -> Incoming:
     choice = read_choice(body.get("tool_choice"), bool(tools))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
-    options = body.get("stream_options")
+    options = body.get("stream_options") or {}
+    if not isinstance(options, Mapping):
+        raise Refusal(f"stream_options: expected an object, got {options!r:.60}", param="stream_options")
     return Incoming(
         model=model_of(body),
         conversation=_conversation(body.get("messages")),
@@ -42,7 +44,7 @@ def read_chat_request(body: Mapping[str, Any]) -> Incoming:
         choice=choice,
         parallel=flag(body, "parallel_tool_calls", True),
         stream=flag(body, "stream", False),
-        include_usage=isinstance(options, Mapping) and bool(options.get("include_usage")),
+        include_usage=flag(options, "include_usage", False),
         choices=whole_number(body, "n", 1, 128),
         stop=stops_of(body.get("stop"), "stop"),
         fields=fields,

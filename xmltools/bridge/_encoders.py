@@ -74,13 +74,13 @@ class ChatEncoder:
         return self._sent(choice, chunks)
 
     def _sent(self, choice: int, chunks: list[dict[str, Any]]) -> bytes:
-        for chunk in chunks:
-            for each in chunk["choices"]:
-                delta = each["delta"]
-                if self.reasoning_key != "reasoning_content" and "reasoning_content" in delta:
+        if self.reasoning_key != "reasoning_content":
+            for delta in (each["delta"] for chunk in chunks for each in chunk["choices"]):
+                if "reasoning_content" in delta:
                     delta[self.reasoning_key] = delta.pop("reasoning_content")
-                if not self._incoming.stream:
-                    _fold(self._bodies[choice], each)
+        if not self._incoming.stream:
+            for each in (each for chunk in chunks for each in chunk["choices"]):
+                _fold(self._bodies[choice], each)
         return to_sse(chunks)
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:

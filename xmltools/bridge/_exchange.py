@@ -19,6 +19,7 @@ from xmltools.bridge._reading import ReplyReader
 from xmltools.bridge._settings import Settings
 from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
+from xmltools.bridge._upstream_errors import error_message, is_error
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.events import Event
 from xmltools.render import render_retry
@@ -29,6 +30,17 @@ __all__ = ["Exchange"]
 _ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
 _CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
 _CUT = ("length", "content_filter")
+_REASONS = {
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "function_call": "stop",
+    "tool_use": "stop",
+    "max_tokens": "length",
+}
+"""What servers say for OpenAI's finish reasons. Whether there are calls, is seen in the text."""
+_REASONING = ("reasoning_content", "reasoning")
 
 
 class Exchange:
@@ -106,6 +118,7 @@ class Exchange:
             keep_failure=self._retries_left > 0,
             one=not self._incoming.parallel or self._incoming.choice.named,
             split_reasoning=self._settings.split_reasoning,
+            show_reasoning=self._incoming.show_reasoning,
             new_id=lambda: _CALL_ID[self._api] + uuid.uuid4().hex[:24],
             told=lambda event: self._told(choice, event),
             source=source,
@@ -140,10 +153,8 @@ class Exchange:
 
         A chunk that is none says nothing. Raises XMLToolsError for an error that the upstream sent.
         """
-        error = chunk.get("error")
-        if error:
-            said = error.get("message") if isinstance(error, Mapping) else error
-            raise XMLToolsError(str(said or "the upstream sent an error")[:1000])
+        if is_error(chunk):
+            raise XMLToolsError(error_message(chunk))
         if isinstance(chunk.get("usage"), Mapping):
             self._count(chunk["usage"])
         choices = chunk.get("choices")
@@ -158,41 +169,42 @@ class Exchange:
         }
 
     def _choice(self, choice: Any) -> bytes:
-        index = choice.get("index", 0) if isinstance(choice, Mapping) else None
+        index = choice.get("index", 0) if isinstance(choice, dict) else None
         if not isinstance(index, int) or not 0 <= index < len(self._readers) or index in self._finished or self.again:
             return b""
         delta = choice.get("delta") or choice.get("message")
-        sent = self._delta(index, delta) if isinstance(delta, Mapping) else b""
+        sent = self._delta(index, delta) if isinstance(delta, dict) else b""
         reason = choice.get("finish_reason")
-        if self._readers[index].done or isinstance(reason, str):
-            sent += self._finish(index, reason if isinstance(reason, str) else "stop")
+        if not isinstance(reason, str) or not reason:  # some servers say "" until the end
+            reason = None
+        if reason is not None or self._readers[index].done:
+            sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
         return sent
 
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> bytes:
+    def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
         reader = self._readers[index]
         events: list[Event] = []
-        for key in ("reasoning_content", "reasoning"):
-            if isinstance(delta.get(key), str) and delta[key]:
-                if isinstance(self._encoder, ChatEncoder):
-                    self._encoder.reasoning_key = key
-                events += reader.reasoning(delta[key])
-                break
-        if isinstance(delta.get("content"), str) and delta["content"]:
-            events += reader.text(delta["content"])
-        return self._encode(index, events)
-
-    def _encode(self, index: int, events: list[Event]) -> bytes:
+        key = next((key for key in _REASONING if key in delta and isinstance(delta[key], str) and delta[key]), None)
+        if key is not None:
+            if isinstance(self._encoder, ChatEncoder):
+                self._encoder.reasoning_key = key
+            events += reader.reasoning(delta[key])
+        text = delta.get("content") or delta.get("refusal")
+        if isinstance(text, list):
+            text = _joined(text)
+        if isinstance(text, str) and text:
+            events += reader.text(text)
         return self._encoder.feed(index, events)
 
     def _finish(self, index: int, reason: str) -> bytes:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
-        sent = self._encode(index, reader.close())
+        sent = self._encoder.feed(index, reader.close())
         self._calls += reader.completed
         if reason not in _CUT and self._try_again(reader):
             return sent
         if reader.failed is not None:
-            sent += self._encode(index, [reader.failed])
+            sent += self._encoder.feed(index, [reader.failed])
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in _CUT and self._misses_call:
@@ -268,6 +280,12 @@ class Exchange:
 
 
 _MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"
+
+
+def _joined(parts: list[Any]) -> str:
+    """Return the text of content that a server gives in parts."""
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _read(api: Api, body: Mapping[str, Any]) -> Incoming:

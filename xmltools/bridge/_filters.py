@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 
-__all__ = ["HoldCalls", "OneCall", "ReasoningAsText", "StopText"]
+__all__ = ["HoldCalls", "NoReasoning", "OneCall", "ReasoningAsText", "StopText"]
 
 
 class HoldCalls:
@@ -40,6 +40,16 @@ class HoldCalls:
                     yield from self._started
                     self._started = []
                 yield event
+
+
+class NoReasoning:
+    """Drops reasoning, which the client has asked not to hear of."""
+
+    __slots__ = ()
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield all else."""
+        return (event for event in events if not isinstance(event, ReasoningDelta))
 
 
 class OneCall:

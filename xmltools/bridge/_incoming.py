@@ -49,6 +49,7 @@ class Incoming:
     include_usage: bool = False
     choices: int = 1
     stop: tuple[str, ...] = ()
+    show_reasoning: bool = True
     fields: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
     """What the response repeats of the request (Responses)."""

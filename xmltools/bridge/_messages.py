@@ -8,7 +8,7 @@ from typing import Any
 from xmltools import formats
 from xmltools.bridge._chat import model_of
 from xmltools.bridge._errors import Refusal
-from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of
+from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of, whole_number
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
 from xmltools.tools import Tool
@@ -24,7 +24,12 @@ _REFUSED = {
     "context_management": "contexts are not edited here; send the messages that the model is to see",
     "output_config": "replies of a given form are not supported here; leave it out",
     "output_format": "replies of a given form are not supported here; leave it out",
+    **dict.fromkeys(
+        ("n", "stop", "stream_options", "response_format", "functions", "function_call", "parallel_tool_calls"),
+        "this is a field of OpenAI's API, not of this one; leave it out",
+    ),
 }
+_MOST_TOKENS = 2**31 - 1
 
 
 def read_messages_request(body: Mapping[str, Any]) -> Incoming:
@@ -32,8 +37,8 @@ def read_messages_request(body: Mapping[str, Any]) -> Incoming:
     tools = _tools(body.get("tools"))
     choice, parallel = _choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, _REFUSED)
-    if isinstance(body.get("max_tokens"), int):
-        fields["max_tokens"] = body["max_tokens"]
+    if body.get("max_tokens") is not None:
+        fields["max_tokens"] = whole_number(body, "max_tokens", 1, _MOST_TOKENS)
     return Incoming(
         model=model_of(body),
         conversation=_conversation(body),
@@ -43,8 +48,21 @@ def read_messages_request(body: Mapping[str, Any]) -> Incoming:
         stream=flag(body, "stream", False),
         include_usage=True,
         stop=stops_of(body.get("stop_sequences"), "stop_sequences"),
+        show_reasoning=_thinking(body.get("thinking")),
         fields=fields,
     )
+
+
+def _thinking(value: Any) -> bool:
+    """Return whether the client is to hear of the model's thoughts. How many there are is the model's affair."""
+    if value is None:
+        return True
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind not in ("enabled", "adaptive", "disabled"):
+        raise Refusal(
+            f'thinking: expected {{"type": "enabled" | "adaptive" | "disabled"}}, got {value!r:.80}', param="thinking"
+        )
+    return bool(kind != "disabled" and value.get("display") != "omitted")
 
 
 def _conversation(body: Mapping[str, Any]) -> Conversation:

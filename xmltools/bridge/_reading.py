@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from xmltools.bridge._filters import HoldCalls, OneCall, ReasoningAsText, StopText
+from xmltools.bridge._filters import HoldCalls, NoReasoning, OneCall, ReasoningAsText, StopText
 from xmltools.errors import CallError
 from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
@@ -22,7 +22,7 @@ class ReplyReader:
     continues. `told` hears of every event of the parser.
     """
 
-    __slots__ = ("_hold", "_one", "_parser", "_place", "_said", "_stop", "_told", "_thoughts", "completed")
+    __slots__ = ("_filters", "_hold", "_one", "_parser", "_place", "_said", "_stop", "_told", "_thoughts", "completed")
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class ReplyReader:
         keep_failure: bool,
         one: bool,
         split_reasoning: bool,
+        show_reasoning: bool,
         new_id: Callable[[], str],
         told: Callable[[Event], None],
         source: str = "",
@@ -41,7 +42,10 @@ class ReplyReader:
         self._hold = HoldCalls(keep_failure=keep_failure) if (hold or keep_failure) and tools else None
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
-        self._thoughts = None if split_reasoning else ReasoningAsText()
+        self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
+        unheard = None if show_reasoning else NoReasoning()
+        filters = (unheard, self._thoughts, self._hold, self._one, self._stop)
+        self._filters = tuple(each for each in filters if each is not None)
         self._told = told
         self._said: list[str] = []
         self._place = 0
@@ -62,6 +66,8 @@ class ReplyReader:
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts."""
+        if not self._filters:
+            return False
         return self.failed is not None or self.stop_found is not None or (self._one is not None and self._one.done)
 
     def said(self, error: CallError | None) -> str:
@@ -88,21 +94,21 @@ class ReplyReader:
         """Say that the reply has ended; return the rest."""
         if self.done:
             return []
-        events = self._filtered(self._parser.close() if self._parser is not None else ())
+        events = self._filtered(self._parser.close() if self._parser is not None else [])
         if self._thoughts is not None:
             events += self._thoughts.close()
         if self._stop is not None and self._stop.found is None:
             events += self._stop.close()
         return events
 
-    def _filtered(self, events: Iterable[Event]) -> list[Event]:
-        heard = list(events)
-        for event in heard:
+    def _filtered(self, events: list[Event]) -> list[Event]:
+        for event in events:
             self._told(event)
-        stream: Iterable[Event] = heard
-        for each in (self._thoughts, self._hold, self._one, self._stop):
-            if each is not None:
-                stream = each.read(stream)
-        passed = list(stream)
-        self.completed += sum(isinstance(event, CallCompleted) for event in passed)
+        stream: Iterable[Event] = events
+        for each in self._filters:
+            stream = each.read(stream)
+        passed = list(stream) if self._filters else events
+        for event in passed:
+            if isinstance(event, CallCompleted):
+                self.completed += 1
         return passed

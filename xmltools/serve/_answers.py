@@ -9,15 +9,13 @@ from typing import Any
 from starlette.types import Scope, Send
 
 from xmltools.bridge import Api, Refusal, error_body
+from xmltools.bridge._upstream_errors import error_message
 from xmltools.serve._record import record_of
 
 __all__ = ["Pairs", "api_of", "error_message", "send_error", "send_json", "send_refusal"]
 
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""
-
-_LONGEST = 2_000
-"""Characters of an upstream's message that are shown."""
 
 
 def api_of(path: str) -> Api:
@@ -59,15 +57,3 @@ async def send_refusal(scope: Scope, send: Send, api: Api, refusal: Refusal) -> 
     if api == "messages":
         body["request_id"] = record_of(scope).id
     await send_json(send, body, refusal.status)
-
-
-def error_message(body: bytes, status: int) -> str:
-    """Return what an upstream's error says, in whatever form it says it."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        value = None
-    for key in ("error", "message", "detail"):
-        if isinstance(value, dict) and value.get(key):
-            value = value[key]
-    return value[:_LONGEST] if isinstance(value, str) and value else f"the upstream answered with status {status}"

@@ -1,4 +1,4 @@
-"""Around every request: who may ask, under which id, and what is written down when it is over.
+"""Around every request: who may ask, how many at once, under which id, and what is written down when it is over.
 
 A server on the loopback interface is reached by every web page that its user opens. So requests of pages of other
 origins are refused, unless they were allowed, and so are names that were pointed at this machine from outside.
@@ -29,8 +29,21 @@ __all__ = ["Guard"]
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _OPEN = ("/healthz",)
-_STOPPED = 503
 _LEFT = 499
+_STATIC = "/playground/static/"
+_ROUTES = frozenset(
+    (
+        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse", "/live", "/live/events"),
+        *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/models"),
+    )
+)
+"""Paths that are told in numbers and logs as they are; all others are named by what answers them."""
+_FULL = Refusal(
+    "as many requests as this server takes are open (--max-streams); try again in a moment",
+    status=503,
+    code="too_many_streams",
+)
+_AGAIN = (b"retry-after", b"1")
 
 
 class Guard:
@@ -42,6 +55,7 @@ class Guard:
         self._metrics = metrics
         self._hosts = frozenset((*_LOCAL, config.host, *config.hosts))
         self._key = config.api_key.encode() if config.api_key is not None else None
+        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; others pass."""
@@ -49,6 +63,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         record = Record.of(scope)
+        record.route = _route_of(scope["path"])
         try:
             await self._answer(scope, receive, _Tracked(record, send))
         finally:
@@ -59,7 +74,7 @@ class Guard:
         try:
             refusal = self._refusal(scope)
             if refusal is None:
-                await self._app(scope, receive, send)
+                await self._pass(scope, receive, send)
             else:
                 await self._refuse(scope, send, refusal)
         except ClientGoneError:
@@ -72,6 +87,14 @@ class Guard:
         if send.record.outcome == "client_left" and not send.record.status:
             send.record.status = _LEFT
 
+    async def _pass(self, scope: Scope, receive: Receive, send: _Tracked) -> None:
+        takes_place = _is_for_model(scope)
+        self._open += takes_place
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open -= takes_place
+
     async def _failed(self, scope: Scope, send: _Tracked, error: Exception) -> None:
         send.record.outcome = "failed"
         log_failure(send.record, error)
@@ -82,7 +105,7 @@ class Guard:
         send.record.outcome = "refused"
         # A browser asks its user for a name and a key, for the pages.
         ask = [] if scope["path"].startswith("/v1") else [(b"www-authenticate", b'Basic realm="xmltools"')]
-        headers = ask if refusal.status == 401 else []
+        headers = {401: ask, 503: [_AGAIN]}.get(refusal.status, [])
         await send_error(scope, send, api_of(scope["path"]), str(refusal), refusal.status, refusal.code, headers)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
@@ -102,11 +125,13 @@ class Guard:
                 status=403,
                 code="unknown_origin",
             )
-        if self._key is None or scope["path"] in _OPEN or self._has_key(headers):
-            return None
-        return Refusal(
-            "expected the key of this server, as Authorization: Bearer or x-api-key", status=401, code="invalid_api_key"
-        )
+        if self._key is not None and scope["path"] not in _OPEN and not self._has_key(headers):
+            return Refusal(
+                "expected the key of this server, as Authorization: Bearer or x-api-key",
+                status=401,
+                code="invalid_api_key",
+            )
+        return _FULL if 0 < self._config.max_streams <= self._open and _is_for_model(scope) else None
 
     def _is_known(self, host: str) -> bool:
         name = _name_of(f"//{host}")
@@ -121,6 +146,16 @@ class Guard:
         # All are compared, and each in the same time whatever it holds.
         same = [hmac.compare_digest(given.encode("latin-1"), self._key) for given in _keys(headers)]
         return True in same
+
+
+def _is_for_model(scope: Scope) -> bool:
+    return scope["method"] == "POST" and bool(scope["path"].startswith("/v1/"))
+
+
+def _route_of(path: str) -> str:
+    if path in _ROUTES:
+        return path
+    return _STATIC.rstrip("/") if path.startswith(_STATIC) else "other"
 
 
 def _keys(headers: Headers) -> Iterator[str]:

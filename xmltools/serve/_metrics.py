@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from xmltools.bridge import Stats
 from xmltools.serve._record import Record
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
@@ -87,6 +88,7 @@ class Metrics:
         self.calls = _Counter("xmltools_tool_calls_total", "Tool calls in replies, by what became of them.")
         self.diagnostics = _Counter("xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.")
         self.retries = _Counter("xmltools_retries_total", "Replies that were sent back to the model.")
+        self.anomalies = _Counter("xmltools_anomalies_total", "Replies of which something went missing, by kind.")
         self.ttft = _Histogram("xmltools_upstream_ttft_seconds", "Until the upstream's first byte.", _SECONDS)
         self.overhead = _Histogram(
             "xmltools_overhead_seconds", "What translating a request and its answer took.", _FRACTIONS
@@ -112,6 +114,8 @@ class Metrics:
         self.retries.add(record.stats.retries)
         for outcome, number in Counter(map(_outcome, record.stats.calls)).items():
             self.calls.add(number, model=model, outcome=outcome)
+        if _is_lost(record.stats):
+            self.anomalies.add(kind="all_output_lost")
         for code, number in (record.stats.repairs + record.stats.errors).items():
             self.diagnostics.add(number, code=code)
 
@@ -132,6 +136,7 @@ class Metrics:
             self.calls,
             self.diagnostics,
             self.retries,
+            self.anomalies,
             self.ttft,
             self.overhead,
             self.first_argument,
@@ -141,6 +146,14 @@ class Metrics:
             yield f"# HELP {family.name} {family.help}"
             yield f"# TYPE {family.name} {family.kind}"
             yield from family.lines()
+
+
+def _is_lost(stats: Stats) -> bool:
+    """Return whether the upstream counted tokens of which nothing came here: it may have read the calls itself."""
+    tokens = (stats.usage or {}).get("completion_tokens")
+    is_silent = not (stats.text or stats.reasoning or stats.calls)
+    # A choice that ends at once has one token, for its end.
+    return is_silent and isinstance(tokens, int) and tokens > len(stats.finish_reasons)
 
 
 def _outcome(outcome: str) -> str:

@@ -7,18 +7,15 @@ from then on are events of the stream.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.bridge import Api, Exchange, SSEDecoder
+from xmltools.bridge import Api, Exchange, SSEDecoder, error_message, error_status, is_error, read_chunk
 from xmltools.errors import XMLToolsError
-from xmltools.serve._answers import error_message
 from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
 from xmltools.serve._service import Service, Stopwatch
@@ -52,7 +49,8 @@ class StreamedAnswer:
         self._record = record_of(scope)
         self._overhead = Stopwatch(self._record)
         self._watch = Watch(receive, keepalive=self._keep_alive, every=service.config.keepalive)
-        self._sending = anyio.Lock(fast_acquire=True)
+        self._passing_on = False
+        self._kept_alive: anyio.Event | None = None
         self._ready: list[bytes] = []
         self._started = False
 
@@ -138,14 +136,9 @@ class StreamedAnswer:
         return False
 
     def _chunk(self, data: str) -> bytes:
-        try:
-            chunk = json.loads(data)
-        except (ValueError, RecursionError):
-            raise UpstreamError("the upstream sent what is no JSON") from None
-        if not isinstance(chunk, dict):
-            raise UpstreamError("the upstream sent what is no chunk of a chat completion")
-        if chunk.get("error"):
-            raise _failure(chunk, data)
+        chunk = read_chunk(data)
+        if is_error(chunk):
+            raise UpstreamError(error_message(chunk), error_status(chunk))
         return self._exchange.feed(chunk)
 
     async def _end(self) -> bool:
@@ -168,15 +161,30 @@ class StreamedAnswer:
             await self._pass_on(data)
 
     async def _keep_alive(self) -> None:
-        await self._pass_on(self._exchange.keepalive)
+        """Tell the client that we are still here, unless it is being told more than that."""
+        if self._passing_on:
+            return
+        self._kept_alive = anyio.Event()
+        try:
+            await self._write(self._exchange.keepalive, True)
+        finally:
+            self._kept_alive.set()
+            self._kept_alive = None
 
     async def _pass_on(self, data: bytes, more: bool = True) -> None:
-        # A keep-alive must not come between the head and its first bytes.
-        async with self._sending:
-            if not self._started:
-                self._started = True
-                await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        # Two tasks write, and neither may come between the other's head and its first bytes. A lock would do, but each
+        # of the many pieces would pay for what happens once in many seconds.
+        self._passing_on = True
+        if self._kept_alive is not None:
+            await self._kept_alive.wait()
+        await self._write(data, more)
+        self._passing_on = False
+
+    async def _write(self, data: bytes, more: bool) -> None:
+        if not self._started:
+            self._started = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _finish(self) -> None:
         self._watch.finish()
@@ -199,10 +207,3 @@ class StreamedAnswer:
         else:
             self._watch.finish()
             await send_failed(self._scope, self._send, self._api, error)
-
-
-def _failure(chunk: dict[str, Any], data: str) -> UpstreamError:
-    error = chunk["error"]
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 502
-    return UpstreamError(error_message(data.encode("utf-8", "replace"), status), status)

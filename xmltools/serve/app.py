@@ -23,6 +23,7 @@ from xmltools.serve._guard import Guard
 from xmltools.serve._local import LocalTransport
 from xmltools.serve._logging import configure_logging
 from xmltools.serve._metrics import Metrics
+from xmltools.serve._network import PooledTransport
 from xmltools.serve._routes import make_routes
 from xmltools.serve._service import Service
 from xmltools.serve._upstream import Upstream
@@ -34,6 +35,7 @@ __all__ = ["create_app", "run", "run_app"]
 _HEADERS = ("x-request-id", "request-id", "retry-after")
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048
+_OTHER_FILES = 256
 
 
 def create_app(config: ServeConfig, *, client: httpx2.AsyncClient | None = None) -> Starlette:
@@ -67,11 +69,10 @@ def _cors(config: ServeConfig) -> dict[str, Any]:
 
 
 def _client(config: ServeConfig) -> httpx2.AsyncClient:
-    transport = LocalTransport(ScriptedModel(speed=config.speed)) if config.demo else None
+    transport = LocalTransport(ScriptedModel(speed=config.speed)) if config.demo else PooledTransport(idle=100)
     # One client serves all requests: what it kept of one would be told to the next.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
-    return httpx2.AsyncClient(transport=transport, limits=limits, cookies=cookies, trust_env=False)
+    return httpx2.AsyncClient(transport=transport, cookies=cookies, trust_env=False)
 
 
 class _Server(uvicorn.Server):
@@ -95,8 +96,21 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     """
     app = create_app(config)
     configure_logging(log_format)
+    _allow_files(2 * config.max_streams + _OTHER_FILES)
     target = "a scripted model" if config.demo else config.base_url
     return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
+
+
+def _allow_files(number: int) -> None:
+    """Let the process have so many open files, or as many as the system allows: each stream holds two connections."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0, hub: LiveHub | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,8 @@ class ServeConfig:
     answer begins (where it is not streamed, that is when the model is ready), `idle_timeout` between two pieces.
     `keepalive`: after so much silence a streaming client is told that we are still here. `grace`: how long open
     streams may go on when the server is stopped. `max_body` is the size of a request, `max_answer` that of an answer
-    that is not streamed, in bytes.
+    that is not streamed, in bytes. `max_streams` is how many requests to a model may be open at once, whether they
+    stream or not, since each holds a connection to the upstream (0: any number); one more is refused with 503.
 
     `live` shows the streams at `/live`. `record` is a folder that keeps all that the upstream says. Web pages of
     `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the server
@@ -55,6 +57,7 @@ class ServeConfig:
     grace: float = 30.0
     max_body: int = 16 * _MIB
     max_answer: int = 64 * _MIB
+    max_streams: int = 1000
     live: bool = False
     record: Path | None = None
     origins: tuple[str, ...] = ()
@@ -74,6 +77,10 @@ class ServeConfig:
         for name in ("max_body", "max_answer"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
+        if type(self.max_streams) is not int or self.max_streams < 0:
+            raise XMLToolsError(
+                f"max_streams: expected a whole number from 0 (any number), got {self.max_streams!r:.60}"
+            )
         if type(self.port) is not int or not 0 <= self.port <= 65535:
             raise XMLToolsError(
                 f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
@@ -90,7 +97,11 @@ class ServeConfig:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches the server."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        name = self.host.lower()
+        try:
+            return ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return name == "localhost" or name.startswith("127.")
 
 
 def _check_url(url: str) -> None:

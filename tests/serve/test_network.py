@@ -1,0 +1,206 @@
+"""The connections to an upstream: over real sockets, with and without TLS, and with what goes wrong on them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from xmltools.serve._network import PooledTransport
+
+PEM = Path(__file__).with_name("localhost.pem")
+HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+SHORT = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class House:
+    """A server that answers each request of a connection as it is told; `connections` counts those it took."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.connections = 0
+        self.url = ""
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, context: ssl.SSLContext | None) -> asyncio.Server:
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=context)
+        scheme = "https" if context else "http"
+        self.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        return server
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.append(writer)
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                await self._answer(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def house(answer: Answer, *, tls: bool = False) -> AsyncIterator[House]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if tls else None
+    if context is not None:
+        context.load_cert_chain(PEM)
+    it = House(answer)
+    async with await it.serve(context):
+        yield it
+        it.close()
+
+
+def client(*, timeout: float | None = 20, trusted: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(transport=PooledTransport(idle=10, trusted=trusted), trust_env=False, timeout=timeout)
+
+
+async def answer_shortly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(SHORT)
+
+
+def test_pieces_arrive_one_by_one() -> None:
+    async def run() -> None:
+        read: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(HEAD)
+            for number in range(3):
+                writer.write(b"2\r\n%02d\r\n" % number)
+                assert await read.get() == b"%02d" % number  # the next is written when this one has been read
+            writer.write(b"0\r\n\r\n")
+
+        async with house(answer) as it, client() as ours, ours.stream("GET", it.url) as response:
+            pieces = []
+            async for piece in response.aiter_bytes():
+                pieces.append(piece)
+                read.put_nowait(piece)
+        assert pieces == [b"00", b"01", b"02"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_connection_is_used_again(tls: bool) -> None:
+    async def run() -> None:
+        trusted = ssl.create_default_context(cafile=PEM)
+        async with house(answer_shortly, tls=tls) as it, client(trusted=trusted) as ours:
+            for _ in range(3):
+                assert (await ours.post(it.url, content=b"")).text == "ok"
+            assert it.connections == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("last_words", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"])
+def test_an_idle_connection_that_the_upstream_has_ended_is_not_used_again(last_words: bytes) -> None:
+    async def run() -> None:
+        ended = asyncio.Event()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(SHORT + last_words)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+            ended.set()
+
+        async with house(answer) as it, client() as ours:
+            for number in range(1, 4):
+                assert (await ours.get(it.url)).text == "ok"
+                await ended.wait()
+                ended.clear()
+                assert it.connections == number
+
+    asyncio.run(run())
+
+
+async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"5\r\nhello\r\n")
+    await writer.drain()
+    writer.close()
+
+
+async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"5\r\nhello\r\n")
+    await writer.drain()
+    linger = b"\1\0\0\0\0\0\0\0"  # on, for no time: closing resets
+    writer.get_extra_info("socket").setsockopt(1, 13, linger)
+    writer.transport.abort()
+
+
+async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (break_off, httpx2.RemoteProtocolError),
+        (reset, httpx2.ReadError),
+        (say_nothing, httpx2.ReadTimeout),
+    ],
+)
+def test_what_goes_wrong_is_told_as_httpx2_tells_it(answer: Answer, error: type[Exception]) -> None:
+    async def run() -> None:
+        async with house(answer) as it, client(timeout=0.2) as ours:
+            with pytest.raises(error):
+                await ours.get(it.url)
+
+    asyncio.run(run())
+
+
+def test_an_upstream_that_is_not_there_cannot_be_reached() -> None:
+    async def run() -> None:
+        async with house(answer_shortly) as it:
+            url = it.url
+        async with client() as ours:
+            with pytest.raises(httpx2.ConnectError):
+                await ours.get(url)
+            with pytest.raises(httpx2.UnsupportedProtocol):
+                await ours.get("gopher://127.0.0.1/")
+
+    asyncio.run(run())
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+    async def run() -> None:
+        async with house(answer_shortly, tls=True) as it, client() as ours:
+            with pytest.raises(httpx2.ConnectError, match="certificate verify failed"):
+                await ours.get(it.url)
+
+    asyncio.run(run())
+
+
+def test_an_upstream_is_not_read_faster_than_the_answer_is() -> None:
+    async def run() -> None:
+        written = 0
+        full = asyncio.Event()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal written
+            writer.write(HEAD)
+            for _ in range(1000):
+                writer.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
+                if writer.transport.get_write_buffer_size():
+                    full.set()  # the kernel takes no more
+                await writer.drain()
+                written += 0x10000
+            writer.write(b"0\r\n\r\n")
+
+        async with house(answer) as it, client() as ours, ours.stream("GET", it.url) as response:
+            await full.wait()
+            assert written < 32 * 2**20
+            assert len(await response.aread()) == 1000 * 0x10000
+
+    asyncio.run(run())
