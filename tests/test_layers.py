@@ -30,8 +30,8 @@ LAYERS = (
     ("",),
     ("_output", "_conformance", "demo", "_input", "_interop", "_python_tools"),
     ("lint", "transport", "playground"),
-    ("serve",),
-    ("_cli_render", "_cli_convert", "_cli_grammar", "_cli_lint", "_cli_serve"),
+    ("serve", "batch"),
+    ("_cli_render", "_cli_convert", "_cli_grammar", "_cli_lint", "_cli_serve", "_cli_batch"),
     ("cli",),
     ("__main__",),
 )

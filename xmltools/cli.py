@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from xmltools import __version__, _cli_convert, _cli_grammar, _cli_lint, _cli_render, _cli_serve
+from xmltools import __version__, _cli_batch, _cli_convert, _cli_grammar, _cli_lint, _cli_render, _cli_serve
 from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
@@ -306,6 +306,16 @@ COMMANDS = {
         "xmltools explain bare_ampersand",
         _cli_lint.declare_explain,
         _cli_lint.run_explain,
+    ),
+    "batch": _Command(
+        "parse the replies in whole files, on all cores: Parquet, Arrow, JSON Lines, CSV",
+        "Read a column of replies, or of chat messages, and write the same rows with five columns more: text, "
+        "reasoning, calls, errors and repairs. No row is lost: one that can't be read has an error. A run that was "
+        "killed goes on with --resume. Errors in rows are counted on stderr, and the exit status is 1 for them only "
+        "with --fail-on-errors. Needs the extra batch for all but JSON Lines: pip install 'xmltools[batch]'.",
+        "xmltools batch replies.parquet calls.parquet --tools tools.json",
+        _cli_batch.declare_batch,
+        _cli_batch.run_batch,
     ),
     "serve": _Command(
         "give any model function calling: an endpoint for OpenAI's and Anthropic's clients",

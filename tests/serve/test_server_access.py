@@ -351,9 +351,9 @@ def test_the_help_says_what_protects_a_server(words: str) -> None:
 def test_the_limit_of_open_files_is_raised_for_the_streams() -> None:
     pytest.importorskip("resource")
     program = (
-        "import resource; from xmltools.serve.app import _allow_files; hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)); _allow_files(200);"
-        "print(*resource.getrlimit(resource.RLIMIT_NOFILE), hard)"
+        "from resource import RLIMIT_NOFILE as FILES, getrlimit, setrlimit; hard = getrlimit(FILES)[1];"
+        "from xmltools.serve.app import _allow_files; setrlimit(FILES, (64, hard)); _allow_files(200);"
+        "print(*getrlimit(FILES), hard)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     soft, hard, before = map(int, run.stdout.split())
