@@ -39,7 +39,6 @@ from xmltools.bridge import (
     SSEDecoder,
     error_message,
     error_status,
-    is_error,
     read_chunk,
 )
 from xmltools.errors import XMLToolsError
@@ -187,7 +186,7 @@ class _Course:
             for _, text in decoder.close() if data is None else decoder.feed(data):
                 ended = text.startswith("[DONE]")
                 if not ended:
-                    yield from self._give(head, exchange.feed(_chunk(text)))
+                    yield from self._give(head, exchange.feed(read_chunk(text)))
                     ended = exchange.done
                 if ended:
                     break
@@ -267,12 +266,12 @@ class _Course:
 
 
 class _UpstreamError(Refusal):
-    """An error that the upstream reported, in an answer of its own or in a stream: `said` is the JSON of either."""
+    """An error that the upstream reported in an answer of its own: `said` is its JSON."""
 
-    def __init__(self, said: Mapping[str, Any], response: httpx2.Response | None = None) -> None:
-        status = error_status(said) if response is None or not response.is_error else response.status_code
+    def __init__(self, said: Mapping[str, Any], response: httpx2.Response) -> None:
+        status = response.status_code if response.is_error else error_status(said)
         super().__init__(error_message(said), status=status, code="upstream_error")
-        self.headers = None if response is None else response.headers
+        self.headers = response.headers
 
 
 def _status(error: Exception) -> int:
@@ -302,13 +301,6 @@ def _read(body: bytes) -> dict[str, Any]:
         return _object(body, "", 502)
     except Refusal:
         return {}
-
-
-def _chunk(text: str) -> dict[str, Any]:
-    chunk = read_chunk(text)
-    if is_error(chunk):
-        raise _UpstreamError(chunk)
-    return chunk
 
 
 def _without(headers: httpx2.Headers, names: tuple[str, ...]) -> httpx2.Headers:

@@ -19,7 +19,7 @@ from xmltools.bridge._reading import ReplyReader
 from xmltools.bridge._settings import Settings
 from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
-from xmltools.bridge._upstream_errors import error_message, is_error
+from xmltools.bridge._upstream_errors import error_message, error_status, is_error
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.events import Event
 from xmltools.render import render_retry
@@ -151,12 +151,13 @@ class Exchange:
     def feed(self, chunk: Mapping[str, Any]) -> bytes:
         """Take a chunk of the upstream's stream; return what to send to the client.
 
-        A chunk that is none says nothing. Raises XMLToolsError for an error that the upstream sent.
+        A chunk that is none says nothing. Raises Refusal for an error that the upstream sent.
         """
         if is_error(chunk):
-            raise XMLToolsError(error_message(chunk))
-        if isinstance(chunk.get("usage"), Mapping):
-            self._count(chunk["usage"])
+            raise Refusal(error_message(chunk), status=error_status(chunk), code="upstream_error")
+        usage = chunk.get("usage")
+        if usage is not None and isinstance(usage, Mapping):
+            self._count(usage)
         choices = chunk.get("choices")
         return b"".join(map(self._choice, choices if isinstance(choices, list) else ()))
 

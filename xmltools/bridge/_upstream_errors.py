@@ -20,7 +20,7 @@ _WORDS = ("error", "message", "detail", "msg")
 
 def is_error(said: Any) -> bool:
     """Return whether a JSON value is an error: with one in it, or marked as one, as older vLLM did."""
-    return isinstance(said, Mapping) and (bool(said.get("error")) or said.get("object") == "error")
+    return isinstance(said, dict) and (bool(said.get("error")) or said.get("object") == "error")
 
 
 def error_message(said: Any, status: int | None = None) -> str:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.bridge import Api, Exchange, SSEDecoder, error_message, error_status, is_error, read_chunk
+from xmltools.bridge import Api, Exchange, Refusal, SSEDecoder, error_message, read_chunk
 from xmltools.errors import XMLToolsError
 from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
@@ -85,6 +85,9 @@ class StreamedAnswer:
         except UpstreamError as error:
             self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
             await self._fail(error)
+        except Refusal as refusal:
+            self._record.outcome = "upstream_error"
+            await self._fail(UpstreamError(str(refusal), refusal.status))
         except XMLToolsError as error:
             self._record.outcome = "upstream_error"
             await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
@@ -132,14 +135,8 @@ class StreamedAnswer:
         for _, data in events:
             if data.startswith("[DONE]"):
                 return True
-            self._ready.append(self._chunk(data))
+            self._ready.append(self._exchange.feed(read_chunk(data)))
         return False
-
-    def _chunk(self, data: str) -> bytes:
-        chunk = read_chunk(data)
-        if is_error(chunk):
-            raise UpstreamError(error_message(chunk), error_status(chunk))
-        return self._exchange.feed(chunk)
 
     async def _end(self) -> bool:
         """End the upstream's turn. Returns whether there is another one."""
