@@ -29,6 +29,7 @@ bench: .venv/test.stamp
 	$(BIN)/python benchmarks/streams.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/grammar.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/proxy.py $(filter --quick,$(ARGS))
+	$(BIN)/python benchmarks/batch.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
 # llama.cpp judges grammars as well. It is compiled, which takes minutes and a compiler: without it the rest is tried.

@@ -1,0 +1,132 @@
+import json
+import re
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from xmltools import _cli_batch
+from xmltools.batch import _places as places
+from xmltools.cli import COMMANDS, main
+
+ADD = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Run `batch` in a folder of its own; returns status and standard error. Nothing is printed on standard output."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"reply": BLOCK.format(value)} for value in ("5", "+5", "five")]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("t.json").write_text(json.dumps([ADD]))
+
+    def run(*arguments):
+        try:
+            status = main(["batch", *arguments])
+        except SystemExit as end:
+            status = end.code
+        out, err = capsys.readouterr()
+        assert out == ""
+        return status, re.sub(r"[0-9.]+ s:", "0.0 s:", err)
+
+    return run
+
+
+def read():
+    return [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+
+
+def test_rows_are_parsed_and_counted(run):
+    assert run("in.jsonl", "out.jsonl", "--tools", "t.json") == (
+        0,
+        "Parsed 3 rows in 0.0 s: 2 calls (50.0% clean); 1 with errors\n"
+        "  errors: invalid_arguments 1\n"
+        "  repairs: coerced_value 1\n",
+    )
+    assert [len(row["calls"]) for row in read()] == [1, 1, 0]
+
+
+def test_rows_with_errors_fail_the_run_only_if_asked(run):
+    assert run("in.jsonl", "out.jsonl", "--tools", "t.json", "--fail-on-errors")[0] == 1
+    assert run("in.jsonl", "out.jsonl", "--overwrite", "--fail-on-errors")[0] == 0
+    status, err = run("in.jsonl", "out.jsonl", "--tools", "t.json", "--strict", "--overwrite", "--prefix", "x_")
+    assert status == 0 and "2 with errors" in err and "x_text" in read()[0]
+
+
+def test_messages_have_a_column_of_their_own(run):
+    messages = [{"role": "assistant", "content": "<plan>" + BLOCK.format(5)}]
+    Path("chats.jsonl").write_text(json.dumps({"messages": messages, "tools": [ADD]}) + "\n")
+    assert run("chats.jsonl", "out.jsonl", "--messages", "--tools-column", "tools")[0] == 0
+    assert read()[0]["calls"][0]["arguments"] == '{"a":5}'
+
+
+def test_a_report_is_written_from_every_format(run):
+    for ending in ("jsonl", "parquet", "csv", "arrow"):
+        status, _ = run("in.jsonl", f"out.{ending}", "--tools", "t.json", "--report", f"{ending}.html")
+        assert status == 0 and "coerced_value" in Path(f"{ending}.html").read_text()
+
+
+def test_a_folder_may_get_another_format(run):
+    assert run("in.jsonl", "out/", "--format", "parquet")[0] == 0
+    assert pq.read_table("out/in.parquet").num_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["nope.jsonl", "out.jsonl"], 2, "nope.jsonl: there is no such file or folder"),
+        (["in.jsnl", "out.jsonl"], 2, "did you mean in.jsonl?"),
+        (["in.jsonl", "out.xlsx"], 2, "out.xlsx: the ending says no format"),
+        (["in.jsonl", "t.jsonl"], 2, "t.jsonl: there is such a file already; --overwrite"),
+        (["in.jsonl", "out.jsonl", "--column", "replies"], 2, "no column 'replies'; did you mean 'reply'?"),
+        (["in.jsonl", "out.jsonl", "--tools", "none.json"], 2, "none.json: No such file"),
+        (["in.jsonl", "out.jsonl", "--tools", "in.jsonl"], 1, "in.jsonl:2:1: expected tools as JSON"),
+        (["in.jsonl", "out.jsonl", "--report", "no/r.html"], 2, "--report: there is no folder no"),
+        (["in.jsonl", "out.jsonl", "--ray-address", "x"], 2, "--ray-address: expected --engine ray"),
+        (["in.jsonl", "out/", "--engine", "ray", "--resume"], 2, "--resume: expected --engine local"),
+        (["in.jsonl", "out.jsonl", "--resume", "--overwrite"], 2, "not allowed with"),
+        (["in.jsonl", "out.jsonl", "--jobs", "0"], 2, "expected a whole number from 1"),
+        (["bad.parquet", "out.jsonl"], 1, "bad.parquet: expected a file of parquet"),
+        (["in.jsonl"], 2, "OUT"),
+    ],
+)
+def test_what_is_wrong_is_one_line(run, arguments, status, said):
+    for name in ("t.jsonl", "bad.parquet"):
+        Path(name).write_text("words")
+    found, err = run(*arguments)
+    assert found == status and said in err and err.startswith("xmltools") and err.count("\n") == 1
+
+
+def test_an_interrupt_says_how_to_go_on(run, monkeypatch):
+    @contextmanager
+    def interrupting():
+        yield lambda progress: signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_cli_batch, "_progress", interrupting)
+        status, err = run("in.jsonl", "out.jsonl")
+    assert (status, err) == (130, "xmltools: stopped; the same command with --resume goes on\n")
+    assert run("in.jsonl", "out.jsonl")[0] == 2
+    status, err = run("in.jsonl", "out.jsonl", "--resume")
+    assert status == 0 and err.startswith("Parsed 3 rows, 3 of them before in")
+    assert run("in.jsonl", "out.jsonl", "--resume") == (0, "Nothing was left to do: the output is complete\n")
+
+
+def test_on_a_terminal_there_is_a_bar(run, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with _cli_batch._progress() as tell:
+        assert tell is not None
+    assert run("in.jsonl", "out.jsonl")[0] == 0
+
+
+def test_the_help_has_examples_and_names_all_formats(capsys):
+    with pytest.raises(SystemExit):
+        main(["batch", "--help"])
+    out = capsys.readouterr().out
+    assert out.count("  $ xmltools batch ") == 2
+    assert f"$ {COMMANDS['batch'].example}" in out
+    assert places.FORMATS == _cli_batch._FORMATS

@@ -1,0 +1,304 @@
+"""Parsing on Ray, on a cluster of this machine with two workers."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import xmltools as xt
+from xmltools.batch import BatchOptions, parse_dataset, parse_files, parse_table
+from xmltools.batch._ray import run_on_ray
+from xmltools.errors import XMLToolsError
+
+# Ray's own modules warn of each other.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ADD = xt.Tool(
+    name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+)
+OPTIONS = BatchOptions(tools=(ADD,))
+
+
+def reply(number):
+    call = f"<tool><tool_name>add</tool_name><arguments><a>{number}</a><b>+3</b></arguments></tool>"
+    return ("Adding.\n" + call, "No call.", "<tool><tool_name>sub</tool_name></tool>", None, call[:-9])[number % 5]
+
+
+TABLE = pa.table({"n": range(1000), "reply": [reply(number) for number in range(1000)]})
+
+
+def as_lines(rows):
+    return sorted(json.dumps(row) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """A cluster that this module has to itself, with two workers."""
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="rt-", ignore_cleanup_errors=True) as folder:
+        for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")):
+            patch.setenv(name, value)
+        found = pytest.importorskip("ray")
+        pytest.importorskip("ray.data")
+        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "CRITICAL"}
+        found.init(address="local", num_cpus=2, _temp_dir=folder, **quiet)
+        found.data.DataContext.get_current().enable_progress_bars = False
+        yield found
+        found.shutdown()
+
+
+@pytest.fixture(scope="module")
+def dataset(ray):
+    return ray.data.from_arrow([TABLE.slice(start, 50) for start in range(0, 1000, 50)])
+
+
+def write(folder, ending, table=TABLE):
+    path = folder / f"replies{ending}"
+    match ending:
+        case ".parquet":
+            pq.write_table(table, path)
+        case ".arrow":
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table, 128)
+        case ".csv":
+            pa.csv.write_csv(table, path)
+        case ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()) + "{broken\n")
+        case ".jsonl.gz":
+            path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()))
+    return path
+
+
+# Data sets
+
+
+@pytest.mark.parametrize("concurrency", [None, 2, (1, 2)])
+def test_a_data_set_gets_the_columns_that_a_table_gets(dataset, concurrency):
+    parsed = parse_dataset(dataset, OPTIONS, batch_size=64, concurrency=concurrency)
+    assert as_lines(parsed.take_all()) == as_lines(parse_table(TABLE, OPTIONS).to_pylist())
+
+
+def test_two_workers_take_part(ray, dataset):
+    import asyncio
+
+    @ray.remote(num_cpus=0)
+    class Meeting:
+        def __init__(self):
+            self.came, self.complete = set(), asyncio.Event()
+
+        async def wait(self, process):
+            self.came.add(process)
+            if len(self.came) == 2:
+                self.complete.set()
+            await asyncio.wait_for(self.complete.wait(), 30)
+
+        async def who(self):
+            return self.came
+
+    meeting = Meeting.remote()
+
+    class Meeters(BatchOptions):
+        def check_columns(self, names, where="the table"):
+            ray.get(meeting.wait.remote(os.getpid()))
+            super().check_columns(names, where)
+
+    rows = parse_dataset(dataset, Meeters(tools=(ADD,)), batch_size=50, concurrency=2).take_all()
+    came = ray.get(meeting.who.remote())
+    assert len(rows) == 1000 and len(came) == 2 and os.getpid() not in came
+
+
+def test_an_exception_in_a_worker_ends_the_run_and_loses_no_rows_silently(ray, dataset):
+    def stumble(table):
+        if 300 in table["n"].to_pylist():
+            raise RuntimeError("a worker stumbles")
+        return table
+
+    broken = dataset.map_batches(stumble, batch_format="pyarrow")
+    with pytest.raises(ray.exceptions.RayTaskError, match="a worker stumbles"):
+        parse_dataset(broken, OPTIONS).take_all()
+
+
+def test_a_data_set_of_something_else_is_refused(ray, dataset):
+    with pytest.raises(XMLToolsError, match=r"expected a ray\.data\.Dataset, got Table"):
+        parse_dataset(TABLE, OPTIONS)
+    with pytest.raises(XMLToolsError, match="expected BatchOptions, got str"):
+        parse_dataset(dataset, "reply")
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("read", "written"),
+    [
+        (".parquet", ".parquet"),
+        (".jsonl", ".jsonl"),
+        (".jsonl.gz", ".jsonl.gz"),
+        (".csv", ".csv"),
+        (".arrow", ".jsonl"),
+    ],
+)
+def test_files_hold_what_a_local_run_writes(ray, tmp_path, read, written):
+    path = write(tmp_path, read)
+    summary = run_on_ray([path], tmp_path / "calls", OPTIONS, format=written[1:])
+    local = parse_files(path, tmp_path / f"local{written}", OPTIONS, jobs=1)
+    (part,) = summary.outputs
+    assert part == tmp_path / "calls" / f"part-00000{written}"
+    assert part.read_bytes() == (tmp_path / f"local{written}").read_bytes()
+    assert (summary.rows, summary.calls, summary.failed_rows) == (local.rows, local.calls, local.failed_rows)
+    assert (summary.errors, summary.repairs) == (local.errors, local.repairs)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["calls", f"local{written}", path.name])
+
+
+def test_files_are_in_the_order_of_the_rows_and_progress_ends_with_all(ray, tmp_path):
+    (tmp_path / "in").mkdir()
+    for start in range(0, 1000, 250):
+        pq.write_table(TABLE.slice(start, 250), tmp_path / "in" / f"{start:03}.parquet")
+    (tmp_path / "in" / "empty.jsonl").touch()
+    told = []
+    summary = run_on_ray(tmp_path / "in", tmp_path / "out.parquet", OPTIONS, on_progress=told.append)
+    assert [path.name for path in summary.outputs] == [f"part-{place:05}.parquet" for place in range(4)]
+    assert pa.concat_tables(map(pq.read_table, summary.outputs)).equals(parse_table(TABLE, OPTIONS))
+    assert [progress.rows for progress in told] == [250, 500, 750, 1000] and told[-1].share > 0.99
+
+
+def broken_bytes(folder):
+    path = write(folder, ".jsonl.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    return path
+
+
+def late_change(folder):
+    # The first lines are looked at before the run; this one is met by a worker.
+    path = folder / "late.jsonl"
+    path.write_text('{"reply": ""}\n' * 1500 + '{"reply": "", "calls": 1}\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "said"), [(broken_bytes, r"replies\.jsonl\.gz: "), (late_change, r"late\.jsonl:1501: ")]
+)
+def test_what_a_worker_cannot_read_ends_the_run_with_its_sentence_and_without_output(ray, tmp_path, make, said):
+    good, bad = write(tmp_path, ".parquet"), make(tmp_path)
+    context = ray.data.DataContext.get_current()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context, "max_errored_blocks", -1)  # Ray would leave rows out
+        with pytest.raises(XMLToolsError, match=said):
+            run_on_ray([good, bad], tmp_path / "calls", OPTIONS, format="jsonl")
+        assert context.max_errored_blocks == -1
+    assert {path.name for path in tmp_path.iterdir()} == {good.name, bad.name}
+
+
+def test_a_task_that_ray_repeats_gives_its_rows_once(ray, tmp_path):
+    trace, path = tmp_path / "ended", write(tmp_path, ".parquet")
+
+    class Mortal(BatchOptions):
+        @property
+        def added(self):
+            if not trace.exists() and any((tmp_path / "calls.parts").glob(".*.tmp")):
+                trace.touch()
+                os._exit(1)  # while it writes
+            return super().added
+
+    summary = run_on_ray(path, tmp_path / "calls", Mortal(tools=(ADD,)))
+    assert trace.exists() and summary.rows == 1000
+    assert [*(tmp_path / "calls").iterdir()] == [*summary.outputs]
+    assert pq.read_table(tmp_path / "calls").equals(parse_table(TABLE, OPTIONS))
+
+
+# What is wrong before anything runs
+
+
+@pytest.mark.parametrize(
+    ("output", "given", "said"),
+    [
+        ("file.parquet", {}, "there is a file already; with Ray the output must be a new folder"),
+        ("full", {}, "there is a folder with files already; with Ray the output must be a new folder"),
+        ("out", {}, "an earlier run did not end; remove this folder"),
+        ("new", {"format": "xml"}, "format: expected one of parquet, jsonl"),
+        ("new", {}, "the inputs have several formats; give the one"),
+        ("new", {"options": BatchOptions(column="replies")}, "there is no column 'replies'; did you mean 'reply'"),
+        ("new", {"options": "reply"}, "options: expected BatchOptions, got str"),
+        ("new", {"format": "jsonl", "address": "127.0.0.1:6379"}, "connected to Ray already; leave the address out"),
+    ],
+)
+def test_a_run_that_cannot_begin_says_why(ray, tmp_path, output, given, said):
+    inputs = [write(tmp_path, ".parquet"), *([write(tmp_path, ".arrow")] if output == "new" else [])]
+    (tmp_path / "full").mkdir()
+    (tmp_path / "out.parts").mkdir()
+    for name in ("file.parquet", "full/a.parquet"):
+        pq.write_table(TABLE, tmp_path / name)
+    with pytest.raises(XMLToolsError, match=said):
+        run_on_ray(inputs, tmp_path / output, **({"options": OPTIONS} | given))
+    assert not (tmp_path / "new").exists() and not (tmp_path / "new.parts").exists()
+
+
+def test_without_ray_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    with pytest.raises(ImportError, match=r"needs the library ray: pip install 'xmltools\[ray\]'"):
+        parse_dataset(None, OPTIONS)
+
+
+# A process that begins Ray itself
+
+ALONE = """
+import socket
+import sys
+from xmltools.batch import BatchOptions
+from xmltools.batch._ray import run_on_ray
+
+def look(progress):
+    import ray
+    port = int(ray.get_runtime_context().gcs_address.rpartition(":")[2])
+    with socket.socket() as probe:
+        reached = [not probe.connect_ex((sys.argv[3], port))]
+    print(ray.nodes()[0]["NodeManagerAddress"], reached, progress.rows)
+
+print(run_on_ray(sys.argv[1], sys.argv[2], BatchOptions(), on_progress=look).rows)
+"""
+
+
+def test_a_run_that_begins_ray_is_quiet_and_reached_from_nowhere_else(ray, tmp_path):
+    path = write(tmp_path, ".parquet")
+    before = set(Path("/tmp").glob("xr-*"))
+    # What listens on all interfaces is reached at 127.0.0.2 too.
+    command = [sys.executable, "-c", ALONE, path, tmp_path / "calls", "127.0.0.2"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert (done.stdout, done.stderr) == ("127.0.0.1 [False] 1000\n1000\n", "")
+    assert set(Path("/tmp").glob("xr-*")) <= before
+    assert pq.read_table(tmp_path / "calls").num_rows == 1000
+
+
+JOIN = """
+import sys
+from xmltools.batch import BatchOptions
+from xmltools.batch._ray import run_on_ray
+
+print(run_on_ray(sys.argv[1], sys.argv[2], BatchOptions(), address=sys.argv[3]).rows)
+"""
+
+
+def join(address, tmp_path):
+    command = [sys.executable, "-c", JOIN, write(tmp_path, ".parquet"), tmp_path / "calls", address]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_process_has_the_cluster_at_its_address(ray, tmp_path):
+    done = join(ray.get_runtime_context().gcs_address, tmp_path)
+    assert (done.stdout, done.stderr) == ("1000\n", "")
+    assert ray.is_initialized() and len(ray.nodes()) == 1
+
+
+def test_an_address_without_a_cluster_is_said_at_once(ray, tmp_path):
+    done = join("127.0.0.1:1", tmp_path)
+    assert "XMLToolsError: there is no cluster of Ray at 127.0.0.1:1: " in done.stderr
+    assert not [*tmp_path.glob("calls*")]

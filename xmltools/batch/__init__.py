@@ -1,0 +1,56 @@
+"""Parsing many replies at once: tables, files, all cores, or a cluster.
+
+    options = BatchOptions(column="reply", tools=tuple(tools))
+    table = parse_table(table, options)  # a pyarrow.Table in, the same with the calls of each row out
+    summary = parse_files("replies/*.parquet", "calls.parquet", options)
+
+`parse_table` is the kernel, and everything else a way to bring rows to it. No row is lost: one that cannot be read is
+one with errors. Names are loaded when they are first used: JSON Lines need no pyarrow, and only clusters need ray.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xmltools.batch._files import parse_files
+    from xmltools.batch._kernel import OUTPUT_SCHEMA, parse_table
+    from xmltools.batch._options import BatchOptions
+    from xmltools.batch._ray import parse_dataset
+    from xmltools.batch._report import write_report
+    from xmltools.batch._summary import BatchProgress, BatchSummary
+
+_HOMES = {
+    "OUTPUT_SCHEMA": "_kernel",
+    "BatchOptions": "_options",
+    "BatchProgress": "_summary",
+    "BatchSummary": "_summary",
+    "parse_dataset": "_ray",
+    "parse_files": "_files",
+    "parse_table": "_kernel",
+    "write_report": "_report",
+}
+
+__all__ = [
+    "OUTPUT_SCHEMA",
+    "BatchOptions",
+    "BatchProgress",
+    "BatchSummary",
+    "parse_dataset",
+    "parse_files",
+    "parse_table",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'xmltools.batch' has no attribute {name!r}")
+    value = getattr(import_module(f"xmltools.batch.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,112 @@
+"""What a run over many replies is to do with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from xmltools.errors import XMLToolsError
+from xmltools.parser import Limits, Parser
+from xmltools.tools import Tool
+
+__all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
+
+ADDED = ("text", "reasoning", "calls", "errors", "repairs")
+"""The names of the columns that a run adds, without their prefix."""
+
+_OF_THE_PARSER = (
+    "strict",
+    "reasoning_tags",
+    "starts_in_reasoning",
+    "bracket_reasoning",
+    "code_fences",
+    "limits",
+)
+
+
+class BatchUsageError(XMLToolsError):
+    """What is asked for cannot be done: it is found before any row is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """How rows are read. It can be pickled.
+
+    `column` holds the replies, as text; with `messages` it holds chat messages, as a list of objects with a role and a
+    content or as the JSON of one, and the texts of the assistant are parsed. `tools` types the arguments of all rows;
+    `tools_column` names a column with the tools of each row (definitions as `load_tools` takes them, or their JSON),
+    and a row where it is null has `tools`. `prefix` stands in front of the names of the columns that are added. A line
+    of JSON Lines that holds no object is kept as text under `invalid_line`. The others are options of `Parser`.
+
+    Raises `XMLToolsError` for options that make no sense, as `Parser` does.
+    """
+
+    column: str = "reply"
+    messages: bool = False
+    tools: tuple[Tool, ...] | None = None
+    tools_column: str | None = None
+    prefix: str = ""
+    invalid_line: str = "invalid_line"
+    strict: bool = False
+    reasoning_tags: tuple[str, ...] | None = None
+    starts_in_reasoning: bool = False
+    bracket_reasoning: bool = False
+    code_fences: str = "call"
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("column", "prefix", "invalid_line"):
+            if not isinstance(getattr(self, name), str):
+                raise XMLToolsError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
+        for name in ("tools", "reasoning_tags"):
+            given = getattr(self, name)
+            if isinstance(given, Iterable) and not isinstance(given, str):
+                object.__setattr__(self, name, tuple(given))
+        Parser(self.tools, **self.parser)
+
+    @property
+    def parser(self) -> dict[str, Any]:
+        """The options of `Parser` but for the tools."""
+        return {name: getattr(self, name) for name in _OF_THE_PARSER}
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names of the columns that are added, with their prefix."""
+        return tuple(self.prefix + name for name in ADDED)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The names of the columns that are read."""
+        return (self.column,) if self.tools_column is None else (self.column, self.tools_column)
+
+    def check_columns(self, names: Collection[str], where: str = "the table") -> None:
+        """Raise `XMLToolsError` unless the columns `where` hold those that are read, and none that is added."""
+        self.check_names(names, where)
+        for name in self.needed:
+            if name not in names:
+                raise BatchUsageError(f"{where}: there is no column {name!r:.80}{_others(name, names)}")
+
+    def check_names(self, names: Collection[str], where: str) -> None:
+        """Raise `XMLToolsError` if one of the columns `where` has the name of one that is added."""
+        for name in self.added:
+            if name in names:
+                raise BatchUsageError(
+                    f"{where}: there is a column {name!r:.80} already, and the run adds one of this name; give its "
+                    f"columns another prefix than {self.prefix!r:.80}"
+                )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the options as values for `json.dumps`."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        tools = None if self.tools is None else [tool.model_dump() for tool in self.tools]
+        limits = None if self.limits is None else repr(self.limits)
+        return values | {"tools": tools, "limits": limits}
+
+
+def _others(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]!r:.80}?"
+    return f"; there are {', '.join(map(repr, list(names)[:20]))}" if names else "; there are no columns at all"
