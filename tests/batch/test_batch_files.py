@@ -130,7 +130,7 @@ def test_lines_that_hold_no_object_are_rows_with_an_error(tmp_path, ending):
     bad = [b'{"reply": ', b"[1]", b'"x"', b"\xff{}", b"[" * 100_000, b'{"n": ' + b"9" * 5000 + b"}"]
     jsonl(tmp_path / "in.jsonl", {"reply": "a"}, *bad, {"reply": "b"})
     summary = parse_files(tmp_path / "in.jsonl", tmp_path / f"out.{ending}", OPTIONS)
-    assert (summary.rows, summary.failed_rows, summary.errors) == (8, 6, {"invalid_json": 6})
+    assert (summary.rows, summary.failed_rows, summary.errors) == (8, 6, {"invalid_line": 6})
     if ending == "jsonl":
         kept = [row["invalid_line"].encode("utf-8", "surrogateescape") for row in read(tmp_path / "out.jsonl")[1:-1]]
         assert kept == bad
@@ -154,7 +154,7 @@ def test_a_line_that_is_nested_too_deeply_is_a_row_with_an_error(tmp_path, depth
     line = f'{{"reply": "a", "v": {pair[0] * depth}0{pair[1] * depth}}}'.encode()
     jsonl(tmp_path / "in.jsonl", line)
     for ending in ("jsonl", "parquet"):
-        assert parse_files(tmp_path / "in.jsonl", tmp_path / f"out.{ending}", OPTIONS).errors == {"invalid_json": 1}
+        assert parse_files(tmp_path / "in.jsonl", tmp_path / f"out.{ending}", OPTIONS).errors == {"invalid_line": 1}
         assert read(tmp_path / f"out.{ending}")[0]["invalid_line"] == line.decode()
 
 

@@ -51,7 +51,7 @@ def parse_files(
 
     - The columns of the input come first, unchanged, and those that `parse_table` adds behind them. Lines of JSON stay
       as they were written, with the new keys at their end. A line that holds no object is a row with the error
-      `invalid_json`, and kept as text. From JSON Lines to a table, a column of values that have no one type, and any
+      `invalid_line`, and kept as text. From JSON Lines to a table, a column of values that have no one type, and any
       value that Arrow would not give back as it was, becomes JSON text. In CSV all columns are text: lists are JSON.
     - `jobs` processes work (default: one for each core). As always with processes, a script that calls this needs
       `if __name__ == "__main__":` around it; with `jobs=1` it does not.

@@ -42,7 +42,7 @@ def parse_lines(data: bytes, first: int, name: str, options: BatchOptions, parse
             continue
         found, problem = read_object(source)
         if found is None:
-            yield Line(line, None, failed_row("invalid_json", problem))
+            yield Line(line, None, failed_row("invalid_line", problem))
             continue
         if not added.isdisjoint(found):
             options.check_names(found, f"{name}:{number}")

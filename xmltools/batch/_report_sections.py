@@ -18,7 +18,7 @@ _CODES = 12
 
 # What a row can fail with as a whole.
 _OF_ROWS = {
-    "invalid_json": "a line of the input is no JSON object",
+    "invalid_line": "a line of the input is no JSON object",
     "invalid_reply": "the value of the row is no text",
     "invalid_messages": "the messages of the row could not be read",
     "invalid_tools": "the row's own tools could not be read",

@@ -27,7 +27,7 @@ _HINTS = {
     "invalid_tools": "The row's own tools could not be read: give a list of tool definitions, or its JSON.",
     "invalid_reply": "The row's value is no text: give the column a type of text.",
     "invalid_messages": "The row's messages could not be read: give a list of objects with a role and a content.",
-    "invalid_json": "The line is no JSON object: write one object a line.",
+    "invalid_line": "The line is no JSON object: write one object a line.",
 }
 """What a row can fail with as a whole, beside the errors of its blocks, and what to do."""
 
