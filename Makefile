@@ -1,12 +1,13 @@
-# make demo | test | lint | bench | fuzz: each makes .venv by itself; all they need is Python 3.11 and make.
+# make demo | test | lint | bench | fuzz | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 # An engine that the tests judge grammars by. It asks for torch, 500 MB of which nothing is used here.
 XGRAMMAR := xgrammar>=0.2
+PARSER_TESTS := test_corpus.py test_laws.py test_cli.py unit/test_parser.py unit/test_error_offset.py unit/test_transcript.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench fuzz clean
+.PHONY: demo test lint format bench fuzz compiled clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -38,6 +39,15 @@ fuzz: .venv/test.stamp
 		|| { echo "compiling llama.cpp, once; this takes some minutes"; $(PIP) llama-cpp-python gguf; } \
 		|| echo "llama-cpp-python could not be installed: no grammars are tried with llama.cpp" >&2
 	$(BIN)/python tests/fuzz.py $(ARGS)
+
+# The wheel with a compiled parser, installed elsewhere, and the parser's tests against it. It takes a C compiler.
+compiled: .venv/test.stamp
+	rm -rf build/compiled && mkdir -p build/compiled
+	XMLTOOLS_COMPILE=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/compiled .
+	$(PIP) --no-deps --target build/compiled/site build/compiled/*.whl
+	cp -r tests pyproject.toml build/compiled
+	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -c 'from xmltools.parser import COMPILED; assert COMPILED'
+	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
 
 clean:
 	rm -rf .venv dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

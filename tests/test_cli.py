@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from xmltools.cli import COMMANDS, main
+from xmltools.parser import COMPILED
 
 XMLTOOLS = [sys.executable, "-m", "xmltools"]
 CALL = "<tool><tool_name>add</tool_name><arguments><a>1</a></arguments></tool>"
@@ -76,6 +77,7 @@ def test_help_names_every_command_with_an_example(run):
 def test_version(run):
     status, out, _ = run("--version")
     assert status == 0 and out.startswith("xmltools ")
+    assert out.rstrip().endswith("(compiled)") is COMPILED
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xmltools._block import Limits
+    from xmltools._limits import Limits
     from xmltools.dialects import FORGE, Dialect
     from xmltools.errors import CallError, Code, Issue, Repair, XMLToolsError
     from xmltools.events import (

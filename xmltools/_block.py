@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
-from xmltools._frame import Failure, Leaf, Limits, Path, State
+from xmltools._frame import Failure, Leaf, Path, State
 from xmltools._markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
 from xmltools._tree import Element
 from xmltools.errors import Code
@@ -26,7 +26,7 @@ from xmltools.schema import ANY, ArrayShape, Shape
 if TYPE_CHECKING:
     from xmltools.events import Event
 
-__all__ = ["Block", "Failure", "Leaf", "Limits"]
+__all__ = ["Block", "Failure", "Leaf"]
 
 
 class Block(ElementStates):

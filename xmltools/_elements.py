@@ -283,7 +283,7 @@ class ElementStates(LeafStates):
     def _push_arguments(self, tag: Tag, place: int) -> None:
         self._read_attributes(tag, place, None)
         start = self._base + tag.end
-        path: Path | None = () if self.call_id is not None else None
+        path: Path | None = () if self.deltas else None
         container = Container(tag.name, self.arguments, self.shape or ANY, start, path)
         container.is_arguments = True
         self.early = self.early or self.shape is None
@@ -301,7 +301,7 @@ class ElementStates(LeafStates):
             self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
         if len(self._stack) == 1:
             self.early = self.early or self.shape is None
-            path: Path | None = () if self.call_id is not None else None
+            path: Path | None = () if self.deltas else None
         else:
             path = top.path
         path = None if path is None or self.discard else self._path_of(element.name, path)

@@ -68,6 +68,17 @@ class LeafEnds(Frame):
             self.note(Code.TAG_WHITE_SPACE, place, f"white space before the name in </{leaf.tag}>", leaf.start)
         self._end_leaf(place)
 
+    def _end_at_once(self, text: str, at: int, end: int, leaf: Leaf) -> int:
+        """The short way for nearly all leaves: their own end tag, from `at` to `end`, with all that confirms it in
+        `text`. The place behind what was read, or -1 if this needs a closer look."""
+        if leaf.exact:
+            end = skip_space(text, end)
+            self._tail_kind = OWN
+            if end == len(text) or not self._follows(text, end):
+                return -1
+        self._end_leaf(self._base + at)
+        return end
+
     def _end_tail(self, text: str, at: int) -> int:
         """Behind an end tag that may end the leaf."""
         here = skip_space(text, at)
@@ -115,8 +126,12 @@ class LeafEnds(Frame):
             return MORE
         kind, following = self._tail_kind, text[at + 1]
         if kind == CALL:
-            tag = read_end_tag(text, at) if following == "/" else NO
-            return tag if tag is MORE else bool(tag and tag.name == self.dialect.block)
+            if following != "/":
+                return NO
+            tag = read_end_tag(text, at)
+            if tag is MORE:
+                return MORE
+            return bool(tag and tag.name == self.dialect.block)
         if following == "/":
             name = read_name(text, skip_space(text, at + 2))
             if not isinstance(name, str):
@@ -161,7 +176,7 @@ class LeafEnds(Frame):
         assert leaf is not None
         leaf.end = place
         leaf.cut = cut
-        if leaf.reader is not None:
+        if leaf.reader is not None and not leaf.reader.idle:  # an idle one holds nothing back
             self._emit(leaf.reader.end(cut=cut))
         self._flush_delta()
         if not self.discard:

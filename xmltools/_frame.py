@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from xmltools._limits import Limits
 from xmltools._markup import NAME_LENGTH, Tag, find_ampersands
 from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools._tree import Element
-from xmltools.errors import Code, Repair, XMLToolsError
+from xmltools.errors import Code, Repair
 from xmltools.events import ArgumentDelta, Event
 from xmltools.schema import ANY, Shape
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Limits", "Path", "State"]
+__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Path", "State"]
 
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
 Path = tuple[str | int, ...]
@@ -49,26 +49,6 @@ class State:
     JSON: Final = 12
     JSON_END: Final = 13
     SKIP: Final = 14
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a block and a reply may hold; more of it is the error `limit_exceeded`. All are at least 1.
-
-    `block_size` is in characters, from `<tool` through `</tool>`; `depth` is elements open at once inside the
-    block, and nesting in JSON; `elements` is start tags in a block; `blocks` is blocks in a reply.
-    """
-
-    block_size: int = 10 * 1024 * 1024
-    depth: int = 64
-    elements: int = 10_000
-    blocks: int = 1_000
-
-    def __post_init__(self) -> None:
-        for name in ("block_size", "depth", "elements", "blocks"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise XMLToolsError(f"limits: {name} is expected to be a whole number from 1 on, got {value!r}")
 
 
 class Failure(NamedTuple):
@@ -161,6 +141,7 @@ class Frame:
         self.name_start = -1  # where the content of the element stands that named the tool
         self.server: str | None = None
         self.call_id: str | None = None
+        self.deltas = False  # the call has been announced, and its arguments are told as they come
         self.shape: Shape | None = None
         self._fields: set[str] = set()
         self.arguments_closed = False
@@ -192,14 +173,13 @@ class Frame:
 
     @property
     def in_cdata(self) -> bool:
-        """True inside CDATA of a leaf with deltas: text without `]` goes straight through."""
-        return self._state == State.CDATA and self.leaf is not None and self.leaf.path is not None
+        """True inside CDATA of a leaf: text without `]` goes straight through."""
+        return self._state == State.CDATA
 
     @property
     def in_text(self) -> bool:
-        """True inside plain text of a leaf with deltas."""
-        leaf = self.leaf
-        return self._state == State.TEXT and leaf is not None and leaf.path is not None
+        """True inside plain text of a leaf."""
+        return self._state == State.TEXT
 
     @property
     def open_elements(self) -> list[Element]:

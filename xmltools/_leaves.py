@@ -154,6 +154,10 @@ class LeafStates(LeafEnds):
             return end if end > at else -1
         if opening > at:
             self._emit_text(text[at:opening])
+        if text.startswith(f"</{leaf.tag}>", opening):
+            place = self._end_at_once(text, opening, opening + len(leaf.tag) + 3, leaf)
+            if place >= 0:
+                return place
         place = self._leaf_markup(text, opening, leaf)
         return place if place >= 0 or opening == at else opening
 

@@ -86,9 +86,9 @@ _PARTIAL_ENTITY = re.compile(r"&(?:#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})|l|lt|g|gt|
 _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SCAN_BLOCK = 1 << 15
-_NO_NAME = re.compile("[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NO_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Tag:
@@ -180,8 +180,8 @@ def read_confirmation(text: str, at: int, *, fences: bool = True) -> bool | None
     if text[here] in "<{":
         return True
     fence = read_fence(text, here) if fences else NO
-    if fence is MORE or fence is NO:
-        return fence
+    if not fence:
+        return MORE if fence is MORE else NO
     here = skip_space(text, fence)
     if here - fence > OPENER_SPACE:
         return NO

@@ -22,7 +22,7 @@ from xmltools._input import UsageError, positive, read_chunks, read_tools
 from xmltools._output import Coloured, EventLines, Lines, PartLines, Sink, one_line
 from xmltools.errors import XMLToolsError
 from xmltools.events import CallFailed, Event
-from xmltools.parser import Parser
+from xmltools.parser import COMPILED, Parser
 
 __all__ = ["main"]
 
@@ -88,7 +88,7 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"xmltools {__version__}")
+    parser.add_argument("--version", action="version", version=f"xmltools {__version__}{' (compiled)' * COMPILED}")
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         nearest = difflib.get_close_matches(arguments[0], COMMANDS, n=1, cutoff=0.5)
         suggestion = f"; did you mean {nearest[0]}?" if nearest else f"; there are {', '.join(COMMANDS)}"

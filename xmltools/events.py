@@ -9,7 +9,7 @@ treat them as immutable.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from xmltools.errors import CallError
@@ -29,26 +29,32 @@ __all__ = [
 class Event:
     """The common ground of all events."""
 
-    __slots__: tuple[str, ...] = ()
-    __match_args__: tuple[str, ...] = ()
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in self._fields)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
         return f"{type(self).__name__}({fields})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # pickle and copy see no attributes in a class that is compiled.
+        kind = type(self)
+        return getattr(kind, "make", kind), tuple(getattr(self, name) for name in self._fields)
 
 
 class TextDelta(Event):
     """More text for the reader. `start` is its place in the stream, in characters."""
 
-    __slots__ = ("text", "start")
-    __match_args__ = ("text",)
+    _fields = ("text", "start")
+    __slots__ = _fields
+    __match_args__: ClassVar = ("text",)
     text: str
     start: int
 
@@ -69,8 +75,9 @@ class TextDelta(Event):
 class ReasoningDelta(Event):
     """More reasoning. The span holds the region's tags too, so that spans tile the stream; `text` does not."""
 
-    __slots__ = ("text", "span")
-    __match_args__ = ("text",)
+    _fields = ("text", "span")
+    __slots__ = _fields
+    __match_args__: ClassVar = ("text",)
 
     def __init__(self, text: str, span: tuple[int, int]) -> None:
         self.text = text
@@ -80,8 +87,9 @@ class ReasoningDelta(Event):
 class CallStarted(Event):
     """A block has named its tool. `server` is None if it was not named before the tool."""
 
-    __slots__ = ("id", "name", "server")
-    __match_args__ = ("id", "name")
+    _fields = ("id", "name", "server")
+    __slots__ = _fields
+    __match_args__: ClassVar = ("id", "name")
 
     def __init__(self, id: str, name: str, server: str | None = None) -> None:
         self.id = id
@@ -96,8 +104,9 @@ class ArgumentDelta(Event):
     declares as a string, joined, are the final value; those of other leaves are its text before conversion.
     """
 
-    __slots__ = ("path", "text")
-    __match_args__ = ("path", "text")
+    _fields = ("path", "text")
+    __slots__ = _fields
+    __match_args__: ClassVar = ("path", "text")
     path: tuple[str | int, ...]
     text: str
 
@@ -113,8 +122,9 @@ class ArgumentDelta(Event):
 class CallCompleted(Event):
     """A block has ended and is a call."""
 
-    __slots__ = ("call",)
-    __match_args__ = ("call",)
+    _fields = ("call",)
+    __slots__ = _fields
+    __match_args__: ClassVar = ("call",)
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
@@ -128,8 +138,9 @@ class CallCompleted(Event):
 class CallFailed(Event):
     """A block has ended, or was cut off, and is no call. `id` is that of its `CallStarted`, if there was one."""
 
-    __slots__ = ("error", "id")
-    __match_args__ = ("error",)
+    _fields = ("error", "id")
+    __slots__ = _fields
+    __match_args__: ClassVar = ("error",)
 
     def __init__(self, error: CallError, id: str | None = None) -> None:
         self.error = error

@@ -62,13 +62,15 @@ class Tool(BaseModel):
 
         Raises XMLToolsError if the schema is invalid.
         """
-        if self._shape is None or self._compiled is not self.parameters:
+        kept = self.__pydantic_private__ or {}  # attribute access takes pydantic 1 µs, and each parser asks each tool
+        shape: ObjectShape | None = kept.get("_shape")
+        if shape is None or kept["_compiled"] is not self.parameters:
             try:
-                self._shape, self._is_small = _compile(self.parameters)
+                shape, self._is_small = _compile(self.parameters)
             except XMLToolsError as error:
                 raise XMLToolsError(f"tool {self.name!r}: {error}") from None
-            self._compiled = self.parameters
-        return self._shape
+            self._shape, self._compiled = shape, self.parameters
+        return shape
 
     @property
     def is_small(self) -> bool:

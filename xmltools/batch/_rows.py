@@ -90,21 +90,15 @@ class RowParser:
         texts, thoughts = [], []
         row = Row("", "", [], [], [])
         for index, reply in replies:
-            parser = _Parser(toolbox, self._options)
+            parser = Parser(toolbox, argument_deltas=False, new_id=_no_id, **self._options)
             text, thought = _gather(chain(parser.feed(reply), parser.close()), index, row)
             texts.append(text)
             thoughts.append(thought)
         return row._replace(text=_paragraphs(texts), reasoning=_paragraphs(thoughts))
 
 
-class _Parser(Parser):
-    """A parser with a toolbox that was made before: making one of many tools costs as much as a short reply."""
-
-    __slots__ = ()
-
-    def __init__(self, toolbox: Toolbox | None, options: dict[str, Any]) -> None:
-        super().__init__(None, **options)
-        self._toolbox = toolbox
+def _no_id() -> str:
+    return ""  # calls are numbered by row
 
 
 def _paragraphs(texts: list[str]) -> str:

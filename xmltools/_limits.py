@@ -1,0 +1,29 @@
+"""What a reply may hold: the bounds of the parser (protocol, section 7.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a block and a reply may hold; more of it is the error `limit_exceeded`. All are at least 1.
+
+    `block_size` is in characters, from `<tool` through `</tool>`; `depth` is elements open at once inside the
+    block, and nesting in JSON; `elements` is start tags in a block; `blocks` is blocks in a reply.
+    """
+
+    block_size: int = 10 * 1024 * 1024
+    depth: int = 64
+    elements: int = 10_000
+    blocks: int = 1_000
+
+    def __post_init__(self) -> None:
+        for name in ("block_size", "depth", "elements", "blocks"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise XMLToolsError(f"limits: {name} is expected to be a whole number from 1 on, got {value!r}")
