@@ -13,8 +13,8 @@ demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
-	$(BIN)/python -m pytest -m corpus $(ARGS)
+	$(BIN)/python -m pytest -n auto -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -n auto -m corpus $(ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check .
@@ -47,7 +47,7 @@ compiled: .venv/test.stamp
 	$(PIP) --no-deps --target build/compiled/site build/compiled/*.whl
 	cp -r tests pyproject.toml build/compiled
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -c 'from xmltools.parser import COMPILED; assert COMPILED'
-	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
+	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest -n auto $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
 
 clean:
 	rm -rf .venv dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from xmltools import __version__, _cli_batch, _cli_convert, _cli_grammar, _cli_lint, _cli_render, _cli_serve
@@ -153,6 +154,14 @@ def _declare_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="no colours, no live view; as where there is no terminal")
 
 
+def _declare_conformance(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--runner", metavar="COMMAND", help="a program that reads cases and answers them as this command does")
+    add("--corpus", metavar="DIR", help="the folder with the cases (default, in a checkout: tests/corpus)")
+    add("--timeout", metavar="N", type=positive, help="seconds that an answer may take (default: 10)")
+    add("--json", action="store_true", help="print the score, and all failures, as JSON")
+
+
 def _speed(text: str) -> float:
     try:
         speed = float(text)
@@ -218,11 +227,34 @@ def _choose_sink(options: argparse.Namespace, lines: Lines) -> Sink:
 
 def _conformance(options: argparse.Namespace) -> int:
     """`xmltools conformance`."""
+    if options.runner is not None:
+        return _run_conformance(options)
+    for name in ("corpus", "timeout", "json"):
+        if getattr(options, name):
+            raise UsageError(f"--{name}: expected --runner with it")
     from xmltools._conformance import Runner
 
     for answer in Runner().run(sys.stdin.buffer):
         print(answer, flush=True)
     return 0
+
+
+def _run_conformance(options: argparse.Namespace) -> int:
+    """`xmltools conformance --runner`."""
+    from xmltools._conformance_runner import find_corpus, read_corpus, run_program
+    from xmltools._conformance_score import is_optional, report, write_failures, write_table
+
+    try:
+        cases = read_corpus(find_corpus() if options.corpus is None else Path(options.corpus))
+        results = list(run_program(options.runner, cases, timeout=options.timeout or 10.0))
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
+    if options.json:
+        print(json.dumps(report(results)))
+    else:
+        for line in (*write_table(results), *write_failures(results)):
+            print(one_line(line))
+    return 1 if any(result.verdict != "passed" and not is_optional(result) for result in results) else 0
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -335,9 +367,10 @@ COMMANDS = {
     "conformance": _Command(
         "run test cases: one JSON object a line in, one answer a line out",
         'Read cases, one a line: {"id", "chunks": ["..."], "tools": [...] or null, "options": {...}}. Answer '
-        "each with what the parser found, or with usage_error if it is no case.",
+        "each with what the parser found, or with usage_error if it is no case. With --runner, ask another program "
+        "the cases of the corpus, and print its score; the exit status is 1 if it failed one that is not optional.",
         "xmltools conformance < cases.jsonl",
-        lambda parser: None,
+        _declare_conformance,
         _conformance,
     ),
     "demo": _Command(
