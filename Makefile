@@ -50,7 +50,7 @@ compiled: .venv/test.stamp
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -c 'from xmltools.parser import COMPILED; assert COMPILED'
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest -n auto $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
 
-# What the parser is compared with, in an environment of its own. It takes the network, some 2 GB, and node for some.
+# What the parser is compared with, in an environment of its own. It takes the network, half a gigabyte, and node for some.
 rivals: .venv/test.stamp
 	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
 

@@ -14,8 +14,11 @@ from xmltools.tools import Tool
 
 pytestmark = pytest.mark.corpus
 FOLDER = Path(__file__).parent / "corpus"
-FILES = [json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("[0-9]*.json"))]
-CASES = [case for cases in FILES for case in cases]
+PATHS = [*sorted(FOLDER.glob("[0-9]*.json")), *sorted((FOLDER / "optional").glob("[0-9]*.json"))]
+FILES = {path: json.loads(path.read_text("utf-8")) for path in PATHS}
+CASES = [case for cases in FILES.values() for case in cases]
+OPTIONAL_OPTIONS = {"code_fences", "bracket_reasoning", "reasoning_tags", "limits"}
+OPTIONAL_VALUES = {"edge-depth-default", "edge-depth-default-over", "character-surrogate", "json-long-integer"}
 
 
 def outcome(reply):
@@ -76,8 +79,23 @@ def test_case_in_a_long_text(case):
 
 def test_files():
     schema = json.loads((FOLDER / "schema.json").read_text("utf-8"))
-    for cases in FILES:
+    for cases in FILES.values():
         jsonschema.validate(cases, schema)
     assert len({case["id"] for case in CASES}) == len(CASES)
     entries = [entry for case in CASES for kind in ("calls", "errors") for entry in case["expect"][kind]]
     assert {code for e in entries for code in e.get("repairs", [e.get("code")])} == set(Code)
+
+
+def test_what_a_parser_may_decide_otherwise_stands_apart():
+    for path, cases in FILES.items():
+        for case in cases:
+            optional = bool(OPTIONAL_OPTIONS & case["options"].keys()) or case["id"] in OPTIONAL_VALUES
+            assert (path.parent.name == "optional") == optional, case["id"]
+
+
+def test_enough_is_required():
+    assert sum(len(cases) for path, cases in FILES.items() if path.parent == FOLDER) >= 500
+
+
+def test_the_licence_goes_with_the_folder():
+    assert (FOLDER / "LICENSE").read_bytes() == (FOLDER.parents[1] / "LICENSE").read_bytes()

@@ -24,7 +24,7 @@ LAYERS = (
     ("_markup", "schema"),
     ("tools",),
     ("parser", "render"),
-    ("transcript", "streams", "validation", "compaction", "grammar"),
+    ("transcript", "streams", "validation", "compaction", "grammar", "echo"),
     ("formats",),
     ("bridge",),
     ("",),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xmltools._limits import Limits
     from xmltools.dialects import FORGE, Dialect
+    from xmltools.echo import Echo, find_echo
     from xmltools.errors import CallError, Code, Issue, Repair, XMLToolsError
     from xmltools.events import (
         ArgumentDelta,
@@ -51,6 +52,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),
+    "echo": ("Echo", "find_echo"),
     "errors": ("CallError", "Code", "Issue", "Repair", "XMLToolsError"),
     "events": (
         "ArgumentDelta",
@@ -93,6 +95,7 @@ __all__ = [
     "Conversation",
     "ConversionWarning",
     "Dialect",
+    "Echo",
     "Event",
     "GrammarIssue",
     "Issue",
@@ -114,6 +117,7 @@ __all__ = [
     "build_grammar",
     "convert",
     "dump",
+    "find_echo",
     "for_engine",
     "grammar_issues",
     "load",
