@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xmltools.errors import Code
 
-__all__ = ["MAX_DIGITS", "JSONDepthError", "JSONError", "Slip", "loads", "loads_lenient"]
+__all__ = ["MAX_DIGITS", "JSONDepthError", "JSONError", "Slip", "loads", "loads_lenient", "max_digits"]
 
 MAX_DIGITS = 4300
 """Digits that an integer may have: reading one takes quadratic time, and CPython stops at the same number."""
@@ -150,9 +151,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def max_digits() -> int:
+    """Return how many digits an integer may have: `MAX_DIGITS`, or fewer if this Python was told to read fewer."""
+    return min(MAX_DIGITS, sys.get_int_max_str_digits() or MAX_DIGITS)
+
+
 def _integer(literal: str) -> int:
-    if len(literal.lstrip("-")) > MAX_DIGITS:
-        raise _RefusedError(f"an integer of more than {MAX_DIGITS} digits", literal)
+    most = max_digits()
+    if len(literal.lstrip("-")) > most:
+        raise _RefusedError(f"an integer of more than {most} digits", literal)
     return int(literal)
 
 

@@ -229,7 +229,7 @@ class Parser(Outside):
             self._mode = _PROSE
             return self.feed("<" + chunk)
         self._events = []
-        if self._block is not None or self._pos >= self._mark:
+        if self._block is not None or self._pos + len(chunk) > self._mark:
             self._gather()
         self._read_pieces(chunk)
         self._choose_mode()

@@ -125,6 +125,20 @@ def test_an_idle_connection_that_the_upstream_has_ended_is_not_used_again(last_w
     asyncio.run(run())
 
 
+def test_what_stands_behind_an_answer_is_no_answer_to_the_next_request() -> None:
+    async def run() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(SHORT + SHORT.replace(b"ok", b"no"))
+
+        async with house(answer) as it, client() as ours:
+            assert (await ours.get(it.url)).text == "ok"
+            with pytest.raises(httpx2.RemoteProtocolError, match="more than its last answer"):
+                await ours.get(it.url)
+            assert (await ours.get(it.url)).text == "ok"
+
+    asyncio.run(run())
+
+
 async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(HEAD + b"5\r\nhello\r\n")
     await writer.drain()

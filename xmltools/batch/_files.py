@@ -7,7 +7,9 @@ there they are put together. Where a piece ends does not depend on the number of
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from xmltools.batch._pool import available_cores, run_here, run_in_pool
 from xmltools.batch._read import ROWS, SIZE, columns_of, read_pieces
 from xmltools.batch._summary import BatchProgress, BatchSummary, Counts
 from xmltools.batch._work import Task
-from xmltools.batch._write import count_parts, put_together
+from xmltools.batch._write import Assembly
 from xmltools.errors import XMLToolsError
 
 __all__ = ["Run", "parse_files"]
@@ -123,8 +125,7 @@ class Run:
             return BatchSummary(outputs=outputs)
         self._begin()
         tasks = _Tasks(self.targets, self.parts)
-        self._work(tasks, self._processes(jobs), tell or _tell_nobody)
-        counts = self._put_together(tasks)
+        counts = self._work(tasks, self._processes(jobs), tell or _tell_nobody)
         self.parts.discard()
         return counts.summary(tasks.skipped_rows, time.monotonic() - start, outputs)
 
@@ -142,21 +143,17 @@ class Run:
         size = sum(source.path.stat().st_size for source in self.sources)
         return available_cores() if size > _LITTLE else 1
 
-    def _work(self, tasks: _Tasks, jobs: int, tell: Tell) -> None:
+    def _work(self, tasks: _Tasks, jobs: int, tell: Tell) -> Counts:
         done = run_here(tasks, self.options) if jobs == 1 else run_in_pool(tasks, self.options, jobs)
         rows, share = 0, 0.0
-        for task in done:
-            rows += task.rows
-            share += task.weight
-            tell(BatchProgress(rows, tasks.skipped_rows, min(1.0, share + tasks.skipped_share)))
-
-    def _put_together(self, tasks: _Tasks) -> Counts:
-        counts = Counts()
-        for target, numbers in zip(self.targets, tasks.numbers, strict=True):
-            paths = [self.parts.path(number) for number in numbers]
-            count_parts(paths, counts)
-            put_together(paths, target.path, target.kind, self.options)
-        return counts
+        with _Outputs(self, tasks) as outputs:
+            for task in done:
+                rows += task.rows
+                share += task.weight
+                tell(BatchProgress(rows, tasks.skipped_rows, min(1.0, share + tasks.skipped_share)))
+                if jobs > 1:
+                    outputs.advance()
+            return outputs.finish()
 
 
 class _Tasks:
@@ -166,20 +163,18 @@ class _Tasks:
         self._targets = targets
         self._parts = parts
         self._size = sum(_size(source) for target in targets for source in target.sources)
-        self.numbers: list[range] = []
+        self.places: list[int] = []
+        """The target of each part, as far as the input has been read."""
         self.skipped_rows = 0
         self.skipped_share = 0.0
 
     def __iter__(self) -> Iterator[Task]:
         done = self._parts.done()
-        number = 0
-        for target in self._targets:
-            first = number
-            for task in self._of(target, first, done):
-                number += 1
+        for place, target in enumerate(self._targets):
+            for task in self._of(target, len(self.places), done):
+                self.places.append(place)
                 if task is not None:
                     yield task
-            self.numbers.append(range(first, number))
 
     def _of(self, target: Target, number: int, done: set[int]) -> Iterator[Task | None]:
         """Yield the tasks of a target, None for what is done."""
@@ -200,10 +195,69 @@ class _Tasks:
                         first=piece.first,
                         rows=piece.rows,
                         weight=weight,
-                        data=piece.encode(),
+                        data=piece.encode() if piece.span is None else b"",
                         kind=target.kind,
+                        span=piece.span,
                     )
                 number += 1
+
+
+class _Outputs:
+    """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
+
+    def __init__(self, run: Run, tasks: _Tasks) -> None:
+        self._run = run
+        self._tasks = tasks
+        self._counts = Counts()
+        self._assembly: Assembly | None = None
+        self._place = -1  # of the target that is being written
+        self._next = 0  # the part whose turn it is
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="xmltools-batch")
+        self._steps: deque[Future[None]] = deque()
+
+    def __enter__(self) -> _Outputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        if self._assembly is not None:
+            self._assembly.close()
+
+    def advance(self) -> None:
+        """Let what is there be written. Raises what went wrong with what was there before."""
+        while self._steps and self._steps[0].done():
+            self._steps.popleft().result()
+        places = self._tasks.places
+        while self._next < len(places) and (part := self._run.parts.path(self._next)).exists():
+            self._steps.append(self._thread.submit(self._add, places[self._next], part))
+            self._next += 1
+
+    def finish(self) -> Counts:
+        """Write what is left, when all parts are there. Returns what they say of their rows."""
+        self.advance()
+        self._steps.append(self._thread.submit(self._go_to, len(self._run.targets)))
+        for step in self._steps:
+            step.result()
+        return self._counts
+
+    def _add(self, place: int, part: Path) -> None:
+        self._go_to(place)
+        assert self._assembly is not None
+        self._assembly.add(part)
+
+    def _go_to(self, place: int) -> None:
+        """Finish the targets in front of one and begin it, or finish all."""
+        while self._place < place:
+            if self._assembly is not None:
+                self._assembly.finish()
+                self._assembly = None
+            self._place += 1
+            if self._place < len(self._run.targets):
+                self._assembly = self._begin(self._run.targets[self._place])
+
+    def _begin(self, target: Target) -> Assembly:
+        alike = len(target.sources) == 1 and target.sources[0].kind.format != "jsonl"
+        return Assembly(target.path, target.kind, self._run.options, self._counts, alike=alike)
 
 
 def _size(source: Source) -> int:

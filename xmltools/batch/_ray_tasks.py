@@ -19,7 +19,7 @@ from xmltools.batch._places import Kind, Source
 from xmltools.batch._read import read_pieces
 from xmltools.batch._summary import Counts
 from xmltools.batch._work import Task, Worker
-from xmltools.batch._write import count_parts, put_together
+from xmltools.batch._write import put_together
 from xmltools.errors import XMLToolsError
 
 __all__ = ["parse_pieces", "read_files"]
@@ -83,8 +83,7 @@ def parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions, 
     try:
         with TemporaryDirectory() as parts:
             paths = list(_parsed(found, sources, _worker(options), Path(parts), kind))
-            count_parts(paths, counts)
-            put_together(paths, folder / file, kind, options)
+            put_together(paths, folder / file, kind, options, counts)
     except (XMLToolsError, OSError, MemoryError) as error:
         problem = str(error) or type(error).__name__
     return _one(_DONE, file, number, first, weight, json.dumps(counts.as_json()), problem)

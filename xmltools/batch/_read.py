@@ -29,18 +29,22 @@ SIZE = 2 << 20
 """Bytes of a piece, at most, unless one row has more."""
 _FIELD = 256 << 20
 """Characters of a field in CSV: more is a quotation mark that was not closed."""
+_MARK = b"\xef\xbb\xbf"
+"""What some programs write in front of UTF-8."""
 _LOOK = 1000
 """Lines that are looked at to see whether the column that is asked for is there."""
 
 
 class Piece(NamedTuple):
     """Some rows of a file: how many, the number of the first (or of its line, from 1), and how much of the file has
-    been read with them, from 0 to 1. `encode` returns them as lines or as an Arrow stream."""
+    been read with them, from 0 to 1. `encode` returns them as lines or as an Arrow stream. `span` is where their bytes
+    begin and end in the file, None if they don't stand there as they are."""
 
     rows: int
     first: int
     share: float
     encode: Callable[[], bytes]
+    span: tuple[int, int] | None = None
 
 
 def read_pieces(source: Source) -> Iterator[Piece]:
@@ -58,15 +62,22 @@ def _read_lines(source: Source) -> Iterator[Piece]:
     with source.path.open("rb") as raw, _unpacked(raw, source) as file:
         lines: list[bytes] = []
         first, number, held, rows = 1, 0, 0, 0
+        begin = len(_MARK) if raw.read(len(_MARK)) == _MARK else 0
+        raw.seek(0)
+
+        def piece() -> Piece:
+            span = None if source.kind.gzipped else (begin, begin + held)
+            return Piece(rows, first, min(1.0, raw.tell() / size), partial(b"".join, lines), span)
+
         for number, line in enumerate(_lines(file, source), 1):
             lines.append(line)
             held += len(line)
             rows += not line.isspace()
             if rows >= ROWS or held >= SIZE:
-                yield Piece(rows, first, min(1.0, raw.tell() / size), partial(b"".join, lines))
-                lines, first, held, rows = [], number + 1, 0, 0
+                yield piece()
+                lines, first, begin, held, rows = [], number + 1, begin + held, 0, 0
         if rows:
-            yield Piece(rows, first, 1.0, partial(b"".join, lines))
+            yield piece()._replace(share=1.0)
 
 
 def _unpacked(raw: IO[bytes], source: Source) -> IO[bytes]:
@@ -76,7 +87,7 @@ def _unpacked(raw: IO[bytes], source: Source) -> IO[bytes]:
 def _lines(file: IO[bytes], source: Source) -> Iterator[bytes]:
     try:
         for number, line in enumerate(file):
-            yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+            yield line.removeprefix(_MARK) if number == 0 else line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
 

@@ -20,7 +20,8 @@ __all__ = ["Task", "Worker"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rows to parse: where they come from, as what, and where the part is to be written."""
+    """Rows to parse: where they come from, as what, and where the part is to be written. Their `data`, or the `span` of
+    the source where it is: what a worker reads itself need not pass a pipe."""
 
     path: Path
     source: str
@@ -30,6 +31,15 @@ class Task:
     weight: float
     data: bytes
     kind: Kind
+    span: tuple[int, int] | None = None
+
+    def read(self) -> bytes:
+        """Return the data."""
+        if self.span is None:
+            return self.data
+        with Path(self.source).open("rb") as file:
+            file.seek(self.span[0])
+            return file.read(self.span[1] - self.span[0])
 
 
 class Worker:
@@ -57,7 +67,7 @@ class Worker:
         return self._encode(table_of(found, self._options), [line.row for line in found])
 
     def _counted(self, task: Task, counts: Counts) -> Iterator[Line]:
-        for line in parse_lines(task.data, task.first, task.source, self._options, self._parser):
+        for line in parse_lines(task.read(), task.first, task.source, self._options, self._parser):
             counts.see(line.row)
             yield line
 

@@ -53,7 +53,8 @@ class SSEDecoder:
             self._hold(text)
             return []
         text = "".join((*self._held, text))
-        self._held, self._size = [], sum(map(len, self._data))
+        self._size -= sum(map(len, self._held))
+        self._held = []
         events = []
         at = 0
         while line := _LINE.match(text, at):
@@ -61,7 +62,6 @@ class SSEDecoder:
             event = self._line(line[0].rstrip("\r\n"))
             if event is not None:
                 events.append(event)
-        self._size = sum(map(len, self._data))
         self._hold(text[at:])
         return events
 
@@ -76,12 +76,13 @@ class SSEDecoder:
     def _line(self, line: str) -> tuple[str, str] | None:
         if not line:
             event = (self._name, "\n".join(self._data)) if self._data else None
-            self._name, self._data = "", []
+            self._name, self._data, self._size = "", [], 0
             return event
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)
+            self._size += len(value) + 1
         elif field == "event":
             self._name = value
         return None

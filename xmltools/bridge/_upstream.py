@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from xmltools import formats
@@ -10,12 +11,14 @@ from xmltools.bridge._incoming import Incoming
 from xmltools.bridge._settings import Settings
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
-from xmltools.models import Conversation, Message, Text
+from xmltools.models import Conversation, Message, Part, Text
 from xmltools.render import render_instructions
 from xmltools.tools import Tool
 from xmltools.transcript import inline
 
 __all__ = ["upstream_body", "upstream_messages"]
+
+_HEADER = re.compile(r"^(?=Tool: [^\n]*\n(?:Result|Error): )", re.MULTILINE)
 
 
 def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings) -> list[dict[str, Any]]:
@@ -25,7 +28,11 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     """
     try:
         plain = inline(
-            incoming.conversation, incoming.tools, result_role=settings.result_role, reasoning=False, exact=False
+            _defused(incoming.conversation),
+            incoming.tools,
+            result_role=settings.result_role,
+            reasoning=False,
+            exact=False,
         )
         instructions = _instructions(incoming, tools, settings)
     except XMLToolsError as error:
@@ -36,6 +43,22 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         Conversation(messages=tuple(_with_instructions(bare, instructions))), "openai", issues=[]
     )
     return _merged(written)
+
+
+def _defused(conversation: Conversation) -> Conversation:
+    """Return the conversation with a space in front of what would be a result's header in the words of a user: they may
+    come to stand in one message with results."""
+    messages = (
+        message.model_copy(update={"parts": tuple(map(_without_headers, message.parts))})
+        if message.role == "user" and any(isinstance(part, Text) and "Tool: " in part.text for part in message.parts)
+        else message
+        for message in conversation
+    )
+    return conversation.model_copy(update={"messages": tuple(messages)})
+
+
+def _without_headers(part: Part) -> Part:
+    return part.model_copy(update={"text": _HEADER.sub(" ", part.text)}) if isinstance(part, Text) else part
 
 
 def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> str:

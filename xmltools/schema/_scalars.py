@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from xmltools._json import MAX_DIGITS
+from xmltools._json import max_digits
 from xmltools.schema._values import equal
 
 __all__ = ["WHITE_SPACE", "read_enum", "read_scalar"]
@@ -39,11 +39,12 @@ def read_scalar(text: str, type: str) -> Read:
 
 def _integer(text: str) -> Read:
     match = _NUMBER.fullmatch(text)
-    if not match or len(text) > MAX_DIGITS + 1:
+    most = max_digits()
+    if not match or len(text) > most + 1:
         return None
     part, power = match["part"] or "", int(match["power"] or 0)
     digits, shift = match["whole"] + part, power - len(part)
-    if shift > MAX_DIGITS - len(digits):
+    if shift > most - len(digits):
         return (0, True) if not digits.strip("0") else None
     if shift < 0:
         # All that the point or a negative power cuts off must be zeros.

@@ -56,6 +56,11 @@ class PooledTransport(httpx2.AsyncBaseTransport):
         )
         with _renamed():
             answer = await self._pool.handle_async_request(sent)
+        stream = answer.extensions.get("network_stream")
+        if isinstance(stream, _Stream) and stream.is_unasked:
+            await stream.aclose()
+            await answer.aclose()
+            raise httpx2.RemoteProtocolError("the upstream said more than its last answer")
         body = _Body(answer.stream)
         return httpx2.Response(answer.status, headers=answer.headers, stream=body, extensions=answer.extensions)
 
@@ -103,7 +108,8 @@ class _Backend(httpcore2.AsyncNetworkBackend):
         protocol = StreamReaderProtocol(reader, loop=loop)
         with _raising(httpcore2.ConnectTimeout, httpcore2.ConnectError):
             async with asyncio.timeout(timeout):
-                transport, _ = await loop.create_connection(lambda: protocol, host, port, happy_eyeballs_delay=0.25)
+                # Address by address: with asyncio's happy eyeballs, who is cancelled leaves a socket open.
+                transport, _ = await loop.create_connection(lambda: protocol, host, port)
         return _Stream(reader, StreamWriter(transport, protocol, reader, loop))
 
     async def sleep(self, seconds: float) -> None:
@@ -126,6 +132,9 @@ class _Stream(httpcore2.AsyncNetworkStream):
     def __init__(self, reader: _Reader, writer: StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self.is_unasked = False
+        """Whether nothing was read since something was written: an answer that is there all the same, stood behind the
+        last one, and is not that of the request."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         with _raising(httpcore2.ReadTimeout, httpcore2.ReadError):
@@ -135,12 +144,14 @@ class _Stream(httpcore2.AsyncNetworkStream):
                 async with asyncio.timeout(timeout):
                     data = await self._reader.read(max_bytes)
         self._reader.unread -= len(data)
+        self.is_unasked = False
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         with _raising(httpcore2.WriteTimeout, httpcore2.WriteError):
             async with asyncio.timeout(timeout):
                 self._writer.write(buffer)
+                self.is_unasked = True
                 await self._writer.drain()
 
     async def aclose(self) -> None:
