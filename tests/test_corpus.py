@@ -95,7 +95,3 @@ def test_what_a_parser_may_decide_otherwise_stands_apart():
 
 def test_enough_is_required():
     assert sum(len(cases) for path, cases in FILES.items() if path.parent == FOLDER) >= 500
-
-
-def test_the_licence_goes_with_the_folder():
-    assert (FOLDER / "LICENSE").read_bytes() == (FOLDER.parents[1] / "LICENSE").read_bytes()

@@ -28,7 +28,7 @@ LAYERS = (
     ("formats",),
     ("bridge",),
     ("",),
-    ("_output", "_conformance", "demo", "_input", "_interop", "_python_tools"),
+    ("_output", "_conformance", "_conformance_runner", "demo", "_input", "_interop", "_python_tools"),
     ("lint", "transport", "playground"),
     ("serve", "batch"),
     ("_cli_render", "_cli_convert", "_cli_grammar", "_cli_lint", "_cli_serve", "_cli_batch"),
