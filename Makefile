@@ -35,11 +35,14 @@ bench: .venv/test.stamp
 	$(BIN)/python benchmarks/parser.py $(ARGS)
 
 # llama.cpp judges grammars as well. It is compiled, which takes minutes and a compiler: without it the rest is tried.
+# atheris comes as a wheel where it comes at all: without it the rest is tried too.
 fuzz: .venv/test.stamp
 	@$(BIN)/python -c 'import llama_cpp, gguf' 2>/dev/null \
 		|| { echo "compiling llama.cpp, once; this takes some minutes"; $(PIP) llama-cpp-python gguf; } \
 		|| echo "llama-cpp-python could not be installed: no grammars are tried with llama.cpp" >&2
-	$(BIN)/python tests/fuzz.py $(ARGS)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(PIP) --only-binary :all: atheris \
+		|| echo "atheris could not be installed: its targets are not run" >&2
+	$(BIN)/python tests/fuzz $(ARGS)
 
 # The wheel with a compiled parser, installed elsewhere, and the parser's tests against it. It takes a C compiler.
 compiled: .venv/test.stamp

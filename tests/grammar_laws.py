@@ -1,4 +1,4 @@
-"""What must hold of everything that a grammar lets an engine write, as functions: tests and `fuzz.py` call them."""
+"""What must hold of everything that a grammar lets an engine write, as functions: tests and `fuzz` call them."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def _indented(block: str, rng: Random) -> str:
     return head.replace("\n", "\n\t\t") + tag + rest if form == 1 else block
 
 
-# A toolset and all engines, as `fuzz.py` tries them.
+# A toolset and all engines, as `fuzz` tries them.
 
 WALKS = 20
 """Replies that each engine writes with one toolset."""

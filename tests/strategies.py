@@ -1,6 +1,6 @@
 """Documents to try the parser on: what models write, what they nearly write, and what nobody should.
 
-Everything is drawn from a `random.Random`, so that one implementation serves both users: `fuzz.py` seeds a
+Everything is drawn from a `random.Random`, so that one implementation serves both users: `fuzz` seeds a
 real one, and Hypothesis passes one of its own, which it can replay and shrink (`cases`, `clean_cases`).
 """
 

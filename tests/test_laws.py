@@ -1,4 +1,4 @@
-"""The laws of the parser, each a function of one case that asserts; Hypothesis and `fuzz.py` bring the cases.
+"""The laws of the parser, each a function of one case that asserts; Hypothesis and `fuzz` bring the cases.
 
 1 chunks don't matter · 2 nothing raises · 3 what was said is never taken back · 4 spans tile the input
 5 what is held back is bounded · 8 clean blocks read the same in lxml. (6, growth, is in `benchmarks/`.)

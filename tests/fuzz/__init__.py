@@ -1,0 +1,8 @@
+"""Fuzzing as evidence: what is tried, by which laws, and the record of it (`python tests/fuzz --help`).
+
+- `tokens` makes short documents of the protocol's alphabet, document i always the same; `quick` reads each of them
+  whole and cut in one way, and holds a share of them to each of the other laws: thousands a second.
+- `deep` tries long documents by all laws in all cuts, calls that are written and read back, and walks through grammars.
+- `targets` are functions of bytes for atheris, which looks for what its mutations reach (`coverage`, seeds in `seeds`).
+- `evidence` keeps what was run in `evidence.json`, findings too, and makes `EVIDENCE.md` of it.
+"""

@@ -1,0 +1,213 @@
+"""Random documents against all laws, calls written and read back, walks through grammars, and atheris.
+
+    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --grammars N --atheris TARGET --runs N]
+                      [--first N] [--seed S] [--jobs N] [--record]
+    python tests/fuzz --evidence
+
+As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
+`--grammars N` is N walks with each engine, and as many calls that each must accept. The first document or reply that
+breaks a law is made as small as it goes; what is found is printed. `--record` puts the run on record and makes
+EVIDENCE.md anew. Exit status: 0 nothing found, 1 something found, 2 it cannot be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from engines import llama_judge
+
+from fuzz import deep, evidence, guided
+from fuzz.quick import Quick, work_on_tokens
+from fuzz.shrink import smallest
+from fuzz.targets import broken
+
+__all__ = ["main", "try_tokens"]
+
+_BLOCK = 2_000
+"""Documents that one worker is given at a time: about a second."""
+_DEEP = ("documents", "calls", "grammars")
+
+
+@dataclass
+class Session:
+    """One run of the command: what it may use, and what came of it."""
+
+    options: argparse.Namespace
+    pool: ProcessPoolExecutor
+    circumstances: dict[str, Any] = field(default_factory=evidence.circumstances)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
+
+    def add(self, target: str, count: int, seconds: float, findings: list[dict[str, Any]], **rest: Any) -> None:
+        """Take what came of one target."""
+        entry = {"target": target, "count": count, "seconds": round(seconds, 1), "findings": findings, **rest}
+        self.entries.append({**entry, **self.circumstances})
+        print(f"{target}: {count:,} in {seconds:.0f} s, {len(findings) or 'nothing'} found", flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for; returns the exit status."""
+    options = _asked(arguments)
+    if options.evidence:
+        print(f"written: {evidence.write_page()}")
+        return 0
+    if options.atheris and not guided.available():
+        print(guided.INSTALL)
+        return 2
+    with ProcessPoolExecutor(options.jobs) as pool:
+        session = Session(options, pool)
+        for part, share in _plan(options):
+            _PARTS[part](session, part, share)
+    return _conclude(session)
+
+
+def _asked(arguments: list[str] | None) -> argparse.Namespace:
+    """What the command line asks for. `--runs` alone is for all targets; beside other counts `--atheris` needs one."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.runs is not None and options.atheris is None:
+        options.atheris = "all"
+    if options.atheris and options.runs is None and _counted(options):
+        parser.error("--atheris beside a count needs --runs")
+    return options
+
+
+def _counted(options: argparse.Namespace) -> list[str]:
+    return [part for part in ("tokens", *_DEEP) if getattr(options, part) is not None]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    add = parser.add_argument
+    add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
+    add("--tokens", type=int, help="how many short documents to try, however long it takes")
+    add("--first", type=int, help="number of the first of them (default: behind those on record)")
+    add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
+    add("--calls", type=int, help="how many calls to write and read back, however long it takes")
+    add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
+    add("--atheris", choices=[*guided.NAMES, "all"], metavar="TARGET", help=f"{', '.join(guided.NAMES)} or all")
+    add("--runs", type=int, help="how often atheris runs each target, however long it takes")
+    add("--seed", type=int, default=int(time.time()), help="default: another one each time")
+    add("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
+    add("--record", action="store_true", help="put the run on record, and make EVIDENCE.md anew")
+    add("--evidence", action="store_true", help="only make EVIDENCE.md, of what is on record")
+    return parser
+
+
+def _plan(options: argparse.Namespace) -> list[tuple[str, float | None]]:
+    """The parts that are asked for, each with its seconds; None where it has a count."""
+    counted = _counted(options)
+    if options.atheris and options.runs is not None:
+        counted.append("atheris")
+    if counted:
+        return [(part, None) for part in counted]
+    if options.atheris:
+        return [("atheris", options.seconds)]
+    parts = ["tokens", *_DEEP, *["atheris"] * guided.available()]
+    return [(part, options.seconds / len(parts)) for part in parts]
+
+
+# The parts
+
+
+def _tokens(session: Session, part: str, seconds: float | None) -> None:
+    options, start = session.options, time.monotonic()
+    first = evidence.next_document() if options.first is None else options.first
+    done = try_tokens(session.pool, options.jobs, first, options.tokens, seconds)
+    found = [evidence.case_found(finding) for finding in done.findings]
+    session.add(part, done.documents, time.monotonic() - start, found, first=first, end=first + done.documents)
+    print(f"  from document {first}: {done.characters} characters, {done.calls} calls, {done.repaired} with repairs")
+    print(f"  {_counts(done.laws)}")
+    for finding in done.findings:
+        case = f"Case([{finding.case.text!r}], {finding.case.tool_set!r}, {finding.case.options!r})"
+        session.reports.append(f"{finding.law} is broken by document {finding.number}, at its smallest:\n  {case}")
+
+
+def try_tokens(
+    pool: ProcessPoolExecutor, jobs: int, first: int, count: int | None, seconds: float | None = None
+) -> Quick:
+    """Try so many documents, or as many as there is time for, from `first` on and without a gap."""
+    total, pending = Quick(), deque[Future[Quick]]()
+    for start, size in _blocks(first, count, time.monotonic() + (seconds or 0)):
+        pending.append(pool.submit(work_on_tokens, start, size))
+        if len(pending) > 2 * jobs:
+            total.add(pending.popleft().result())
+    for each in pending:
+        total.add(each.result())
+    return total
+
+
+def _blocks(first: int, count: int | None, deadline: float) -> Iterator[tuple[int, int]]:
+    """Where the blocks begin and how large they are."""
+    at = first
+    while at < first + count if count is not None else time.monotonic() < deadline:
+        size = _BLOCK if count is None else min(_BLOCK, first + count - at)
+        yield at, size
+        at += size
+
+
+def _deep(session: Session, part: str, seconds: float | None) -> None:
+    options, start = session.options, time.monotonic()
+    count = getattr(options, part)
+    if part == "grammars" and count is not None:
+        count = -(-count // deep.WALKS)
+    deadline = float("inf") if seconds is None else start + seconds
+    done = deep.try_all(session.pool, part, options.seed, options.jobs, count, deadline)
+    reports = [deep.report(finding, options.seed) for finding in done.findings]
+    session.reports += reports
+    found = [{"law": finding.law, "report": report} for finding, report in zip(done.findings, reports, strict=True)]
+    tried = {"documents": done.documents, "calls": done.calls, "grammars": done.toolsets}[part]
+    session.add(part, tried, time.monotonic() - start, found, seed=options.seed)
+    if done.events or done.engines:
+        print(f"  {_counts(done.events + done.engines)}")
+    if part == "grammars" and llama_judge.available():
+        print("  without llama.cpp (pip install llama-cpp-python gguf, which compiles for minutes)")
+
+
+def _counts(counted: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in counted.most_common())
+
+
+def _atheris(session: Session, part: str, seconds: float | None) -> None:
+    """Each target in processes of their own, as many at a time as there are jobs."""
+    options = session.options
+    names = guided.NAMES if options.atheris in (None, "all") else (options.atheris,)
+    each = None if seconds is None else seconds * min(options.jobs, len(names)) / len(names)
+    runs = options.runs if seconds is None else None
+    with ThreadPoolExecutor(options.jobs) as threads:
+        for done in threads.map(lambda name: guided.run(name, options.seed, runs, each), names):
+            found = [] if done.found is None else [_shrunk(session, done, done.found)]
+            session.add(f"atheris {done.target}", done.runs, done.seconds, found, seed=options.seed, edges=done.edges)
+
+
+def _shrunk(session: Session, done: guided.Guided, data: bytes) -> dict[str, Any]:
+    """What atheris has found, with fewer bytes if it is found without atheris too."""
+    if not broken(done.target, data):
+        session.reports.append(f"{done.target} ended at {data.hex()}:\n{done.said}")
+        return {"law": done.target, "report": done.said[-300:]}
+    small = bytes(smallest(list(data), lambda fewer: bool(broken(done.target, bytes(fewer)))))
+    session.reports.append(f"{done.target} is broken by {small!r}: {broken(done.target, small)}")
+    return evidence.bytes_found(done.target, small)
+
+
+_PARTS = {"tokens": _tokens, "atheris": _atheris, **dict.fromkeys(_DEEP, _deep)}
+
+
+def _conclude(session: Session) -> int:
+    """Print what was found, put the run on record if that is asked for; returns the exit status."""
+    if not guided.available():
+        print(guided.INSTALL)
+    for report in session.reports:
+        print(f"\nFOUND: {report}")
+    if session.options.record:
+        evidence.add(session.entries)
+        print(f"written: {evidence.write_page()}")
+    print(f"seed {session.options.seed}: {f'{len(session.reports)} found' if session.reports else 'nothing found'}")
+    return 1 if session.reports else 0

@@ -1,0 +1,222 @@
+"""The fast mode: each document is read whole and cut in one way; a share of them is held to each of the other laws.
+
+What is compared are events in a normal form: tuples that hold all that an event says, adjacent deltas joined. It
+says what `test_laws.merge` says, and is made without the `repr` of a pydantic model, which would take half of the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeVar
+from zlib import crc32
+
+from strategies import Case
+from test_laws import LAWS, law_chunks, law_spans
+
+from fuzz.shrink import Law, first_broken, shrink
+from fuzz.tokens import token_case
+from xmltools.errors import XMLToolsError
+from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.models import ToolCall
+from xmltools.parser import Parser, parse
+from xmltools.render import render_call
+from xmltools.render._values import same
+
+__all__ = [
+    "Finding",
+    "Quick",
+    "cut",
+    "law_any_cut",
+    "law_one_cut",
+    "law_read_again",
+    "laws_of",
+    "read",
+    "work_on_tokens",
+]
+
+Normal = tuple[list[tuple[Any, ...]], bool]
+Piece = TypeVar("Piece", str, bytes)
+
+OTHERS_EVERY = 8
+"""Each of so many documents is held to one of the other laws as well."""
+ALL_EVERY = 500
+"""Each of so many documents is held to all laws, in all the cuts that those take."""
+BROKEN_AT_MOST = 5
+"""Findings of one run that are kept: more would only repeat the first."""
+
+
+@dataclass
+class Finding:
+    """A document that breaks a law, as small as it goes."""
+
+    number: int
+    law: str
+    case: Case
+
+
+@dataclass
+class Quick:
+    """What came of a run of documents."""
+
+    documents: int = 0
+    characters: int = 0
+    calls: int = 0
+    repaired: int = 0
+    laws: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, other: Quick) -> None:
+        """Take in what came of other documents."""
+        self.documents += other.documents
+        self.characters += other.characters
+        self.calls += other.calls
+        self.repaired += other.repaired
+        self.laws.update(other.laws)
+        self.findings = (self.findings + other.findings)[:BROKEN_AT_MOST]
+
+
+def read(case: Case, chunks: Iterable[str]) -> Normal:
+    """Return what the parser says of the chunks, in normal form, and whether the reply ended in reasoning."""
+    ids = iter("0123456789" * 200)  # ids by their order
+    parser = Parser(case.tools, new_id=lambda: next(ids), **case.options)
+    events: list[Event] = []
+    for chunk in chunks:
+        events += parser.feed(chunk)
+    events += parser.close()
+    return normal(events), parser.unclosed_reasoning
+
+
+def normal(events: Iterable[Event]) -> list[tuple[Any, ...]]:
+    """Return events as tuples with all that is in them, adjacent deltas joined, empty ones left out."""
+    seen: list[tuple[Any, ...]] = []
+    for event in events:
+        kind = event.__class__
+        if kind is TextDelta or kind is ReasoningDelta:
+            _join(seen, kind, None, event.text, event.span[1])  # type: ignore[attr-defined]
+        elif kind is ArgumentDelta:
+            _join(seen, kind, event.path, event.text, None)  # type: ignore[attr-defined]
+        else:
+            seen.append(_told(event))
+    return seen
+
+
+def _join(seen: list[tuple[Any, ...]], kind: type[Event], key: Any, text: str, end: int | None) -> None:
+    if seen and seen[-1][0] is kind and seen[-1][1] == key:
+        seen[-1] = (kind, key, seen[-1][2] + text, end)
+    elif text or kind is ReasoningDelta:
+        seen.append((kind, key, text, end))
+
+
+def _told(event: Event) -> tuple[Any, ...]:
+    """All that an event says that is no delta. Values as `repr`, in which 1 and True differ."""
+    if isinstance(event, CallCompleted):
+        return CallCompleted, repr(event.call.__dict__)
+    if isinstance(event, CallFailed):
+        return CallFailed, event.id, repr(event.error), event.error.source
+    assert isinstance(event, CallStarted)
+    return CallStarted, event.id, event.name, event.server
+
+
+def cut(text: Piece, rng: Random) -> list[Piece]:
+    """Return the text, or bytes, in pieces: cut at one to four places, or in pieces of one size, often of one."""
+    draw = rng.random()
+    if 0.12 < draw < 0.8:
+        places: list[int] = sorted(int(rng.random() * (len(text) + 1)) for _ in range(1 + int(draw * 4)))
+        return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+    size = 1 if draw < 0.5 else 2 + int(rng.random() * 7)
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def law_one_cut(case: Case) -> None:
+    """1. The text, cut in one way that the text itself decides, says what it says whole."""
+    text = case.text
+    _assert_cut(case, text, read(case, [text]))
+
+
+def _assert_cut(case: Case, text: str, whole: Normal) -> None:
+    chunks = cut(text, Random(crc32(text.encode("utf-8", "surrogatepass"))))
+    assert read(case, chunks) == whole, f"chunks {chunks!r}"
+
+
+def law_any_cut(case: Case) -> None:
+    """1. The text, in single characters and cut in two anywhere, says what it says whole: what shrinking needs."""
+    text = case.text
+    whole = read(case, [text])
+    for chunks in [list(text), *([text[:at], text[at:]] for at in range(1, len(text)))]:
+        assert read(case, chunks) == whole, f"chunks {chunks!r}"
+
+
+def law_read_again(case: Case) -> None:
+    """7. A call that was read, written again and read again, is the same call."""
+    tools = {(tool.name, tool.server): tool for tool in case.tools or ()}
+    for call in parse(case.text, case.tools, new_id=lambda: "", **case.options).calls:
+        tool = tools.get((call.name, call.server))
+        try:
+            text = render_call(call, tool)
+        except XMLToolsError:  # lone surrogates cannot be written
+            continue
+        again = parse(text, tools=[tool] if tool else None)
+        assert len(again.calls) == 1 and not again.errors, f"{text!r}: {again.errors}"
+        _assert_same(call, again.calls[0], text, loose=tool is None)
+
+
+def _assert_same(call: ToolCall, again: ToolCall, text: str, *, loose: bool) -> None:
+    assert (call.name, call.server) == (again.name, again.server), text
+    assert same(call.arguments, again.arguments, loose=loose), f"{text!r}: {call.arguments} and {again.arguments}"
+
+
+QUICK_LAWS: tuple[Law, ...] = (*LAWS, law_read_again)
+"""The laws besides that of the one cut."""
+STRICT_LAWS: tuple[Law, ...] = (law_chunks, law_spans)
+
+
+def work_on_tokens(first: int, count: int) -> Quick:
+    """Try the documents from `first` on; returns what came of them, with at most BROKEN_AT_MOST findings."""
+    done = Quick()
+    for number in range(first, first + count):
+        case = token_case(number)
+        done.documents += 1
+        law = _broken(number, case, done)
+        if law and len(done.findings) < BROKEN_AT_MOST:
+            done.findings.append(_found(number, law, case))
+    return done
+
+
+def _found(number: int, law: Law, case: Case) -> Finding:
+    """The finding at its smallest. A smaller text is cut elsewhere, so all cuts are tried, if one of them is enough."""
+    if law is law_one_cut and first_broken((law_any_cut,), case):
+        law = law_any_cut
+    return Finding(number, law.__name__, shrink(law, case))
+
+
+def laws_for(number: int, case: Case) -> tuple[Law, ...]:
+    """Return the laws that document `number` is held to besides that of the one cut."""
+    laws = laws_of(case)
+    if number % ALL_EVERY == 0:
+        return laws
+    return (laws[number // OTHERS_EVERY % len(laws)],) if number % OTHERS_EVERY == 0 else ()
+
+
+def laws_of(case: Case) -> tuple[Law, ...]:
+    """Return the laws that hold for a case: with `strict` errors have codes of repairs, which the others don't know."""
+    return STRICT_LAWS if case.options.get("strict") else QUICK_LAWS
+
+
+def _broken(number: int, case: Case, done: Quick) -> Law | None:
+    """The first law that the document breaks; what was read of it goes into `done`."""
+    text = case.text
+    done.characters += len(text)
+    try:
+        whole = read(case, [text])
+        _assert_cut(case, text, whole)
+    except Exception:  # law 2: nothing raises
+        return law_one_cut
+    completed = [told[1] for told in whole[0] if told[0] is CallCompleted]
+    done.calls += len(completed)
+    done.repaired += sum("'repairs': ()" not in call for call in completed)
+    laws = laws_for(number, case)
+    done.laws.update(law.__name__ for law in laws)
+    return first_broken(laws, case)

@@ -1,0 +1,135 @@
+"""Short documents of the protocol's alphabet, cheap to make: document i is the same in every run.
+
+`strategies` makes long documents that come near to what models write; these are a few to 40 tokens, so that millions
+can be read. Most have the head of a call, elements that its tool may know, and an end that may fit, because a soup
+of tokens hardly ever gets into a call. Document i is drawn from a generator seeded with i, and from nothing else.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from random import Random
+from typing import Any
+
+from strategies import SOUP, TOOL_SETS, UNKNOWN, WORDS, Case, Tokens, mutate
+
+from xmltools.parser import Limits
+
+__all__ = ["OPTIONS", "document", "token_case"]
+
+_ALPHABET = [token for _, kind in SOUP for token in kind]
+_WEIGHTS = list(accumulate(weight / len(kind) for weight, kind in SOUP for _ in kind))
+
+_NAMES = ("apply_diff", "types", "types", "odd", "read", "any")
+_HEADS = (
+    *(f"<tool><tool_name>{name}</tool_name><arguments>" for name in _NAMES),
+    "<tool>\n  <tool_name>types</tool_name>\n  <arguments>\n    ",
+    "<tool><server_name>disk</server_name><tool_name>read</tool_name><arguments>",
+    "<tool><arguments>",
+    "<tool><tool_name>types</tool_name>",
+    "```xml\n<tool>\n<tool_name>apply_diff</tool_name>\n<arguments>\n",
+    "<tool><tool_name>types</tool_name><arguments><edits><item>",
+)
+_TAILS = (
+    *["</arguments></tool>"] * 6,
+    "\n  </arguments>\n</tool>",
+    "</arguments><tool_name>types</tool_name></tool>",
+    "</arguments>",
+    "</tool>",
+    "</arguments>\n</tool>\n```\n",
+    "</item></edits></arguments></tool>",
+    "",
+)
+_JSON_CALLS = (
+    ('<tool>{"tool_name": "types", "arguments": {', "}}</tool>"),
+    ('<tool>\n{"name": "apply_diff", "server": "local", "parameters": {', "}}\n</tool>"),
+    ("<tool><tool_name>types</tool_name><arguments>{", "}</arguments></tool>"),
+    ("<tool><tool_name>types</tool_name><arguments><edits>[{", "}]</edits></arguments></tool>"),
+    ('<tool>```json\n{"tool_name": "read", "arguments": "{', '}"}\n```\n</tool>'),
+)
+_JSON = (
+    '"path": ', '"count": ', '"edits": ', '"any": ', '"a"', '"</tool>"', "5", "1.5", "true", "null", ", ", ", ", "[",
+    "]", "{", "}", '"\\u00e9\\n"', '"\\ud800"', '"x\ny"', ",", "NaN", "1e999", "<", "]]>", "<![CDATA[", "</arguments>",
+)  # fmt: skip
+_VALUES = ("a.py", "5", "true", "x", " ", "\n  x\n", "write", "0.5", "a < b && c", "&lt;p&gt;", "]]", "[1]", "{}", "")
+
+
+def _elements() -> list[tuple[str, str]]:
+    """Start and end of elements: of names that the tools know more often than others, with CDATA inside or not."""
+    names = (*WORDS, *WORDS, "ratio", "flag", "numbers", "either", "maybe", "any", "inner", *UNKNOWN)
+    pairs = [(f"<{name}>", f"</{name}>") for name in names]
+    cdata = [(f"{start}<![CDATA[", f"]]>{end}") for start, end in pairs]
+    named = [(f'<argument name="{name}">', "</argument>") for name in ("path", "9lives", "x:y", "a b")]
+    return pairs + cdata + named * 2
+
+
+_ELEMENTS = _elements()
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {"starts_in_reasoning": True},
+    {"bracket_reasoning": True},
+    {"code_fences": "text"},
+    {"reasoning_tags": ("plan",)},
+    {"reasoning_tags": (), "bracket_reasoning": True},
+    {"starts_in_reasoning": True, "bracket_reasoning": True, "code_fences": "text"},
+    {"limits": Limits(block_size=40, depth=4, elements=6, blocks=2)},
+    {"limits": Limits(block_size=150, depth=2, elements=6, blocks=2)},
+    {"limits": Limits(block_size=90, depth=3, elements=3, blocks=1), "code_fences": "text"},
+    {"strict": True},
+)
+"""Options of the parser that a fifth of the documents are read with, one each; the others take the defaults."""
+
+_TOOL_SETS = sorted(TOOL_SETS)
+
+
+def token_case(number: int) -> Case:
+    """Return document `number`, with the tools and options to read it with."""
+    rng = Random(number)
+    tool_set = rng.choice(_TOOL_SETS)
+    options = rng.choice(OPTIONS) if rng.random() < 0.2 else {}
+    return Case(document(rng), tool_set, options)
+
+
+def document(rng: Random) -> Tokens:
+    """Return a soup of tokens, or one or two calls with soup around and in them."""
+    draw = rng.random()
+    if draw < 0.15:
+        return _soup(rng, 40)
+    tokens = _soup(rng, 4) if draw < 0.5 else []
+    for _ in range(1 if draw < 0.85 else 2):
+        tokens += _json_call(rng) if rng.random() < 0.12 else _xml_call(rng)
+    if rng.random() < 0.3:
+        tokens = mutate(rng, tokens)
+    return tokens + _soup(rng, 4)
+
+
+def _soup(rng: Random, most: int) -> Tokens:
+    return rng.choices(_ALPHABET, cum_weights=_WEIGHTS, k=int(rng.random() * (most + 1)))
+
+
+def _xml_call(rng: Random) -> Tokens:
+    tokens = [rng.choice(_HEADS)]
+    for _ in range(int(rng.random() * 4)):
+        tokens += _element(rng, 0)
+    tokens.append(rng.choice(_TAILS))
+    return tokens
+
+
+def _element(rng: Random, depth: int) -> Tokens:
+    start, end = rng.choice(_ELEMENTS)
+    draw = rng.random()
+    if draw < 0.5:
+        return [start, rng.choice(_VALUES), end]
+    if draw < 0.8 or depth > 2:
+        return [start, *_soup(rng, 5), end]
+    return [start, *(token for _ in range(int(rng.random() * 3)) for token in _element(rng, depth + 1)), end]
+
+
+def _json_call(rng: Random) -> Tokens:
+    head, tail = rng.choice(_JSON_CALLS)
+    if rng.random() < 0.2:
+        tail = rng.choice(_JSON_CALLS)[1]
+    tokens = rng.choices(_JSON, k=int(rng.random() * 10))
+    if rng.random() < 0.5:
+        tokens = ['"path": ', '"a"', ", ", '"count": ', "5"] + ([", ", '"any": ', *tokens] if tokens else [])
+    return [head, *tokens, tail]
