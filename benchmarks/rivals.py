@@ -43,6 +43,7 @@ def use_rivals() -> None:
 
 def gather() -> tuple[list[Rival], list[tuple[str, str]]]:
     """The rivals that are installed, us first, and the others with how to install them."""
+    from _rivals._compiled import Compiled
     from _rivals._node import NODE_RIVALS
     from _rivals._regex import REGEX_RIVALS
     from _rivals._rival import MissingError
@@ -50,7 +51,7 @@ def gather() -> tuple[list[Rival], list[tuple[str, str]]]:
     from _rivals._xml import XML_RIVALS, Ours
 
     there, missing = [], []
-    for kind in (Ours, *XML_RIVALS, *REGEX_RIVALS, *SERVER_RIVALS, *NODE_RIVALS):
+    for kind in (Ours, Compiled, *XML_RIVALS, *REGEX_RIVALS, *SERVER_RIVALS, *NODE_RIVALS):
         try:
             there.append(kind())
         except MissingError as how:

@@ -13,12 +13,13 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-__all__ = ["AI_SDK", "NODE", "SGLANG", "UNPACKED", "VENV", "VLLM", "VLLM_RUST", "install", "python"]
+__all__ = ["AI_SDK", "COMPILED", "NODE", "ROOT", "SGLANG", "UNPACKED", "VENV", "VLLM", "VLLM_RUST", "install", "python"]
 
 ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-rivals"
 UNPACKED = VENV / "wheels"
 NODE = VENV / "node"
+COMPILED = VENV / "compiled"
 VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
 
 VLLM_FILES = (
@@ -77,12 +78,22 @@ def unpack_rust() -> None:
             shutil.copy(path, UNPACKED / "rust" / path.name)
 
 
+def compile_ours() -> None:
+    """Our own wheel with the compiled parser, apart from the pure one. It takes a C compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = ("-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder)
+        if attempt("env", "XMLTOOLS_COMPILE=1", python(), *wheel, ROOT):
+            shutil.rmtree(COMPILED, ignore_errors=True)
+            pip("install", "--quiet", "--no-deps", "--target", COMPILED, *Path(folder).glob("*.whl"))
+
+
 def install() -> None:
     """Make the environment, or bring it up to date."""
     if not python().exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
     pip("install", "--quiet", "-e", f"{ROOT}[cli]")
     pip("install", "--quiet", "-r", ROOT / "benchmarks" / "rivals-requirements.txt")
+    compile_ours()
     unpack(f"sglang=={SGLANG}", SGLANG_FILES, UNPACKED)
     unpack(f"vllm=={VLLM}", VLLM_FILES, UNPACKED)
     unpack_rust()

@@ -1,17 +1,15 @@
-"""@ai-sdk-tool/parser, which runs under node: a child that measures itself, and takes turns with us by messages."""
+"""@ai-sdk-tool/parser, which runs under node."""
 
 from __future__ import annotations
 
-import json
-import select
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from _rivals._dialects import Call
 from _rivals._install import AI_SDK, NODE
+from _rivals._process import Child
 from _rivals._rival import MissingError, Rival, Run
 from _rivals._texts import TOOL_SCHEMAS
 
@@ -23,47 +21,7 @@ TOOLS = [
 ]
 
 
-class Child:
-    """The node process. One that does not answer in time is ended, and the next question starts a new one."""
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
-        self.loaded = ""
-
-    def start(self) -> subprocess.Popen[bytes]:
-        if self.process is None:
-            script = Path(__file__).with_name("_node.mjs")
-            words = ["node", str(script), str(NODE)]
-            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None)
-            self.loaded = ""
-        return self.process
-
-    def ask(self, question: dict[str, Any], patience: float) -> dict[str, Any] | None:
-        """The answer, or None if there was none within `patience` seconds."""
-        process = self.start()
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps(question).encode() + b"\n")
-        process.stdin.flush()
-        if select.select([process.stdout], [], [], patience)[0]:
-            answer: dict[str, Any] = json.loads(process.stdout.readline())
-            return answer
-        self.end()
-        return None
-
-    def load(self, text: str) -> None:
-        self.start()
-        if text != self.loaded:
-            self.ask({"load": "text", "text": text}, 60)
-            self.loaded = text
-
-    def end(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
-            self.process = None
-
-
-CHILD = Child()
+CHILD = Child("node", Path(__file__).with_name("_node.mjs"), NODE)
 
 
 class AiSdk(Rival):
@@ -89,19 +47,7 @@ class AiSdk(Rival):
         raise NotImplementedError("node measures itself")
 
     def measure(self, text: str, chunk: int, cap: float, loops: int = 1) -> Run:
-        CHILD.load(text)
-        question = {"run": "text", "protocol": self.protocol, "chunk": chunk, "cap": cap, "loops": loops}
-        # On a busy machine a second of CPU time takes longer on the clock.
-        answer = CHILD.ask(question | {"tools": TOOLS}, 4 * cap + 2)
-        if answer is None:
-            return Run(cap, 0, None)
-        calls = answer["calls"]
-        return Run(
-            answer["seconds"],
-            answer["share"],
-            calls if calls is None else [Call(name, arguments) for name, arguments in calls],
-            answer["error"],
-        )
+        return CHILD.measure(text, chunk, cap, loops, protocol=self.protocol, tools=TOOLS)
 
 
 class AiMorph(AiSdk):

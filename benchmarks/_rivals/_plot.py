@@ -52,7 +52,7 @@ def label(axes: Any, rival: Rival, end: tuple[float, float], place: tuple[float,
         va="center" if not angle else "bottom",
         rotation=angle,
         rotation_mode="anchor",
-        fontweight="bold" if rival.package == "xmltools" else "normal",
+        fontweight="bold" if rival.name == "xmltools" else "normal",
         arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "lw": 0.6, "shrinkA": 0, "shrinkB": 2},
         fontsize=8.5,
         annotation_clip=False,
@@ -85,7 +85,7 @@ def draw(rivals: Sequence[Rival], curves: dict[str, Curve], folder: Path) -> Non
     figure, axes = pyplot.subplots(figsize=(10, 6.2), layout="constrained")
     for rival in shown:
         points = curves[rival.name].points
-        bold = rival.package == "xmltools"
+        bold = rival.name == "xmltools"
         colour = KINDS.get(rival.package, XML)
         line = "-" if rival.deltas == "each chunk" else "--"
         axes.plot(list(points), list(points.values()), line, color=colour, lw=2.6 if bold else 1.4, zorder=2 + bold)
