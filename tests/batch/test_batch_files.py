@@ -424,6 +424,19 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same(tmp_path, many, outpu
     assert not list(tmp_path.glob("*.parts")) and not multiprocessing.active_children()
 
 
+@pytest.mark.parametrize("left", [0, 1, 100, -1])
+def test_a_part_that_the_disk_has_not_kept_is_made_again(tmp_path, many, left):
+    whole = parse_files(many, tmp_path / "whole.jsonl", OPTIONS, jobs=1)
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(Stop):
+        parse_files(many, out, OPTIONS, jobs=1, on_progress=stop_after(3))
+    part = sorted((tmp_path / "out.jsonl.parts").glob("*.part"))[1]
+    part.write_bytes(part.read_bytes()[:left])
+    summary = parse_files(many, out, OPTIONS, jobs=1, resume=True)
+    assert (summary.rows, summary.calls) == (whole.rows, whole.calls)
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
 def test_a_run_with_nothing_to_resume_begins_and_one_that_is_complete_is_left(tmp_path, many):
     out = tmp_path / "out.jsonl"
     assert parse_files(many, out, OPTIONS, resume=True).rows > 0

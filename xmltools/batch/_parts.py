@@ -1,7 +1,9 @@
 """What is done of a run, in a folder beside its output: so it can go on after it was killed.
 
-A part is a file with the counts of its rows as one line of JSON, and behind it the rows. It is written under another
-name, and renamed when it is on the disk: what has its name is whole. The manifest says of which run the parts are.
+A part is a file with one line of JSON (the counts of its rows, and their size in bytes), and behind it the rows. It is
+written under another name and renamed when it is whole. It is not forced on the disk, for which all workers would wait:
+a process that is killed loses nothing by that, and what a machine without power has lost is seen by the size. The
+manifest says of which run the parts are.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from xmltools.errors import XMLToolsError
 __all__ = ["Parts", "open_part", "replace", "write_part"]
 
 _MANIFEST = "manifest.json"
+_SIZE = "size"
 
 
 class Parts:
@@ -71,28 +74,46 @@ class Parts:
         return self.folder / f"{number:08}.part"
 
     def done(self) -> set[int]:
-        """Return the numbers of the parts that are there."""
-        return {int(each.stem) for each in self.folder.glob("*.part")}
+        """Return the numbers of the parts that are there, and whole. Others are removed."""
+        found = {int(each.stem): each for each in self.folder.glob("*.part")}
+        broken = {number for number, each in found.items() if not _is_whole(each)}
+        for number in broken:
+            found.pop(number).unlink()
+        return set(found)
 
 
 def write_part(path: Path, counts: Mapping[str, Any], rows: bytes) -> None:
     """Write a part: whole, or not at all."""
-    replace(path, json.dumps(counts).encode() + b"\n", rows)
+    replace(path, json.dumps({**counts, _SIZE: len(rows)}).encode() + b"\n", rows, sync=False)
 
 
-def replace(path: Path, *data: bytes) -> None:
-    """Write a file that is there only when all of it is on the disk."""
+def _is_whole(path: Path) -> bool:
+    try:
+        counts, file = open_part(path)
+        with file:
+            return bool(file.tell() + counts[_SIZE] == path.stat().st_size)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def replace(path: Path, *data: bytes, sync: bool = True) -> None:
+    """Write a file that is there only when all of it is; with `sync`, when all of it is on the disk."""
     # Who was killed may have left one, and who lost its parent may still be writing: each has its own.
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with draft.open("wb") as file:
         file.writelines(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 
 def open_part(path: Path) -> tuple[dict[str, Any], Any]:
     """Return the counts of a part, and the open file, which stands where its rows begin."""
     file = path.open("rb")
-    counts: dict[str, Any] = json.loads(file.readline())
+    try:
+        counts: dict[str, Any] = json.loads(file.readline())
+    except BaseException:
+        file.close()
+        raise
     return counts, file
