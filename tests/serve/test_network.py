@@ -125,16 +125,38 @@ def test_an_idle_connection_that_the_upstream_has_ended_is_not_used_again(last_w
     asyncio.run(run())
 
 
-def test_what_stands_behind_an_answer_is_no_answer_to_the_next_request() -> None:
+CHUNKED = HEAD + b"2\r\nok\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("answered", [SHORT, CHUNKED])
+@pytest.mark.parametrize("behind", [SHORT.replace(b"ok", b"no"), CHUNKED.replace(b"ok", b"no"), b"HTTP/1.1", b"\0"])
+def test_what_stands_behind_an_answer_is_no_answer_to_the_next_request(answered: bytes, behind: bytes) -> None:
     async def run() -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(SHORT + SHORT.replace(b"ok", b"no"))
+            writer.write(answered + behind)
 
         async with house(answer) as it, client() as ours:
-            assert (await ours.get(it.url)).text == "ok"
-            with pytest.raises(httpx2.RemoteProtocolError, match="more than its last answer"):
+            for number in range(1, 4):
+                assert (await ours.get(it.url)).text == "ok"
+                assert it.connections == number
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("answered", [SHORT, CHUNKED, b"HTTP/1.1 204 No Content\r\n\r\n"])
+def test_however_an_answer_is_cut_its_connection_is_used_again(answered: bytes, size: int) -> None:
+    async def run() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            for start in range(0, len(answered), size):
+                writer.write(answered[start : start + size])
+                await writer.drain()
+                await asyncio.sleep(0)
+
+        async with house(answer) as it, client() as ours:
+            for _ in range(3):
                 await ours.get(it.url)
-            assert (await ours.get(it.url)).text == "ok"
+            assert it.connections == 1
 
     asyncio.run(run())
 

@@ -27,6 +27,7 @@ _ERRORS: dict[type[Exception], type[httpx2.TransportError]] = {
         *("LocalProtocolError", "RemoteProtocolError", "UnsupportedProtocol"),
     )
 }
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 _HELD = 64 * 1024
 """Bytes that are read ahead of who asks for them; twice as many, and the sender has to wait."""
 
@@ -57,10 +58,8 @@ class PooledTransport(httpx2.AsyncBaseTransport):
         with _renamed():
             answer = await self._pool.handle_async_request(sent)
         stream = answer.extensions.get("network_stream")
-        if isinstance(stream, _Stream) and stream.is_unasked:
-            await stream.aclose()
-            await answer.aclose()
-            raise httpx2.RemoteProtocolError("the upstream said more than its last answer")
+        if isinstance(stream, _Stream):
+            stream.length = _length(request, answer)
         body = _Body(answer.stream)
         return httpx2.Response(answer.status, headers=answer.headers, stream=body, extensions=answer.extensions)
 
@@ -81,6 +80,15 @@ class _Body(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._body.aclose()
+
+
+def _length(request: httpx2.Request, answer: httpcore2.Response) -> int | None:
+    """Return how many bytes the body of an answer has, None if that is not said in front of it."""
+    if request.method == "HEAD" or answer.status in (204, 304):
+        return 0
+    headers = {name.lower(): value for name, value in answer.headers}
+    told = headers.get(b"content-length", b"")
+    return int(told) if told.isdigit() and b"transfer-encoding" not in headers else None
 
 
 @contextmanager
@@ -132,9 +140,12 @@ class _Stream(httpcore2.AsyncNetworkStream):
     def __init__(self, reader: _Reader, writer: StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self.is_unasked = False
-        """Whether nothing was read since something was written: an answer that is there all the same, stood behind the
-        last one, and is not that of the request."""
+        self.length: int | None = None
+        """How many bytes the body of the last answer has; None: it comes in chunks."""
+        self._start = b""  # of the answer, until its head is there
+        self._head = 0  # the size of that
+        self._count = 0  # bytes of the answer
+        self._last = b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         with _raising(httpcore2.ReadTimeout, httpcore2.ReadError):
@@ -144,14 +155,33 @@ class _Stream(httpcore2.AsyncNetworkStream):
                 async with asyncio.timeout(timeout):
                     data = await self._reader.read(max_bytes)
         self._reader.unread -= len(data)
-        self.is_unasked = False
+        self._keep_books(data)
         return data
+
+    def _keep_books(self, data: bytes) -> None:
+        self._count += len(data)
+        self._last = self._last[-len(_LAST_CHUNK) :] + data
+        if not self._head:
+            self._start += data
+            end = self._start.find(b"\r\n\r\n")
+            if end >= 0:
+                self._head, self._start = end + 4, b""
+
+    def _said_more(self) -> bool:
+        """Return whether bytes came behind the end of the last answer, in one piece with it. They would be the answer
+        to the next request. In doubt (an answer with trailers, say) it is True, which costs no more than a connection.
+        """
+        if self._count == 0:
+            return False
+        if self.length is not None:
+            return self._count != self._head + self.length
+        return self._last.find(_LAST_CHUNK) != len(self._last) - len(_LAST_CHUNK)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         with _raising(httpcore2.WriteTimeout, httpcore2.WriteError):
             async with asyncio.timeout(timeout):
+                self._start, self._head, self._count, self._last = b"", 0, 0, b""
                 self._writer.write(buffer)
-                self.is_unasked = True
                 await self._writer.drain()
 
     async def aclose(self) -> None:
@@ -177,8 +207,9 @@ class _Stream(httpcore2.AsyncNetworkStream):
         """Return what the pool asks for: whether an idle connection has something to say, which is its end."""
         if info == "is_readable":
             reader = self._reader
-            # What the event loop has read, and what it has not.
-            return reader.unread > 0 or reader.at_eof() or reader.exception() is not None or self._has_more()
+            if reader.unread > 0 or reader.at_eof() or reader.exception() is not None or self._said_more():
+                return True
+            return self._has_more()  # what the event loop has not read
         names = {"client_addr": "sockname", "server_addr": "peername"}
         return self._writer.get_extra_info(names.get(info, info))
 
