@@ -31,7 +31,7 @@ _WITH_TOOLS = {
 def read_chat_request(body: Mapping[str, Any]) -> Incoming:
     """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
     tools = _tools(body.get("tools"))
-    choice = read_choice(body.get("tool_choice"), bool(tools))
+    choice = read_choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
     options = body.get("stream_options") or {}
@@ -84,7 +84,7 @@ def _tools(definitions: Any) -> list[Tool]:
     return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(definitions)])
 
 
-def read_choice(value: Any, has_tools: bool) -> Choice:
+def read_choice(value: Any) -> Choice:
     """Return what `tool_choice` asks for. Raises Refusal for what it is not."""
     if value is None or value == "auto":
         return Choice()

@@ -9,10 +9,9 @@ from typing import Any
 from starlette.types import Scope, Send
 
 from xmltools.bridge import Api, Refusal, error_body
-from xmltools.bridge._upstream_errors import error_message
 from xmltools.serve._record import record_of
 
-__all__ = ["Pairs", "api_of", "error_message", "send_error", "send_json", "send_refusal"]
+__all__ = ["Pairs", "api_of", "send_error", "send_json", "send_refusal"]
 
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.types import Scope, Send
 
-from xmltools.bridge import Api
-from xmltools.serve._answers import error_message, send_bytes, send_error
+from xmltools.bridge import Api, error_message
+from xmltools.serve._answers import send_bytes, send_error
 from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
 
 __all__ = ["send_failed", "send_refused"]
