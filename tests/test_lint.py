@@ -219,6 +219,13 @@ def test_the_witness_refuses_what_is_wrong(arguments: str, line: int) -> None:
     assert line == 1 or doubt.line == line
 
 
+def test_the_witness_takes_an_argument_that_only_an_attribute_can_name() -> None:
+    hidden = Tool(name="edit", parameters={"type": "object", "required": ["arguments"]})
+    text = block('<argument name="arguments">x</argument>')
+    assert parse(text, [hidden]).calls[0].clean
+    assert lint(text, [hidden], strict=True) == []
+
+
 def test_without_a_tool_the_witness_asks_for_xml_only() -> None:
     assert doubt_of(block("<path><b>a</b></path>"), None) is None
     assert doubt_of(block("<path><b>a</path>"), None) is not None

@@ -500,6 +500,11 @@ def test_arguments_that_bear_names_of_the_protocol_are_told_apart(format: str) -
     text = block('<argument name="arguments">x</argument>')
     assert engine.accepts(text) and not engine.accepts(block("<arguments>x</arguments>"))
     assert parse(text, undeclared).calls[0].arguments == {"arguments": "x"}
+    itself = [Tool(name="f", parameters={"properties": {"inner": {"$ref": "#"}}, "required": ["arguments"]})]
+    inside = judge(itself, format, tool_choice="one")
+    inner = "<inner><arguments>x</arguments></inner>"
+    assert inside.accepts(block('<argument name="arguments">x</argument>' + inner))
+    assert not inside.accepts(block("<arguments>x</arguments>" + inner))
     beside = [tool(argument={"type": "array", "items": STRING}, **{"a b": STRING})]
     assert [str(issue) for issue in grammar_issues(beside, format)] == [
         "f.a b: properties: is left out: beside 'argument' no element can bear this name"

@@ -329,6 +329,24 @@ def test_arguments_may_be_left_out_if_none_is_required() -> None:
     assert not Judge(of(INTEGER)).accepts(text)
 
 
+def test_an_argument_of_the_name_arguments_is_said_in_an_attribute_unless_the_tool_declares_it() -> None:
+    element, attribute = "<arguments>x</arguments>", '<argument name="arguments">x</argument>'
+    hidden = Judge(tool({"type": "object", "properties": {"v": INTEGER}, "required": ["n", "arguments"]}))
+    for body in itertools.permutations(("<v>1</v>", attribute, "<n>x</n>")):
+        assert hidden.accepts(block("".join(body)))
+    assert hidden.accepts(block(f'{attribute}<n>x</n><argument name="a b">x</argument>'))
+    assert not hidden.accepts(block(f"{element}<n>x</n>"))
+    declared = Judge(tool({"type": "object", "properties": {"arguments": STRING}, "required": ["arguments"]}))
+    assert declared.accepts(block(element)) and not declared.accepts(block(attribute))
+
+
+def test_an_argument_of_the_name_arguments_is_an_element_further_inside() -> None:
+    itself = tool({"type": "object", "properties": {"inner": {"$ref": "#"}}, "required": ["arguments"]})
+    element, attribute = "<arguments>x</arguments>", '<argument name="arguments">x</argument>'
+    assert Judge(itself).accepts(block(f"{attribute}<inner>{element}</inner>"))
+    assert not Judge(itself).accepts(block(f"{element}<inner>{element}</inner>"))
+
+
 @pytest.mark.parametrize("called", ["a--b", "-", "a-", "--->", "a&b<c", "größe 表", 'q"q', "x" * 256])
 def test_any_name_of_a_tool_can_stand_in_the_comment_and_in_the_schema(called: str) -> None:
     judge = Judge(tool({"type": "object"}, name=called))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xmltools.dialects import FORGE
 from xmltools.grammar._enums import value_spellings
 from xmltools.grammar._json_text import JsonText
 from xmltools.grammar._nodes import Node, alternatives
 from xmltools.grammar._numbers import integers, numbers
 from xmltools.grammar._regular import EMPTY, NOTHING, Regular, choice, is_empty, literal, sequence
+from xmltools.render._names import is_hidden
 from xmltools.schema import (
     ArrayShape,
     EnumShape,
@@ -63,7 +65,9 @@ class Contents:
         if _is_map(shape):
             self._nodes.append(JsonText(builder).map(shape, place))
         else:
-            self._nodes.append(builder.rule(shape, "", lambda own: builder.object(shape, place, own)))
+            hiding = not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
+            name = self._name if hiding else ""
+            self._nodes.append(builder.rule(shape, name, lambda own: builder.object(shape, place, own)))
 
     def _text(self, shape: Shape) -> None:
         facts = text_facts(shape)

@@ -34,7 +34,7 @@ from xmltools.grammar._possible import Possible
 from xmltools.grammar._regular import EMPTY, Regular, Repeat, chars
 from xmltools.grammar._strings import Strings
 from xmltools.grammar._xml import SPACE, cdata_section, plain_text
-from xmltools.render._names import escape_name, refuse_unsayable
+from xmltools.render._names import escape_name, is_hidden, refuse_unsayable
 from xmltools.schema import (
     ArrayShape,
     EnumShape,
@@ -137,9 +137,11 @@ class Builder:
         return filled
 
     def rule(self, shape: Shape, name: str, node: Callable[[str], Node]) -> Reference:
-        """Return the rule of a container, made by `node(rule name)` when it is first asked for."""
-        # The names of items come from the name of their list.
-        key = id(shape), name if isinstance(shape, ArrayShape) else ""
+        """Return the rule of a container, made by `node(rule name)` when it is first asked for.
+
+        Takes the name that its children's names depend on: that of a list, or of arguments.
+        """
+        key = id(shape), name
         if key not in self._rules:
             own = self._rules[key] = self._name()
             self.fill(own, lambda: node(own))
@@ -196,11 +198,7 @@ class Builder:
             self.report.add(place, word, "is not enforced")
         properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
         self._check_count(shape, properties, place)
-        declared = shape.has_property
-        members = [
-            self._member(each, place, own, number, is_declared=declared(each.name))
-            for number, each in enumerate(properties)
-        ]
+        members = [self._member(shape, each, place, f"{own}-{_letters(n)}") for n, each in enumerate(properties)]
         inner = series(*(each.node if each.required else maybe(each.node) for each in members))
         return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
 
@@ -222,12 +220,10 @@ class Builder:
         if any(part.get("additionalProperties", {}).keys() - {"never"} for part in shape.parts):
             self.report.add(place, "additionalProperties", "only the properties that are named are generated")
 
-    def _member(self, of: Property, place: str, own: str, number: int, *, is_declared: bool) -> Member:
+    def _member(self, shape: ObjectShape, of: Property, place: str, name: str) -> Member:
         path = f"{place}.{of.name}" if place else of.name
-        name = f"{own}-{_letters(number)}"
         self.grammar.rules[name] = Series(())  # keeps its place in front of what it is made of
-        # `<arguments>` in `<arguments>` means nothing, unless the schema declares it.
-        by_name = of.name == FORGE.arguments and not place and not is_declared
+        by_name = not place and is_hidden(of.name, shape, FORGE)
         self.grammar.rules[name] = series(self.element(of.name, of.shape, path, by_name=by_name), self.ws)
         return Member(Reference(name), of.required)
 

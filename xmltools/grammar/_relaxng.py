@@ -50,6 +50,7 @@ from xmltools.grammar._relaxng_rules import (
 )
 from xmltools.grammar._relaxng_unions import are_entangled, weight
 from xmltools.grammar._relaxng_values import JSON_OBJECT, enum, scalar, text, trimmed
+from xmltools.render._names import is_hidden
 from xmltools.schema import (
     NEVER,
     ArrayShape,
@@ -103,6 +104,13 @@ def _identity(shape: ArrayShape | ObjectShape) -> tuple[int, ...]:
     return tuple(id(part) for part in shape.parts if not part.keys() <= _SILENT)
 
 
+def _variant(shape: ArrayShape | ObjectShape, place: _Place) -> str | None:
+    """Return what tells apart the contents of one shape in several places: what children are called."""
+    if isinstance(shape, ArrayShape):
+        return place.item().name
+    return place.name if any(place.hides(name, shape) for name in shape.required) else ""
+
+
 def _server(tool: Tool, report: Report) -> Rule:
     rule = element(FORGE.server_name, _name(tool.server, report))
     return optional(rule) if tool.server == FORGE.default_server else rule
@@ -127,6 +135,9 @@ class _Place(NamedTuple):
 
     def item(self) -> _Place:
         return _Place(None if self.name is None else item_name(self.name), f"{self.path}[]")
+
+    def hides(self, name: str, shape: ObjectShape) -> bool:
+        return not self.path and is_hidden(name, shape, FORGE)
 
     def element(self, content: Rule) -> Rule:
         return element_but((), content) if self.name is None else element(self.name, content)
@@ -180,8 +191,7 @@ class _Builder:
     # Definitions
 
     def _reference(self, shape: ArrayShape | ObjectShape, place: _Place) -> Rule:
-        # The elements of a list's items are named after the list.
-        key = _identity(shape), place.item().name if isinstance(shape, ArrayShape) else ""
+        key = _identity(shape), _variant(shape, place)
         if key not in self._names:
             if len(self._names) >= MAX_DEFINITIONS:
                 self._report.add(place.path, "type", f"more than {MAX_DEFINITIONS:,} objects and lists; it may be any")
@@ -267,7 +277,7 @@ class _Builder:
                 self._report.add(its.path, "properties", "a block cannot say this name")
                 continue
             content = NOT_ALLOWED if is_forbidden(shape, each.name) else self.content(each.shape, its)
-            fields[each.name] = Member(content, each.required)
+            fields[each.name] = Member(content, each.required, place.hides(each.name, shape))
         for name in unnamed(fields):
             self._report.add(place.property(name).path, "properties", "libxml2 takes no such name: any other will do")
         for name in too_many(fields):
@@ -279,7 +289,7 @@ class _Builder:
         members = arguments(fields)
         others = other_argument(fields, other) if other else None
         if len(members) > 1:
-            members = [Member(self._define(f"{own}.argument", rule), required) for rule, required in members]
+            members = [Member(self._define(f"{own}.argument", each.rule), each.required) for each in members]
         if others and members:
             others = self._define(f"{own}.argument", others)
         return in_any_order(members, any_number(others) if others else EMPTY)

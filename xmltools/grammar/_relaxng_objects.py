@@ -56,10 +56,14 @@ _KNOWN_NAME = re.compile(f"[{_LETTER}][-.0-9\u00b7\u0300-\u0345{_LETTER}]*")
 
 
 class Member(NamedTuple):
-    """An element, or what stands in it, among others that stand in any order."""
+    """An element, or what stands in it, among others that stand in any order.
+
+    `hidden`: its name is said in an attribute, though an element could bear it.
+    """
 
     rule: Rule
     required: bool
+    hidden: bool = False
 
 
 def is_sayable(name: str) -> bool:
@@ -72,9 +76,9 @@ def unnamed(names: Iterable[str]) -> list[str]:
     return [name for name in names if is_xml_name(name) and not _KNOWN_NAME.fullmatch(name)]
 
 
-def too_many(names: Iterable[str]) -> list[str]:
+def too_many(fields: Mapping[str, Member]) -> list[str]:
     """Return the names that only attributes say, if they are too many to be written out in all their orders."""
-    found = [name for name in names if not is_xml_name(name) or name == FORGE.argument]
+    found = _arguments(fields)
     return found if len(found) > MAX_ORDERED else []
 
 
@@ -117,7 +121,7 @@ def arranged(fields: Mapping[str, Member], other: Rule | None, arguments: Rule) 
     Takes the content of each by its name, that of elements of other names (None: there are none), and the elements
     `argument` among each other.
     """
-    tags = [name for name in fields if name != FORGE.argument and _KNOWN_NAME.fullmatch(name)]
+    tags = [name for name in fields if name not in _arguments(fields) and _KNOWN_NAME.fullmatch(name)]
     named = [_as_often(element(name, fields[name].rule), fields[name].required) for name in tags]
     others = [any_number(element_but((*tags, FORGE.argument), other))] if other else []
     return interleave(*named, *others, arguments)
@@ -131,9 +135,13 @@ def _as_often(rule: Rule, required: bool) -> Rule:
 
 def arguments(fields: Mapping[str, Member]) -> list[Member]:
     """Return the properties that stand in elements `argument`: those whose names are no XML names, and that name."""
-    said = [name for name in fields if name == FORGE.argument or not is_xml_name(name)]
-    members = [Member(_argument(name, fields[name].rule), fields[name].required) for name in said]
+    members = [Member(_argument(name, fields[name].rule), fields[name].required) for name in _arguments(fields)]
     return [each for each in members if each.required or each.rule.children[-1] != NOT_ALLOWED]
+
+
+def _arguments(fields: Mapping[str, Member]) -> list[str]:
+    """The names of properties that stand in elements `argument`."""
+    return [name for name, field in fields.items() if name == FORGE.argument or field.hidden or not is_xml_name(name)]
 
 
 def _argument(name: str, content: Rule) -> Rule:

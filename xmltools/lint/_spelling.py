@@ -15,6 +15,7 @@ from lxml import etree
 from xmltools._markup import is_xml_name
 from xmltools.dialects import FORGE
 from xmltools.lint._readers import SPACES, name_of
+from xmltools.render._names import is_hidden
 from xmltools.schema import ArrayShape, Shape, item_name
 
 __all__ = ["respell"]
@@ -33,14 +34,14 @@ def respell(root: Element, shape: Shape) -> None:
             if name == FORGE.server_name and not field.text:
                 root.remove(field)
     for arguments in root.findall(FORGE.arguments):
-        _properties(arguments, shape)
+        _properties(arguments, shape, top=True)
 
 
-def _properties(parent: Element, shape: Shape) -> None:
+def _properties(parent: Element, shape: Shape, *, top: bool = False) -> None:
     """Respell the children of an object: each name gets one element."""
     groups: dict[str, list[Element]] = {}
     for child in parent:
-        groups.setdefault(_name(child), []).append(child)
+        groups.setdefault(_name(child, keep=top and is_hidden(name_of(child), shape, FORGE)), []).append(child)
     for name, group in groups.items():
         declared = shape.child(name)
         array = _array_for(group, declared)
@@ -51,10 +52,10 @@ def _properties(parent: Element, shape: Shape) -> None:
                 _content(each, name, declared)
 
 
-def _name(element: Element) -> str:
-    """Return the name of an argument, and write it as the element's where that can be."""
+def _name(element: Element, *, keep: bool = False) -> str:
+    """Return the name of an argument, and write it as the element's where that can be, unless it is to be kept."""
     name = name_of(element)
-    if element.tag == FORGE.argument and is_xml_name(name):
+    if element.tag == FORGE.argument and is_xml_name(name) and not keep:
         element.tag = name
         element.attrib.pop(FORGE.argument_name, "")
     return name

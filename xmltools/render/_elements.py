@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from xmltools._markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
 from xmltools._tree import Element
 from xmltools.dialects import Dialect
-from xmltools.render._names import escape_name, is_sayable
+from xmltools.render._names import escape_name, is_hidden, is_sayable
 from xmltools.render._values import scalar_text
 from xmltools.schema import ANY, ScalarShape, Shape, item_name
 
@@ -91,8 +91,8 @@ class _Writer:
     def tag(self, name: str, parent: Shape, top: bool = False) -> tuple[str, str]:
         """Return the tag for a name, and the start tag's inside, which may say the name in an attribute."""
         dialect = self.dialect
-        reserved = top and name == dialect.arguments and not parent.has_property(name)
-        if not reserved and (_BARE_NAME.fullmatch(name) or is_xml_name(name)) and is_valid_name(name):
+        hidden = top and is_hidden(name, parent, dialect)
+        if not hidden and (_BARE_NAME.fullmatch(name) or is_xml_name(name)) and is_valid_name(name):
             return name, name
         if not is_sayable(name) or parent.has_property(dialect.argument):
             raise _Unwritable
