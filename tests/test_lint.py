@@ -417,6 +417,7 @@ def test_sarif_has_rules_with_help_and_results_with_regions() -> None:
     assert (log["version"], run["columnKind"]) == ("2.1.0", "unicodeCodePoints")
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["missing_tool_name", "invalid_arguments", "bare_ampersand"]
+    assert rules[0]["name"] == "MissingToolName"
     assert [rule["defaultConfiguration"]["level"] for rule in rules] == ["error", "error", "warning"]
     assert rules[2]["help"]["text"] == explain("bare_ampersand")
     for result in run["results"]:

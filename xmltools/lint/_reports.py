@@ -124,6 +124,7 @@ def _rule(code: str) -> dict[str, Any]:
     level = "error" if CODES[code].is_error else "warning"
     return {
         "id": code,
+        "name": code.title().replace("_", ""),  # SARIF asks for a single word in Pascal case
         "shortDescription": {"text": headline(code)},
         "help": {"text": explain(code)},
         "defaultConfiguration": {"level": level},
