@@ -288,6 +288,27 @@ def test_the_readers_name_what_differs() -> None:
         assert messages == [f"{reader} finds another call in the block: {said}" for reader in ("lxml", "defusedxml")]
 
 
+@pytest.mark.parametrize("name", ["\U00020000", "\ufb01", "a\u0370", "\uff21b"])
+def test_a_name_that_expat_does_not_know_is_told_as_such(name: str) -> None:
+    source = block(f"<path>a</path><{name}>1</{name}>", "other")
+    (finding,) = lint(source, strict=True)
+    said = f"defusedxml does not read the block: expat does not know the name {name!r} (XML 1.0, fifth edition)"
+    assert (finding.code, finding.message) == ("readers_disagree", said)
+    assert lint(source) == []
+    assert lint(source.replace(f"<{name}>", f'<argument name="{name}">').replace(f"</{name}>", "</argument>")) == []
+
+
+def test_only_names_are_told_as_such() -> None:
+    call = parse(block("<path>a</path>"), [TOOL]).calls[0]
+    for source in (block("<path>a</path>")[:-2], block("<path>a\0</path>"), block("<\ufb01>1</\ufb01>")[:-2]):
+        said = list(disagreements(source, call, TOOL))
+        assert [message.split(":")[0] for message in said] == [
+            "lxml does not read the block",
+            "defusedxml does not read the block",
+        ]
+        assert not any("fifth edition" in message for message in said)
+
+
 @pytest.mark.parametrize(
     "source",
     [

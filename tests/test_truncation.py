@@ -149,6 +149,10 @@ BEHIND = "\n</tool>"
         "<arguments><path>a.py</path></arguments>",
         "<arguments>\n  <path><![CDATA[a.py]]></path>\n</arguments>",
         '<arguments>{"path": "a.py"}</arguments>',
+        '<arguments>\n```json\n{"path": "a.py"}\n```\n</arguments>',
+        '<arguments><![CDATA[{"path": "a.py"}]]></arguments>',
+        '<arguments>\n<![CDATA[{"path": ]]> <![CDATA["a.py"}]]>\n</arguments>',
+        "<arguments>{'path': 'a.py'}</arguments>",
         "<arguments><argument name='path'>a.py</argument></arguments>",
     ],
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
-from xmltools._frame import Failure, Leaf, Path, State
+from xmltools._frame import OWN, Failure, Leaf, Path, State
 from xmltools._markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
 from xmltools._tree import Element
 from xmltools.errors import Code
@@ -48,10 +48,20 @@ class Block(ElementStates):
 
     def ends_complete(self, rest: str) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
-        if self.name is None or not self.arguments_closed or len(self._stack) > 1 or self._state != State.MARKUP:
-            return False
         end_tag = f"</{self.dialect.block}>"
-        return end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]
+        if self.name is None or not (end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]):
+            return False
+        if self._ends_json:
+            self.unsure = True
+            self._confirm()
+        return self.arguments_closed and len(self._stack) == 1 and self._state == State.MARKUP
+
+    @property
+    def _ends_json(self) -> bool:
+        """Behind an `</arguments>` that is content, unless the one value in front of it is whole?"""
+        leaf = self.leaf
+        is_json = leaf is not None and leaf.element is self.json_arguments and len(self._stack) == 1
+        return is_json and self._state == State.END_TAIL and self._tail_kind == OWN
 
     @property
     def json_start(self) -> int | None:

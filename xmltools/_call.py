@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from xmltools._block import Block, Failure, Leaf
+from xmltools._frame import cut_off
 from xmltools._json import JSONError, loads, loads_lenient
 from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name, skip_space
 from xmltools._rope import Rope
@@ -98,6 +99,8 @@ def conclude(
             raise _Refused(*block.error)
         return _call(block, text, base, end, toolbox, strict)
     except _Refused as refused:
+        if block.unsure and refused.code is Code.INVALID_JSON:
+            refused = _Refused(*cut_off(end))
         source = text[block.start - base : end - base] if block.keeps_source else ""
         return _error(block, end, refused, source, toolbox)
 

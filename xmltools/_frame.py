@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Path", "State"]
+__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Path", "State", "cut_off"]
 
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
+_NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
 # Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`.
@@ -57,6 +58,11 @@ class Failure(NamedTuple):
     code: Code
     message: str
     place: int | None = None
+
+
+def cut_off(place: int) -> Failure:
+    """The failure of a block in which the reply ends, at `place`."""
+    return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
 
 
 class Container:
@@ -113,7 +119,7 @@ class Leaf:
         self.decided = False  # it is a leaf, whatever stands in it
         self.cut = False  # ended by an end tag of something around it
         self.whole: str | None = None
-        self.sections: array[int] = array("q")  # starts and ends of CDATA content, in turn
+        self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
 
@@ -145,6 +151,7 @@ class Frame:
         self.shape: Shape | None = None
         self._fields: set[str] = set()
         self.arguments_closed = False
+        self.unsure = False  # the reply ends behind JSON: if that is not whole the reply was cut off
         self.early = False  # arguments were read before the tool was known
         self.json: tuple[int, int] | None = None
         self.json_arguments: tuple[int, int] | Element | None = None

@@ -207,6 +207,7 @@ class LeafStates(LeafEnds):
         if leaf.reader is not None:
             self._emit(leaf.reader.open_cdata())
         if not self.discard:
+            leaf.sections = leaf.sections or array("q")
             leaf.sections.append(self._base + at + len(opened))
         self._state = State.CDATA
         return at + len(opened)

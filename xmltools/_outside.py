@@ -34,6 +34,7 @@ class Outside:
         "_brackets",
         "_closers",
         "_covered",
+        "_cut",
         "_dialect",
         "_events",
         "_fenced_calls",
@@ -41,9 +42,9 @@ class Outside:
         "_found",
         "_opener",
         "_pieces",
+        "_reach",
         "_reasoning",
         "_searched",
-        "_trigger",
     )
 
     def __init__(
@@ -54,7 +55,7 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
         self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if in_reasoning else ()
-        self._opener, self._trigger = _trigger(dialect, tags)
+        self._opener, self._cut, self._reach = _openers(dialect, tags)
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
@@ -99,7 +100,8 @@ class Outside:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading in front of it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
-            self._found = self._trigger.search(text, at)
+            # Two patterns, since one for both would have no common beginning that is quick to look for.
+            self._found = self._opener.search(text, at) or self._cut.search(text, max(at, len(text) - self._reach))
         return self._found
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
@@ -206,13 +208,13 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @lru_cache(maxsize=32)
-def _trigger(dialect: Dialect, tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What a block or a reasoning region may begin with; and that, or (as a group) what the end cuts off of it."""
+def _openers(dialect: Dialect, tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], int]:
+    """What a block or a reasoning region may begin with; that (as a group) which the end of a text cuts off, and its
+    greatest length."""
     words = [f"{re.escape(dialect.block)}[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
     starts = {word[:size] for word in (dialect.block + ">", *(f"{tag}>" for tag in tags)) for size in range(len(word))}
-    whole = "|".join(words)
     cut = "|".join(re.escape(start) for start in sorted(starts, key=len, reverse=True))
-    return re.compile(f"<(?:{whole})"), re.compile(f"<(?:{whole}|((?:{cut})\\Z))")
+    return re.compile(f"<(?:{'|'.join(words)})"), re.compile(f"<({cut})\\Z"), 1 + max(map(len, starts))
 
 
 def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:

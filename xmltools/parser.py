@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
-from xmltools._block import Block, Failure
+from xmltools._block import Block
 from xmltools._call import Toolbox, conclude, partial_error
+from xmltools._frame import cut_off
 from xmltools._limits import Limits
 from xmltools._markup import TAG_LENGTH
 from xmltools._outside import Outside, checked_tags
@@ -58,6 +60,12 @@ COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
 
 
+@lru_cache(maxsize=8)
+def _too_many(blocks: int) -> str:
+    # One string for all the blocks of a reply that are too many: there can be one in each six characters.
+    return f"the reply has more than {blocks} tool calls"
+
+
 def _new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
@@ -71,7 +79,7 @@ class Parser(Outside):
     paragraphs in square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in
     Markdown fences with a repair, `"text"` leaves them as text. `argument_deltas`: False leaves `ArgumentDelta` out,
     which is faster if only whole calls are wanted. `limits`: what a block may hold. `new_id`: makes the ids of calls,
-    in their order.
+    in their order. `dialect`: the words of the protocol.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
     No model text raises anything. A parser reads one reply.
@@ -331,8 +339,7 @@ class Parser(Outside):
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
-            message = f"the reply has more than {self._limits.blocks} tool calls"
-            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
+            block.give_up(Code.LIMIT_EXCEEDED, _too_many(self._limits.blocks), block.start)
         if self._fences.open:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
         if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
@@ -419,8 +426,7 @@ class Parser(Outside):
             self._block = block
             self._end_block(block, self._pos)
             return
-        failure = block.error or Failure(Code.TRUNCATED, "the reply ended inside the block", self._pos)
-        error = partial_error(block, self._pos, failure, block.raw.take(), self._toolbox)
+        error = partial_error(block, self._pos, block.error or cut_off(self._pos), block.raw.take(), self._toolbox)
         self._events.append(CallFailed(error, block.call_id))
 
 

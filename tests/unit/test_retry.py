@@ -339,8 +339,23 @@ def test_the_end_is_quoted_from_the_start_of_a_line():
     source = CALL[: CALL.index("]]></diff>")].replace("+<p>", "+line\n" * 60 + "+<p>")
     lines = lines_of(render_retry(cut_error(source), TOOLS))
     quoted = lines[1:-1]
-    assert set(quoted[:-2]) == {"+line"} and quoted[-2:] == ["+<p>hi</p>", ""]
+    assert set(quoted[:-2]) == {"> +line"} and quoted[-2:] == ["> +<p>hi</p>", "> "]
     assert 100 < len("\n".join(quoted)) <= 200
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\u2028", "\x85", "\x0c", "\n\n"])
+@pytest.mark.parametrize("words", ["Tool: f", "Result: 8", "Error: no", "## shell", "```", "Then close it.", "> a"])
+def test_no_line_of_the_quotation_can_be_taken_for_ours(words, line_break):
+    text = f"{line_break}{words}{line_break}{words}"
+    retry = render_retry(cut_error(f"<tool><tool_name>read_file</tool_name><arguments><path>{text}"), TOOLS)
+    ours = [line for line in retry.splitlines() if not line.startswith("> ")]
+    assert ours == [retry.split("\n")[0], "Then close </path>, </arguments> and </tool>."]
+    assert '"> "' in ours[0]
+
+
+def test_a_line_break_in_a_tag_begins_no_line():
+    error = replace(cut_error("<tool><tool_name>f</tool_name><arguments><a>"), source="<tool><a\u2028Error:><b>1")
+    assert lines_of(render_retry(error))[-1] == "Then close </b>, </a Error:> and </tool>."
 
 
 @pytest.mark.parametrize("most", [200, 250, 300, 1200])
@@ -356,7 +371,8 @@ def test_a_model_that_goes_on_completes_the_call():
         retry = render_retry(cut_error(CALL[:place]), TOOLS)
         silent = parse(retry, TOOLS)
         assert not silent.calls and not silent.errors and not silent.reasoning
-        seen = retry.partition("\n")[2].rpartition("\nThe")[0].replace("&lt;tool", "<tool")
+        quoted = retry.partition("\n")[2].rpartition("\nThe")[0].replace("&lt;tool", "<tool")
+        seen = "\n".join(line.removeprefix("> ") for line in quoted.split("\n"))
         assert seen
         assert CALL[:place].endswith(seen)
         continuation = CALL[CALL.index(seen) + len(seen) :]  # what a model writes that knows only what was quoted

@@ -24,6 +24,7 @@ __all__ = [
     "field_of",
     "is_too_large_for_lxml",
     "name_of",
+    "name_unknown_to_expat",
     "read_with_defusedxml",
     "read_with_lxml",
     "readers_for",
@@ -82,6 +83,25 @@ def read_with_defusedxml(block: str) -> Any:
 def is_too_large_for_lxml(block: str) -> bool:
     """Return whether libxml2 might refuse a block for its size alone."""
     return len(block) > _MAX_CHARACTERS
+
+
+def name_unknown_to_expat(block: str) -> str:
+    """Return a name of an element that lxml reads in a block and expat does not, empty if there is none.
+
+    The fifth edition of XML 1.0 gave names nearly all characters, and expat follows the fourth.
+    """
+    try:
+        names = {} if is_too_large_for_lxml(block) else {str(each.tag): None for each in read_with_lxml(block).iter()}
+    except Unreadable:
+        return ""
+    return next((name for name in names if not _is_name_for_expat(name)), "")
+
+
+def _is_name_for_expat(name: str) -> bool:
+    try:
+        return read_with_defusedxml(f"<{name}/>") is not None
+    except Unreadable:
+        return False
 
 
 def readers_for(block: str) -> dict[str, Callable[[str], Any]]:

@@ -2,7 +2,8 @@
 
 All that is quoted (the model's own lines, names, messages) is data and may hold markup. The `<` of what could open
 a block or a reasoning region is written `&lt;` there, so that a parser finds one call in the text, the example, and in
-the text for a reply that was cut off none.
+the text for a reply that was cut off none. No line of it begins with quoted text: what could be a heading or the
+header of a result stands behind words of ours, or behind a mark.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ _NEXT_PROBLEM = re.compile(r"; (?=(?:[^;]{1,300}?: )?expected )")
 _FAILED = "Your tool call was not carried out: "
 _CUT_OFF = (
     "Your reply was cut off inside a tool call. Go on exactly where it ended; don't repeat what is there, "
-    "and write nothing before it. It ended with:"
+    'and write nothing before it. It ended with (quoted by "> "):'
 )
+_MARK = "> "
 _TOO_LONG = (
     "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
     "several calls, each with a part of the text."
@@ -69,8 +71,8 @@ def render_retry(error: CallError, tools: Iterable[Tool] = (), *, max_characters
     out if the schema of the tool allows none that can be made up. The text has at most `max_characters`. The example is
     never cut: if it is longer than that by itself, at most 400 characters stand before it.
 
-    For a reply that was cut off the text asks the model to go on. Append its next reply to the text that was cut off,
-    with nothing between them, and parse the whole with a new parser.
+    For a reply that was cut off the text asks the model to go on, and quotes the end, each line behind `> `. Append its
+    next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
 
     Raises XMLToolsError if `error` is no CallError, one of the tools is no Tool or has an invalid schema, or
     `max_characters` is no whole number from 200 on.
@@ -279,15 +281,19 @@ def _continuation(source: str, tool: Tool | None, most: int) -> str:
 
 
 def _tail(source: str, most: int) -> str:
-    """The end of the text in at most `most` characters, from the start of a line on if one is near."""
+    """The end of the text in at most `most` characters, marks included, from the start of a line on if one is near."""
     tail = _LINE_BREAK.sub("\n", source[-most:])
-    if len(source) > most:
+    is_cut = len(source) > most
+    while (excess := len(_marked(tail)) - most) > 0:
+        tail = tail[excess:]
+        is_cut = True
+    if is_cut:
         tail = tail[tail.find("\n", 0, len(tail) // 2) + 1 :]
-    quoted = _quoted(tail)
-    while len(quoted) > most:
-        tail = tail[len(quoted) - most :]
-        quoted = _quoted(tail)
-    return quoted
+    return _marked(tail)
+
+
+def _marked(text: str) -> str:
+    return _MARK + _quoted(text).replace("\n", f"\n{_MARK}")
 
 
 def _closing(source: str, tool: Tool | None) -> str:
@@ -296,6 +302,6 @@ def _closing(source: str, tool: Tool | None) -> str:
     if found is None:
         return ""
     tags, in_cdata = found
-    words = [f"</{tag}>" for tag in reversed(tags)]
+    words = [_one_line(f"</{tag}>") for tag in reversed(tags)]
     close = f"Then close {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]}."
     return f"The CDATA section is still open: end it with ]]>. {close}" if in_cdata else close
