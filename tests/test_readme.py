@@ -1,9 +1,8 @@
-"""The README is executed: its Python blocks run in order, and print what stands in the text block behind them.
+"""The pages are executed: their Python blocks run in order, and print what stands in the text block behind them.
 
-Those about serving are scripts of their own, and run against the server that their section starts.
+Those of the page about serving are scripts of their own, and run against the server that the page starts.
 """
 
-import argparse
 import contextlib
 import io
 import json
@@ -15,18 +14,32 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from pages import BATCH, CORPUS, GRAMMARS, PAGES, PARTS, README, ROOT, SERVE, VERBS, named, parts_of
+from serve.running import running
 
-from xmltools._cli_serve import declare_serve
-from xmltools.cli import main
+import xmltools as xt
+from xmltools.cli import COMMANDS, _parse_arguments, main
+from xmltools.serve.scripted import ScriptedModel
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SERVING = re.search(r"^## Function calling for any model\n.*?(?=^## )", README, re.MULTILINE | re.DOTALL)[0]
-BLOCKS = BLOCK.findall(README.replace(SERVING, ""))
-SERVING_BLOCKS = BLOCK.findall(SERVING)
-COMMANDS = [
-    shlex.split(line)
-    for kind, text in SERVING_BLOCKS
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
+WORDS = 1000
+"""How long the README may be, without its blocks and tables."""
+
+
+def blocks_of(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+SERVING_BLOCKS = blocks_of(SERVE)
+COMMAND_LINES = [
+    (name_of(page), line.partition("#")[0].strip())
+    for page in (*PAGES, BATCH)
+    for kind, text in blocks_of(page)
     if kind == "sh"
     for line in text.splitlines()
     if line.startswith("xmltools ")
@@ -39,33 +52,45 @@ REPLY = "Adding.\n<tool>\n<tool_name>add</tool_name>\n<arguments>\n  <a>5</a>\n 
 INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 
 
-def test_python_blocks_print_what_they_say() -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if page != SERVE], ids=name_of)
+def test_python_blocks_print_what_they_say(page) -> None:
+    blocks = blocks_of(page)
     names: dict[str, object] = {}
     printed = 0
-    for (kind, code), (following, expected) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
+    for (kind, code), (following, expected) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
         if kind != "python":
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, "README.md", "exec"), names)
+            exec(compile(code, name_of(page), "exec"), names)
         if following == "text":
             assert out.getvalue() == expected
             printed += 1
-    assert printed >= 2
+    assert printed >= 1
 
 
-def test_console_blocks_print_what_they_say(tmp_path, monkeypatch, capsys) -> None:
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the commands of console blocks read."""
     monkeypatch.chdir(tmp_path)
     Path("reply.txt").write_text(REPLY, encoding="utf-8")
     stored = REPLY.partition("\n")[2]
     Path("stored.txt").write_text(stored.replace("5", "+5") + "\n" + stored.replace("5", "five"), encoding="utf-8")
     Path("tools.json").write_text(json.dumps([{"name": "add", "parameters": INTEGERS}]), encoding="utf-8")
-    for kind, text in BLOCKS:
+    Path("output.txt").write_text("8", encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=name_of)
+def test_console_blocks_print_what_they_say(page, folder, monkeypatch, capsys) -> None:
+    for kind, text in blocks_of(page):
         if kind != "console":
             continue
         command, expected = text.split("\n", 1)
+        command, _, given = command.partition(" < ")
         _, _, name, *arguments = shlex.split(command)
-        assert main([name, *arguments]) == STATUSES.get(name, 0)
+        with Path(given or "reply.txt").open(encoding="utf-8") as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            assert main([name, *arguments]) == STATUSES.get(name, 0)
         got = re.sub(r'"id": "[^"]+"', '"id": "…"', "".join(capsys.readouterr()))
         assert _read(got) == _read(expected)
 
@@ -74,8 +99,14 @@ def _read(printed: str) -> list[object]:
     return [json.loads(line) if line.startswith("{") else line for line in printed.splitlines()]
 
 
+@pytest.mark.parametrize(("page", "line"), COMMAND_LINES)
+def test_commands_are_understood(page, line) -> None:
+    _, *arguments = shlex.split(line)
+    assert _parse_arguments(arguments).command == arguments[0]
+
+
 def script(library: str) -> tuple[str, str]:
-    """The script of the section about serving that begins with an import of `library`, and what stands behind it."""
+    """The script about serving that begins with an import of `library`, and what stands behind it."""
     return next(
         (code, said) for (_, code), (_, said) in pairwise(SERVING_BLOCKS) if code.startswith(f"from {library} import ")
     )
@@ -89,11 +120,10 @@ def printed_by(code: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo():
-    """The URL of the server that the first command of the section starts; it doesn't wait, and takes any port."""
-    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-    _, *command = next(command for command in COMMANDS if "--demo" in command)
+    """The URL of the server that the page's first command starts; it doesn't wait, and takes any port."""
+    line = next(line for page, line in COMMAND_LINES if page == name_of(SERVE))
     server = subprocess.Popen(
-        [sys.executable, "-m", "xmltools", *command, "--speed", "0", "--port", "0"], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", *shlex.split(line), "--speed", "0", "--port", "0"], stderr=subprocess.PIPE, text=True
     )
     with server:
         try:
@@ -115,24 +145,53 @@ def test_scripts_of_clients_print_what_they_say(library, demo) -> None:
 
 def test_with_the_transport_the_rest_of_the_script_stays_as_it_is() -> None:
     pytest.importorskip("openai")
-    scripted = pytest.importorskip("xmltools.serve.scripted")
-    from serve.running import running
-
     code, said = script("openai")
     (client,) = [text for kind, text in SERVING_BLOCKS if kind == "python" and "xmltools.transport" in text]
     rest = code[code.index("\n", code.index("client = ")) :]
     assert UPSTREAM in client and SERVED not in rest
-    with running(scripted.ScriptedModel(speed=0)) as url:
+    with running(ScriptedModel(speed=0)) as url:
         assert printed_by(client.replace(UPSTREAM, url) + rest) == said
 
 
-def test_commands_that_serve_are_understood() -> None:
-    parser = argparse.ArgumentParser()
-    declare_serve(parser)
-    upstreams = [parser.parse_args(arguments).upstream for name, _, *arguments in COMMANDS]
-    assert upstreams == [None, *[f"{UPSTREAM}/v1"] * 3]
+@pytest.mark.parametrize(("page", "part"), [(page, part) for page, parts in PARTS.items() for part in parts])
+def test_what_is_made_of_the_registries_is_up_to_date(page, part) -> None:
+    found = parts_of(page.read_text(encoding="utf-8"), part)[1]
+    assert found == PARTS[page][part](), "run `python tests/pages.py` and look at the change"
 
 
-def test_files_that_it_names_exist() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (Path(__file__).parent.parent / target).exists(), target
+def test_the_readme_names_every_command_and_every_function_of_the_facade() -> None:
+    commands = [verb.what for verb in VERBS if verb.what in COMMANDS]
+    names = [name for verb in VERBS for name in verb.names]
+    functions = {name for name in xt.__all__ if callable(getattr(xt, name)) and name[0].islower()}
+    assert sorted(commands) == sorted(COMMANDS)
+    assert functions <= set(names) and len(names) == len(set(names))
+    assert all(callable(named(name)) for name in names)
+
+
+def test_the_readme_is_short() -> None:
+    prose = re.sub(r"^```.*?^```$|^\|.*?$", "", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(prose.split()) <= WORDS
+
+
+@pytest.mark.parametrize("page", [*PAGES, BATCH], ids=name_of)
+def test_links_lead_to_files_and_headings(page) -> None:
+    for target, heading in LINK.findall(page.read_text(encoding="utf-8")):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), target
+        assert not heading or heading in anchors(file), (target, heading)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which the headings of a page are linked to, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [*PAGES[1:], BATCH, GRAMMARS, CORPUS], ids=name_of)
+def test_every_page_is_one_link_away(page) -> None:
+    assert page in {(ROOT / target).resolve() for target, _ in LINK.findall(README.read_text(encoding="utf-8"))}
+
+
+def test_files_of_tests_that_stand_behind_promises_exist() -> None:
+    promised = re.findall(r"`(tests/[^`]+)`", README.read_text(encoding="utf-8"))
+    assert promised and all((ROOT / name).exists() for name in promised)

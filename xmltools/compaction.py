@@ -32,7 +32,9 @@ __all__ = [
 ]
 
 PLACEHOLDER = "[Output pruned to save context space]"
+"""What stands for an output that was pruned."""
 SUMMARY_HEADING = "[Conversation History Summary]"
+"""The first line of a summary."""
 
 Counter = Callable[[str], int]
 """Returns the number of tokens in a text."""

@@ -18,7 +18,10 @@ class XMLToolsError(ValueError):
 
 
 class Code(StrEnum):
-    """Stable names of everything that the parser mends (repairs) or refuses (errors)."""
+    """Stable names of everything that the parser mends (repairs) or refuses (errors).
+
+    A code is its name as a string. `is_error` says which of the two it is, `hint` is the sentence to send to the model.
+    """
 
     hint: str
     is_error: bool

@@ -29,7 +29,11 @@ def _no_parameters() -> dict[str, Any]:
 
 
 class Tool(BaseModel):
-    """A tool that a model may call: `parameters` is the JSON Schema of its arguments."""
+    """A tool that a model may call: `parameters` is the JSON Schema of its arguments.
+
+    `server` tells tools of one name apart. The schema is read when it is first needed (`shape`). Raises pydantic's
+    `ValidationError` for fields of a wrong type, and for a name that is empty or longer than 256 characters.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,8 +93,8 @@ class Tool(BaseModel):
         """Make a tool from a function or a pydantic model class.
 
         Type hints become the schema, the docstring becomes the description and those of the parameters (its
-        Google, NumPy or reST sections are read). Raises XMLToolsError for what cannot be called with named
-        arguments.
+        Google, NumPy or reST sections are read); `name` and `description` take the place of its own. Raises
+        XMLToolsError for what cannot be called with named arguments.
         """
         if isinstance(source, type) and issubclass(source, BaseModel):
             text, model = source.__doc__ or "", source

@@ -13,7 +13,9 @@ TASK = (
     "src/transcript.ts keeps every entry in memory for ever, and it writes broken\n"
     "XML when an entry holds ]]>. Mend both; keep at most 256 KiB."
 )
+"""What the user asks for."""
 SOURCE = "src/transcript.ts"
+"""The file that the task is about."""
 
 _SEED = 7
 _LONGEST_TOKEN = 7

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 LABEL_WIDTH = 12
+"""Characters of the column in front of each line."""
 _LINE_START = re.compile(r"(?<=\n)(?=[^\n])")
 _TYPES: tuple[tuple[type, str], ...] = (
     (str, "string"),

@@ -25,6 +25,7 @@ from xmltools.tools import Tool
 __all__ = ["FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
 
 FORMATS = ("openai", "anthropic", "gemini", "wolo", "forge", "clawtools", "robotlab", "wick")
+"""The names of all formats."""
 
 
 class ConversionWarning(UserWarning):
@@ -37,7 +38,8 @@ def load(
     """Read a conversation that is in one of the FORMATS: parsed JSON, as its API or its documents have it.
 
     `options` are those of the format. What was mended or left out on the way is put into `issues`, or comes as a
-    ConversionWarning; with `strict` it raises. Raises XMLToolsError for what is not of the format, with the place.
+    ConversionWarning; with `strict` it raises. Raises XMLToolsError for what is not of the format, with the place, and
+    for a format that there is not.
     """
     report = Report(strict=strict)
     conversation: Conversation = _module(format).load(_copied(obj), report, **options)
@@ -50,8 +52,9 @@ def dump(
 ) -> Any:
     """Write a conversation in one of the FORMATS, as values for `json.dumps`.
 
-    `options` are those of the format. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with
-    `strict` it raises XMLToolsError.
+    `options` are those of the format. Returns the list of messages, or an object where the format says more than
+    messages. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with `strict` it raises
+    XMLToolsError. So does what is no conversation, and a format that there is not.
     """
     if not isinstance(conversation, Conversation):
         raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
@@ -75,7 +78,9 @@ def convert(
 ) -> Any:
     """Read an object in the format `source` (None: whichever it is) and write it in the format `target`.
 
-    `tools` give the calls their types where they are text (`forge`); `options` are those of writing.
+    `tools` give the calls their types where they are text (`forge`); `options` are those of writing. Returns what
+    `dump` returns; `issues` gets what was mended or left out on both ways, and `strict` refuses it. Raises
+    XMLToolsError as `load` and `dump` do, and if the format of the object can't be told.
     """
     source = source or recognise(obj)
     given = list(tools) if tools is not None else None

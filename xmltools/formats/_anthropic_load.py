@@ -15,6 +15,7 @@ from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, Too
 __all__ = ["NAME", "URL_TYPES", "Reader"]
 
 NAME = "anthropic"
+"""The name by which the format is asked for."""
 URL_TYPES = {"image": "image/*", "document": "application/pdf"}
 """The type of a file that is a URL, if its ending does not tell."""
 

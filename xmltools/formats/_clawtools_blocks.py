@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 NAME = "clawtools"
+"""The name by which the format is asked for."""
 
 RIGHT_CALL = '{"type": "toolCall", "id": "…", "name": "…", "arguments": {…}}'
 _RIGHT_TEXT = 'text, as in {"type": "text", "text": "…"}'

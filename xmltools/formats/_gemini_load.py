@@ -16,6 +16,7 @@ from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, Too
 __all__ = ["FROM_URL_SAFE", "NAME", "Reader", "camel", "content_of_response"]
 
 NAME = "gemini"
+"""The name by which the format is asked for."""
 FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 _SNAKE = re.compile(r"(?<=[a-z])_([a-z])")

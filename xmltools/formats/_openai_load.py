@@ -15,6 +15,7 @@ from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, Too
 __all__ = ["AUDIO", "NAME", "REASONING_KEY", "Reader"]
 
 NAME = "openai"
+"""The name by which the format is asked for."""
 REASONING_KEY = "reasoning_content"
 AUDIO = {"mp3": "audio/mpeg"}
 """The MIME types of audio formats; that of others is their name behind "audio/"."""

@@ -14,6 +14,7 @@ from xmltools.models import Message, Text, ToolCall, ToolResult
 __all__ = ["NAME", "Reader", "read_content", "write_content"]
 
 NAME = "robotlab"
+"""The name by which the format is asked for."""
 
 _RIGHT_TOOL = '{"type": "tool", "id": "…", "name": "…", "input": {…}}'
 _TEXT_KEYS = ("type", "role", "content", "stop_reason")

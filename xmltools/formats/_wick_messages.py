@@ -14,6 +14,7 @@ from xmltools.models._message import parts_of
 __all__ = ["ROLES", "plain", "read", "read_call", "write"]
 
 NAME = "wick"
+"""The name by which the format is asked for."""
 ROLES = ("system", "user", "assistant", "tool")
 _MESSAGE_KEYS = ("role", "content", "tool_calls")
 _RESULT_KEYS = ("role", "content", "tool_call_id", "name")

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 NAME = "wolo"
+"""The name by which the format is asked for."""
 
 STATUSES: Mapping[str, CallStatus] = {
     "pending": "pending",

@@ -28,7 +28,9 @@ from xmltools.models import Conversation, Message, Text, ToolResult
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "check", "dump", "load", "recognise"]
 
 HOLDS = Holds(media=True, result_media=True, error_flag=True, reasoning=True)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "type"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result stands in a message of its own."""
 

@@ -26,8 +26,11 @@ from xmltools.tools import Tool
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "assistant", "dump", "load", "recognise", "system", "tool", "user"]
 
 NAME = _forge_write.NAME
+"""The name by which the format is asked for."""
 HOLDS = Holds(reasoning=True, servers=True, error_flag=True, call_ids=False, types=False)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("message", "says"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result has a message of its own."""
 

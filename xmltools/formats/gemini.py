@@ -30,7 +30,9 @@ from xmltools.models import Conversation, Message, Text
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
 HOLDS = Holds(reasoning=True, media=True, result_media=True, call_ids=False, error_flag=True)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "response"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = True
 """The results of a turn stand in one message."""
 

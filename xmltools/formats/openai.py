@@ -29,7 +29,9 @@ from xmltools.models import Conversation, Message
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
 HOLDS = Holds(order=False, reasoning=True, media=True, names=True)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "header", "key", "type"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result stands in a message of its own."""
 

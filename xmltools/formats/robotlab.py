@@ -68,7 +68,9 @@ __all__ = [
 ]
 
 HOLDS = Holds(order=False, error_flag=True)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "content", "stop_reason", "tool"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result stands in a message of its own."""
 

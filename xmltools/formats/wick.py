@@ -64,8 +64,11 @@ __all__ = [
 ]
 
 HOLDS = Holds(order=False)
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("args", "raw_args"))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
+"""Each result stands in a message of its own."""
 
 
 def load(obj: Any, report: Report) -> Conversation:

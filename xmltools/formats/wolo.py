@@ -56,7 +56,9 @@ HOLDS = Holds(
     created_at=True,
     metadata=True,
 )
+"""What a conversation in this format can say."""
 SPELLING = frozenset(("keys",))
+"""Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result has a message of its own."""
 

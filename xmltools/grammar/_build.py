@@ -20,6 +20,7 @@ from xmltools.tools import Tool
 __all__ = ["FORMATS", "GrammarFormat", "build_grammar", "grammar_issues"]
 
 GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
+"""The name of a format; `build_grammar` says what each is for."""
 
 
 def _gbnf(grammar: Grammar, options: Options) -> str:
@@ -46,6 +47,7 @@ _PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
     "regex": lambda grammar, options: print_regex(grammar),
 }
 FORMATS = (*_PRINTERS, "relaxng")
+"""The names of all formats of grammars."""
 
 
 @overload
@@ -100,8 +102,8 @@ def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> 
 def grammar_issues(tools: Tool | Iterable[Tool], format: str, **options: Any) -> list[GrammarIssue]:
     """Return what in the schemas of the tools the grammar does not hold a model to.
 
-    Takes what `build_grammar` takes. A call can break an issue's keyword and still be written by the grammar: parse it
-    with the tools, which checks everything.
+    Takes what `build_grammar` takes, and raises as it does. A call can break an issue's keyword and still be written by
+    the grammar: parse it with the tools, which checks everything.
     """
     return _build(tools, format, options)[1]
 

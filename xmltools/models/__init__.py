@@ -1,4 +1,7 @@
-"""Values: calls, results, replies, messages and conversations. Immutable, comparable, JSON in and out (pydantic)."""
+"""Values: calls, results, replies, messages and conversations. Immutable, comparable, JSON in and out (pydantic).
+
+Fields of a wrong type, and unknown ones, raise pydantic's `ValidationError`, which is a `ValueError`.
+"""
 
 from xmltools.models._conversation import Conversation
 from xmltools.models._message import Content, Message, Role

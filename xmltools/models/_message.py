@@ -12,6 +12,7 @@ from xmltools.models._parts import Media, Part, Reasoning, Text, ToolCall, ToolR
 __all__ = ["Content", "Message", "Role", "parts_of"]
 
 Role = Literal["system", "user", "assistant", "tool"]
+"""Who speaks in a message; "tool" is for results."""
 Content = str | Iterable[Text | Media | Reasoning | ToolCall | ToolResult]
 """What builders take for the content of a message: text, or parts."""
 

@@ -11,6 +11,7 @@ from xmltools.errors import Repair
 __all__ = ["DEFAULT_SERVER", "CallStatus", "Media", "Part", "Reasoning", "Text", "ToolCall", "ToolResult", "Value"]
 
 DEFAULT_SERVER = "local"
+"""The server of a tool that names none."""
 
 
 class Value(BaseModel):
@@ -30,6 +31,7 @@ class _TypedPart(Value):
 
 
 CallStatus = Literal["pending", "running", "completed", "failed"]
+"""How far the host has come with a call."""
 
 
 class ToolCall(_TypedPart):
@@ -74,7 +76,10 @@ class ToolCall(_TypedPart):
 
 
 class ToolResult(_TypedPart):
-    """What a tool gave back for the call `call_id`: text (or parts), or an error."""
+    """What the tool `name` gave back for the call `call_id`: text (or parts), or an error if `is_error`.
+
+    `extra` keeps what only one format knows, under its name.
+    """
 
     call_id: str
     name: str
@@ -118,5 +123,6 @@ class Media(_TypedPart):
 
 
 Part = Annotated[Text | Reasoning | Media | ToolCall | ToolResult, Field(discriminator="type")]
+"""What a message is made of; `type` tells the kinds apart in JSON."""
 
 ToolResult.model_rebuild()

@@ -1,4 +1,4 @@
-"""Values to text: the way out. Instructions, calls, results and retries, written so that the parser reads them back."""
+"""Values to text: instructions, calls, results and retries, written so that the parser reads them back."""
 
 from xmltools.render._call import render_call
 from xmltools.render._instructions import render_instructions

@@ -19,6 +19,7 @@ from xmltools.errors import XMLToolsError
 __all__ = ["TYPES", "Document", "Node"]
 
 Node = dict[str, Any]
+"""A schema, or a part of one, that is an object."""
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 MAX_DEPTH = 200
