@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
-from xmltools.parser import parse
+from xmltools.parser import Limits, parse
 from xmltools.render import render_call, render_results
 from xmltools.render._values import same
 from xmltools.tools import Tool
@@ -618,6 +618,23 @@ def test_options_of_the_parser_are_passed_on():
     assert extracted(fenced, strict=True)[0] == fenced
     plan = assistant("<plan>a</plan>b")
     assert extracted(plan, reasoning_tags=["plan"])[0].parts == (Reasoning(text="a"), Text(text="b"))
+
+
+def nested(levels):
+    return {"a": nested(levels - 1) if levels > 1 else "x"}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [[{"a": "x" * (11 << 20)}], [nested(100)], [{"a": [f"{n}" for n in range(11_000)]}], [{}] * 1_100],
+    ids=["long", "deep", "wide", "many"],
+)
+def test_calls_that_a_parser_refuses_by_its_usual_limits_come_back(calls):
+    any_tool = Tool(name="f", parameters={"type": "object"})
+    message = assistant(*(call(id=f"c{n}", **arguments) for n, arguments in enumerate(calls)))
+    plain = inline(Conversation(messages=(message,)), [any_tool])
+    assert extract(plain, [any_tool]).messages == (message,)
+    assert not extract(plain, [any_tool], limits=Limits(block_size=30, depth=5, blocks=1)).messages[0].calls[1:]
 
 
 def test_a_reply_starts_in_reasoning_unless_its_reasoning_is_structured():

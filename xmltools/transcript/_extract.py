@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple, TypedDict, Unpack
 
+from xmltools._limits import MAX_DEPTH
 from xmltools.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.parser import Limits, Parser
@@ -56,7 +57,9 @@ def extract(
 
     Takes the conversation, the tools as `Parser` does, what makes the ids of calls (else they are `call_1`, `call_2`, …
     without those that the conversation holds), and options of `Parser`. Only with the options that read its text as
-    `Parser` does by itself `inline` is undone exactly. Returns a conversation with as many messages.
+    `Parser` does by itself `inline` is undone exactly. `limits` is the exception: the text is here already, so blocks
+    may be as large and as many as it holds, and nest as deeply as `Limits` allows, unless you give others. Returns a
+    conversation with as many messages.
 
     - The text of the assistant becomes texts, reasoning and calls. A block that gives no call stays in the text as it
       was written.
@@ -144,7 +147,8 @@ class _Reader:
         options = self._options
         for part in join_texts(parts):
             if isinstance(part, Text):
-                yield from _read_part(part, Parser(self._tools, new_id=_no_id, **options))
+                given: _Options = {**options, "limits": options.get("limits") or _limits_of(part.text)}
+                yield from _read_part(part, Parser(self._tools, new_id=_no_id, **given))
                 continue
             if isinstance(part, Reasoning):
                 options = {**options, "starts_in_reasoning": False}
@@ -159,6 +163,12 @@ class _Reader:
             return self._waiting.take_current(result.name for result in results)
         taken = (self._waiting.take(result.name) for result in results)
         return [self._ids.for_result() if id is None else id for id in taken]
+
+
+def _limits_of(text: str) -> Limits:
+    """The limits that no call in a text exceeds which any limits allow."""
+    most = len(text) + 1
+    return Limits(block_size=most, depth=MAX_DEPTH, elements=most, blocks=most)
 
 
 def _no_id() -> str:
