@@ -266,7 +266,7 @@ def percentiles(ages: Turn) -> tuple[float, float]:
 
 async def latency(bench: Bench, quick: bool) -> list[Figure]:
     """Figure a: how old chunks are behind the proxy, against those behind the plain one."""
-    rounds, plan = (3, Plan(60, 60, 0.02)) if quick else (9, Plan(100, 150, 0.02))
+    rounds, plan = (3, Plan(30, 40, 0.02)) if quick else (9, Plan(100, 150, 0.02))
     found: dict[str, list[tuple[float, float]]] = {"upstream": [], "plain": [], "xmltools": []}
     for server in found:
         await bench.ages(server, 50, Plan(5, 5, 0.02))
@@ -288,7 +288,7 @@ async def latency(bench: Bench, quick: bool) -> list[Figure]:
 async def memory(bench: Bench, quick: bool) -> list[Figure]:
     """Figure b: many streams at once."""
     half = 100 if quick else MOST_STREAMS // 2
-    plan = Plan(40, 40, 0.1, hold=True)
+    plan = Plan(20, 20, 0.1, hold=True) if quick else Plan(40, 40, 0.1, hold=True)
     await bench.failures("xmltools", 50, Plan(10, 10), 10)
     sizes = [bench.memory("xmltools")]
     clients: list[Client] = []
@@ -297,7 +297,7 @@ async def memory(bench: Bench, quick: bool) -> list[Figure]:
         more = [Client(bench.stamps, len(clients) + number, plan) for number in range(half)]
         running += [asyncio.create_task(client.run(bench.ports["xmltools"])) for client in more]
         clients += more
-        await held(clients, running)
+        await held(clients, running, plan)
         sizes.append(bench.memory("xmltools"))
     await bench.go()
     failed = (await asyncio.gather(*running)).count(False)
@@ -311,15 +311,16 @@ async def memory(bench: Bench, quick: bool) -> list[Figure]:
     ]
 
 
-async def held(clients: list[Client], running: list[asyncio.Task[bool]]) -> None:
+async def held(clients: list[Client], running: list[asyncio.Task[bool]], plan: Plan) -> None:
     """Wait until all streams are in the middle of their argument, or have failed."""
-    while not all(task.done() or len(each.ages) >= 60 for each, task in zip(clients, running, strict=True)):
+    middle = plan.prose + plan.argument // 2
+    while not all(task.done() or len(each.ages) >= middle for each, task in zip(clients, running, strict=True)):
         await asyncio.sleep(0.1)
 
 
 async def leaks(bench: Bench, quick: bool) -> list[Figure]:
     """Figure c: many streams, one after the other."""
-    few, many = (300, 1500) if quick else (1000, 10_000)
+    few, many = (300, 1200) if quick else (1000, 10_000)
     plan = Plan(5, 5)
     failed = await bench.failures("xmltools", few, plan, 50)
     before = bench.memory("xmltools")

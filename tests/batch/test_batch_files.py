@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -100,6 +102,31 @@ def test_processes_give_the_same_bytes_as_one(tmp_path, ending, monkeypatch):
         assert parse_files(tmp_path / "in.parquet", out, OPTIONS, jobs=jobs).rows == 9000
     assert len({out.read_bytes() for out in outputs}) == 1
     assert not multiprocessing.active_children()
+
+
+def test_no_more_processes_are_begun_than_there_is_work_for(tmp_path):
+    write(table_of(9), tmp_path / "in.parquet")
+    begun = []
+    with pytest.raises(xt.XMLToolsError, match="no column 'missing'"):
+        parse_files(tmp_path / "in.parquet", tmp_path / "out.parquet", BatchOptions(column="missing"), jobs=3)
+    assert not multiprocessing.active_children()
+    parse_files(
+        tmp_path / "in.parquet",
+        tmp_path / "out.parquet",
+        OPTIONS,
+        jobs=3,
+        on_progress=lambda _: begun.append(len(multiprocessing.active_children())),
+    )
+    assert len(begun) == 1 and begun[0] <= 1 and not multiprocessing.active_children()
+
+
+def test_a_worker_makes_arrays_without_loading_pandas():
+    program = (
+        "import sys; from xmltools.batch._pool import _load_less; _load_less()\n"
+        "import pyarrow; pyarrow.array(['a']); print('pandas' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"
 
 
 # JSON Lines stay what they were
@@ -298,6 +325,54 @@ def test_files_with_different_columns_are_joined(tmp_path):
     parse_files([tmp_path], tmp_path / "out.parquet", OPTIONS)
     rows = read(tmp_path / "out.parquet")
     assert [(row["v"], row["w"]) for row in rows] == [("1", None), ('"x"', True)]
+
+
+NANOSECONDS = pa.timestamp("ns")
+NESTED_TIMES = {
+    "list": pa.array([[1, None], None], pa.list_(NANOSECONDS)),
+    "large": pa.array([[1], []], pa.large_list(NANOSECONDS)),
+    "two": pa.array([[1, 2], None], pa.list_(NANOSECONDS, 2)),
+    "struct": pa.array([{"a": 1, "b": 2}, None], pa.struct([("a", pa.time64("ns")), ("b", pa.duration("ns"))])),
+    "map": pa.array([[("k", 1)], []], pa.map_(pa.string(), NANOSECONDS)),
+}
+FIRST = "1970-01-01 00:00:00.00000000"
+NESTED_TEXTS = {
+    "list": [f"{FIRST}1", None],
+    "large": [f"{FIRST}1"],
+    "two": [f"{FIRST}1", f"{FIRST}2"],
+    "struct": {"a": "00:00:00.000000001", "b": 2},
+    "map": [["k", f"{FIRST}1"]],
+}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])  # processes of the pool have no pandas, and this one may have
+def test_nanoseconds_inside_of_values_are_text_where_there_is_only_text(tmp_path, jobs):
+    write(pa.table({"reply": ["a", "b"], **NESTED_TIMES}), tmp_path / "in.arrow")
+    for ending in ("jsonl", "csv"):
+        parse_files(tmp_path / "in.arrow", tmp_path / f"out.{ending}", OPTIONS, jobs=jobs)
+    assert {name: read(tmp_path / "out.jsonl")[0][name] for name in NESTED_TEXTS} == NESTED_TEXTS
+    with (tmp_path / "out.csv").open(newline="") as file:
+        cells = next(csv.DictReader(file))
+    assert {name: json.loads(cells[name]) for name in NESTED_TEXTS} == NESTED_TEXTS
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_messages_are_read_whatever_times_they_have(tmp_path, jobs):
+    message = pa.struct([("role", pa.string()), ("content", pa.string()), ("at", NANOSECONDS)])
+    rows = [[{"role": "assistant", "content": "a", "at": 1}], [{"role": "assistant", "content": "b", "at": None}]]
+    pq.write_table(pa.table({"m": pa.array(rows, pa.list_(message))}), tmp_path / "in.parquet")
+    parse_files(tmp_path / "in.parquet", tmp_path / "out.parquet", BatchOptions(column="m", messages=True), jobs=jobs)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.column("text").to_pylist() == ["a", "b"]
+    assert found.schema.field("m").type.value_type.field("at").type == NANOSECONDS
+
+
+def test_what_is_no_utf_8_is_kept_in_a_column_that_becomes_json(tmp_path):
+    bad = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"], pa.binary()).buffers())
+    pq.write_table(pa.table({"reply": ["a"], "v": bad}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"reply": ["b"], "v": [1]}), tmp_path / "2.parquet")
+    parse_files([tmp_path], tmp_path / "out.parquet", OPTIONS)
+    assert [json.loads(row["v"]) for row in read(tmp_path / "out.parquet")] == ["\udcff", 1]
 
 
 # Where things are

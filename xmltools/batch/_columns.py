@@ -14,7 +14,7 @@ from typing import Any
 from xmltools.batch._arrow import pa
 from xmltools.batch._lines import Line, text_of
 from xmltools.batch._options import BatchOptions
-from xmltools.batch._plain import plain_json
+from xmltools.batch._plain import plain_json, plain_values
 from xmltools.errors import XMLToolsError
 
 __all__ = ["fit", "plain_schema", "settle", "table_of", "unmarked"]
@@ -198,5 +198,5 @@ def _fitted(table: Any, field: Any) -> Any:
         return pa.nulls(table.num_rows, field.type)
     column = table.column(place)
     if _is_json(field) and not _is_json(table.schema.field(place)):
-        return _as_json(column.to_pylist())
+        return _as_json(plain_values(column))
     return column if column.type == field.type else column.cast(field.type)

@@ -18,7 +18,7 @@ from xmltools import __version__
 from xmltools.batch._options import BatchOptions, BatchUsageError
 from xmltools.batch._parts import Parts
 from xmltools.batch._places import Source, Target, absolute, find_sources, find_targets
-from xmltools.batch._pool import available_cores, run_here, run_in_pool
+from xmltools.batch._pool import Pool, available_cores, run_here
 from xmltools.batch._read import ROWS, SIZE, columns_of, read_pieces
 from xmltools.batch._summary import BatchProgress, BatchSummary, Counts
 from xmltools.batch._work import Task
@@ -64,12 +64,12 @@ def parse_files(
     Raises `XMLToolsError` for files that are missing or not what their endings say, columns as `parse_table` does, an
     output that is there already, a run to resume that was begun otherwise, and a worker that was killed.
     """
-    run = Run(inputs, output, options, format=format, resume=resume, overwrite=overwrite)
-    return run.go(jobs, on_progress)
+    run = Run(inputs, output, options, jobs=jobs, format=format, resume=resume, overwrite=overwrite)
+    return run.go(on_progress)
 
 
 class Run:
-    """A run that can begin: its files are there, and so are its columns.
+    """A run that can begin: its files are there, and nothing is in the way of its output.
 
     Raises as `parse_files` does.
     """
@@ -80,20 +80,23 @@ class Run:
         output: Place,
         options: BatchOptions,
         *,
+        jobs: int | None = None,
         format: str | None = None,
         resume: bool = False,
         overwrite: bool = False,
     ) -> None:
         if not isinstance(options, BatchOptions):
             raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+            raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
         self.options = options
         self.sources = find_sources(inputs, output)
         self.targets = find_targets(self.sources, output, format)
         self.parts = Parts(absolute(output))
         self._overwrite = overwrite
         self._resume = resume
-        for source in self.sources:
-            _check_columns(source, options)
+        self._size = sum(map(_size, self.sources))
+        self._jobs = jobs or (available_cores() if self._size > _LITTLE else 1)
         self._check_place()
 
     def _check_place(self) -> None:
@@ -115,17 +118,21 @@ class Run:
         """Return whether all that is asked for is there, and nothing that it was made of has changed since."""
         return not self.parts.exists() and all(map(_is_newer, self.targets))
 
-    def go(self, jobs: int | None = None, tell: Tell | None = None) -> BatchSummary:
-        """Do it. Returns the summary; one without rows if it is resumed and was complete."""
-        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-            raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
+    def go(self, tell: Tell | None = None) -> BatchSummary:
+        """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
         outputs = tuple(target.path for target in self.targets)
         start = time.monotonic()
-        if self._resume and self._is_complete():
-            return BatchSummary(outputs=outputs)
-        self._begin()
-        tasks = _Tasks(self.targets, self.parts)
-        counts = self._work(tasks, self._processes(jobs), tell or _tell_nobody)
+        complete = self._resume and self._is_complete()
+        with Pool(self.options, self._jobs) as pool:
+            if not complete and self._jobs > 1:
+                pool.start(1 + self._size // SIZE)  # others when there are rows for them
+            for source in self.sources:
+                _check_columns(source, self.options)
+            if complete:
+                return BatchSummary(outputs=outputs)
+            self._begin()
+            tasks = _Tasks(self.targets, self.parts)
+            counts = self._work(tasks, pool, tell or _tell_nobody)
         self.parts.discard()
         return counts.summary(tasks.skipped_rows, time.monotonic() - start, outputs)
 
@@ -137,21 +144,15 @@ class Run:
         self.parts.discard()
         self.parts.begin(depends)
 
-    def _processes(self, jobs: int | None) -> int:
-        if jobs is not None:
-            return jobs
-        size = sum(source.path.stat().st_size for source in self.sources)
-        return available_cores() if size > _LITTLE else 1
-
-    def _work(self, tasks: _Tasks, jobs: int, tell: Tell) -> Counts:
-        done = run_here(tasks, self.options) if jobs == 1 else run_in_pool(tasks, self.options, jobs)
+    def _work(self, tasks: _Tasks, pool: Pool, tell: Tell) -> Counts:
+        done = run_here(tasks, self.options) if self._jobs == 1 else pool.run(tasks)
         rows, share = 0, 0.0
         with _Outputs(self, tasks) as outputs:
             for task in done:
                 rows += task.rows
                 share += task.weight
                 tell(BatchProgress(rows, tasks.skipped_rows, min(1.0, share + tasks.skipped_share)))
-                if jobs > 1:
+                if self._jobs > 1:
                     outputs.advance()
             return outputs.finish()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xmltools.batch._arrow import pa
+from xmltools.batch._nanoseconds import shortened
 from xmltools.batch._options import ADDED, BatchOptions
 from xmltools.batch._rows import SURROGATE, Row, RowParser
 from xmltools.errors import XMLToolsError
@@ -105,6 +106,7 @@ def _pick(table: Any, name: str) -> Any:
 
 
 def _values(column: Any) -> list[Any]:
+    column = shortened(column)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text

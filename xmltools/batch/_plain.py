@@ -8,9 +8,10 @@ from datetime import date, time
 from typing import Any
 
 from xmltools.batch._arrow import pa
+from xmltools.batch._nanoseconds import spelled
 from xmltools.batch._rows import SURROGATE
 
-__all__ = ["plain_json", "records_of"]
+__all__ = ["plain_json", "plain_values", "records_of"]
 
 
 def plain_json(value: Any) -> str:
@@ -26,14 +27,14 @@ def _plain(value: Any) -> Any:
 
 
 def records_of(table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts. Dates and times are text, since Python's have no nanoseconds."""
-    columns = [_values(column) for column in table.columns]
+    """Return the rows of a table as dicts, of `plain_values`."""
+    columns = [plain_values(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(column: Any) -> list[Any]:
-    if pa.types.is_temporal(column.type):
-        column = _as_text(column)
+def plain_values(column: Any) -> list[Any]:
+    """Return the values of a column. A date or a time is text, inside of others only if it has nanoseconds."""
+    column = _as_text(column) if pa.types.is_temporal(column.type) else spelled(column)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text

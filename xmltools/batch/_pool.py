@@ -2,7 +2,7 @@
 
 One thread serves all of them: a worker gets a task when it has none, so that one more task is held than there are
 workers, and whoever dies takes one task with it, which can be named. A worker whose parent is gone reads the end of its
-pipe and leaves.
+pipe and leaves. Rows follow their task as they are: pickled, they would be copied twice more.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib.abc import MetaPathFinder
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from xmltools.batch._options import BatchOptions
 from xmltools.batch._work import Task, Worker
 from xmltools.errors import XMLToolsError
 
-__all__ = ["available_cores", "run_here", "run_in_pool"]
+__all__ = ["Pool", "available_cores", "run_here"]
 
 # Not forked: the parent may have threads, of Arrow or of its host.
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -42,34 +45,51 @@ def run_here(tasks: Iterable[Task], options: BatchOptions) -> Iterator[Task]:
         yield task
 
 
-def run_in_pool(tasks: Iterable[Task], options: BatchOptions, jobs: int) -> Iterator[Task]:
-    """Do tasks in up to `jobs` processes. Yields each that is done, in any order.
+class Pool:
+    """Up to `jobs` workers. When it is left, however that is, none is left of them."""
 
-    Raises what a worker raised, and `XMLToolsError` if one died. When it ends, however it does, no worker is left.
-    """
-    waiting = iter(tasks)
-    workers: dict[Any, _Process] = {}
-    try:
+    def __init__(self, options: BatchOptions, jobs: int) -> None:
+        self._options = options
+        self._jobs = jobs
+        self._workers: list[_Process] = []
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.kill()
+        for worker in self._workers:
+            worker.stop()
+
+    def start(self, number: int) -> None:
+        """Start workers until there are so many, or `jobs`. They load what they need while their parent goes on."""
+        while len(self._workers) < min(number, self._jobs):
+            self._workers.append(_Process(self._options))
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Do tasks. Yields each that is done, in any order.
+
+        Raises what a worker raised, and `XMLToolsError` if one died.
+        """
+        waiting = iter(tasks)
         # All are started before the first gets its task: it takes that only when it has loaded what it needs.
-        first = list(islice(waiting, jobs))
-        for _ in first:
-            process = _Process(options)
-            workers[process.pipe] = process
-        for process, task in zip(workers.values(), first, strict=True):
-            process.begin(task)
+        first = list(islice(waiting, self._jobs))
+        self.start(len(first))
+        for worker, task in zip(self._workers, first, strict=False):
+            worker.begin(task)
         del first
         following = next(waiting, None)  # read while the workers work
-        while busy := [pipe for pipe, each in workers.items() if each.task is not None]:
-            for pipe in wait(busy):
-                process = workers[pipe]
-                done = process.finish()
+        while busy := {worker.pipe: worker for worker in self._workers if worker.task is not None}:
+            for pipe in wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                done = worker.finish()
                 if following is not None:
-                    process.begin(following)
+                    worker.begin(following)
                     following = next(waiting, None)
+                else:
+                    worker.kill()  # its memory is given back while others work
                 yield done
-    finally:
-        for process in workers.values():
-            process.stop()
 
 
 class _Process:
@@ -87,7 +107,7 @@ class _Process:
         """Give it a task."""
         self.task = task
         try:
-            self.pipe.send(task)
+            _send(self.pipe, task)
         except OSError:
             self._report_death(task)
 
@@ -114,10 +134,13 @@ class _Process:
             f"{task.first:,} on; {why}, and the run can be resumed"
         )
 
-    def stop(self) -> None:
-        """End it, whatever it does. A part that it is writing has not its name yet."""
-        self.pipe.close()
+    def kill(self) -> None:
+        """Have it end, whatever it does. A part that it is writing has not its name yet."""
         self._process.kill()
+
+    def stop(self) -> None:
+        """Wait until it has ended."""
+        self.pipe.close()
         self._process.join()
         self._process.close()
 
@@ -135,12 +158,40 @@ def _without_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _send(pipe: Connection, task: Task) -> None:
+    pipe.send(replace(task, data=b""))
+    if task.span is None:
+        pipe.send_bytes(task.data)
+
+
+def _receive(pipe: Connection) -> Task:
+    task: Task = pipe.recv()
+    return task if task.span is not None else replace(task, data=pipe.recv_bytes())
+
+
 def _serve(pipe: Connection, options: BatchOptions) -> None:
     """Do the tasks that come through a pipe until it ends. The answer to each is None, or what went wrong."""
+    _load_less()
     worker = Worker(options)
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(_attempt(worker, pipe.recv()))
+            pipe.send(_attempt(worker, _receive(pipe)))
+
+
+def _load_less() -> None:
+    """Keep pyarrow from loading what no row needs: numpy's threads, one for each core, and pandas, which takes as long
+    and as much memory as all the rest. Where the script that is run has loaded them, they stay."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.meta_path.insert(0, _NoPandas())
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """Raise for pandas; of others it knows nothing."""
+        if name == "pandas":
+            raise ModuleNotFoundError("workers have no use for pandas", name=name)
 
 
 def _attempt(worker: Worker, task: Task) -> Exception | None:
