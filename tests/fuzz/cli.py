@@ -1,11 +1,12 @@
-"""Random documents against all laws, calls written and read back, walks through grammars, and atheris.
+"""Random documents against all laws, calls written and read back, walks through grammars, streams with faults, atheris.
 
-    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --grammars N --atheris TARGET --runs N]
-                      [--first N] [--seed S] [--jobs N] [--record]
+    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --grammars N --faults N
+                      --atheris TARGET --runs N] [--first N] [--seed S] [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
-`--grammars N` is N walks with each engine, and as many calls that each must accept. The first document or reply that
+`--grammars N` is N walks with each engine, and as many calls that each must accept; `--faults N` is N streams through
+the proxy with faults on both sides, which are tried only with a count. The first document or reply that
 breaks a law is made as small as it goes; what is found is printed. `--record` puts the run on record and makes
 EVIDENCE.md anew. Exit status: 0 nothing found, 1 something found, 2 it cannot be run.
 """
@@ -23,7 +24,7 @@ from typing import Any
 
 from engines import llama_judge
 
-from fuzz import deep, evidence, guided
+from fuzz import deep, evidence, guided, streams
 from fuzz.quick import Quick, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
@@ -80,7 +81,7 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    return [part for part in ("tokens", *_DEEP) if getattr(options, part) is not None]
+    return [part for part in ("tokens", *_DEEP, "faults") if getattr(options, part) is not None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
+    add("--faults", type=int, help="how many streams with faults the proxy is tried with, however long it takes")
     add("--atheris", choices=[*guided.NAMES, "all"], metavar="TARGET", help=f"{', '.join(guided.NAMES)} or all")
     add("--runs", type=int, help="how often atheris runs each target, however long it takes")
     add("--seed", type=int, default=int(time.time()), help="default: another one each time")
@@ -171,6 +173,21 @@ def _deep(session: Session, part: str, seconds: float | None) -> None:
         print("  without llama.cpp (pip install llama-cpp-python gguf, which compiles for minutes)")
 
 
+def _faults(session: Session, part: str, seconds: float | None) -> None:
+    options, start = session.options, time.monotonic()
+    done = streams.try_streams(session.pool, options.seed, options.jobs, options.faults)
+    reports = streams.findings(done)
+    session.reports += reports
+    found = [{"law": part, "report": report} for report in reports]
+    figures = streams.figures(done)
+    count = sum(tally.streams for tally in done)
+    session.add(part, count, time.monotonic() - start, found, seed=options.seed, **figures)
+    for side in streams.SIDES:
+        print(f"  {side}: {_counts(Counter({fault: sum(ends.values()) for fault, ends in figures[side].items()}))}")
+    for sizes in figures["sizes"]:
+        print(f"  files, tasks and KiB before, half way, after: {sizes}")
+
+
 def _counts(counted: Counter[str]) -> str:
     return ", ".join(f"{count} {what}" for what, count in counted.most_common())
 
@@ -197,7 +214,7 @@ def _shrunk(session: Session, done: guided.Guided, data: bytes) -> dict[str, Any
     return evidence.bytes_found(done.target, small)
 
 
-_PARTS = {"tokens": _tokens, "atheris": _atheris, **dict.fromkeys(_DEEP, _deep)}
+_PARTS = {"tokens": _tokens, "faults": _faults, "atheris": _atheris, **dict.fromkeys(_DEEP, _deep)}
 
 
 def _conclude(session: Session) -> int:

@@ -10,6 +10,7 @@ import datetime
 import json
 import platform
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,7 @@ from strategies import Case
 import xmltools
 from fuzz.quick import QUICK_LAWS, Finding, law_any_cut, law_one_cut
 from fuzz.shrink import first_broken
+from fuzz.streams import SIDES
 from fuzz.targets import TARGETS, broken
 from xmltools.parser import Limits
 
@@ -132,6 +134,8 @@ _ABOUT = {
     "documents": "long documents by all laws, in all cuts",
     "calls": "calls written and read back",
     "grammars": "toolsets, with which every engine writes and judges replies",
+    "faults": "streams through the proxy with random faults of client and upstream: each ends as its protocol says, "
+    "with no words of another, and when all have ended nothing is left",
     **{f"atheris {name}": f"atheris: {(law.__doc__ or '').partition('.')[0]}" for name, law in TARGETS.items()},
 }
 
@@ -151,6 +155,7 @@ def page(kept: Sequence[Entry]) -> str:
     return _PAGE.format(
         total=_total(kept),
         rows="\n".join(filter(None, rows)) or "| nothing yet | | | | |",
+        faults=_faults([each for each in kept if each["target"] == "faults"]),
         found="\n".join(found) or "None.",
         runs="\n".join(runs),
     )
@@ -192,11 +197,55 @@ def _line(run: Entry) -> str:
     return f"{head} | {made} | {len(run['findings'])} |"
 
 
+def _faults(runs: list[Entry]) -> str:
+    """The section on streams with faults, if there were any."""
+    if not runs:
+        return ""
+    tables = (_fault_table(side, runs) for side in SIDES)
+    return _FAULTS.format(tables="\n\n".join(tables), sizes="\n".join(line for run in runs for line in _sizes(run)))
+
+
+def _fault_table(side: str, runs: list[Entry]) -> str:
+    """How the streams ended, for each fault of a side."""
+    total: Counter[tuple[str, str]] = Counter()
+    for run in runs:
+        total.update({(fault, end): count for fault, ends in run[side].items() for end, count in ends.items()})
+    faults, ends = ({key[place]: None for key in total} for place in (0, 1))
+    rows = [[f"{side}: {fault}", *(f"{total[fault, end]:,}" for end in ends)] for fault in sorted(faults)]
+    head = [f"| fault | {' | '.join(ends)} |", "|---|" + "--:|" * len(ends)]
+    return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _sizes(run: Entry) -> list[str]:
+    """What each process of a run held: before, half way, after."""
+    lines = []
+    for sizes in run["sizes"]:
+        files, tasks, memory = (" / ".join(f"{size:,}" for size in column) for column in zip(*sizes, strict=True))
+        lines.append(f"| {run['seed']} | {files} | {tasks} | {memory} | {run['slowest']} |")
+    return lines
+
+
 def _finding(target: str, finding: Entry) -> str:
     shown = ascii(finding["text"]) if "text" in finding else str(finding.get("hex") or finding.get("report"))
     state = "not mended" if stands(finding) else "mended"
     return f"- `{target}`, {finding['law']}, {state}: `` {shown[:300]} ``"
 
+
+_FAULTS = """## Streams with faults
+
+What clients and upstreams did wrong, and how the streams ended. "left": the client had gone. "closed": so was the
+connection, since the client's request was none, or since an answer broke off that goes through as it comes; "passed on"
+are those of them that did not.
+
+{tables}
+
+What each process held when nothing was open, before the first stream / half way / behind the last.
+
+| seed | open files | tasks | KiB | slowest stream, seconds |
+|--:|--:|--:|--:|--:|
+{sizes}
+
+"""
 
 _PAGE = """# Evidence
 
@@ -213,7 +262,7 @@ What was tried, and what it found. `make fuzz` tries more; this page is made by 
 Document i of the token fuzzer is the same in every run, and runs go on behind the documents on record: different
 documents are counted. Runs of atheris start from the corpus.
 
-## Findings
+{faults}## Findings
 
 Each is kept in `evidence.json`, tried again whenever this page is made, and by `tests/test_fuzz.py`.
 

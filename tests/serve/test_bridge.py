@@ -366,6 +366,7 @@ def test_no_chunk_of_an_upstream_raises(chunk: Any) -> None:
         ("chat", {"model": "m"}, "messages: expected a list"),
         ("chat", chat(messages=[{"role": "wizard"}]), "messages: message 0"),
         ("chat", chat(tools=[{"type": "web_search"}]), "tools[0]: only tools of the type"),
+        ("chat", chat(tools=[7]), "tools[0]: expected a tool definition"),
         (
             "chat",
             chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "strin"}}}]),
@@ -382,6 +383,8 @@ def test_no_chunk_of_an_upstream_raises(chunk: Any) -> None:
         ("chat", chat(stop=[""]), "stop: expected"),
         ("chat", chat(parallel_tool_calls="no"), "parallel_tool_calls: expected true or false"),
         ("messages", anthropic(tools=[{"type": "bash_20250124", "name": "bash"}]), "a tool of Anthropic's servers"),
+        ("messages", anthropic(tools=[7]), "tools[0]: expected a tool definition"),
+        ("messages", anthropic(tools={}), "tools: expected a list"),
         ("messages", anthropic(tool_choice={"type": "some"}), "tool_choice: expected"),
         ("messages", anthropic(mcp_servers=[{}]), "mcp_servers: "),
         ("chat", [], "a JSON object, not list"),

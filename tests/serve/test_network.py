@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 
@@ -21,11 +22,14 @@ Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class House:
-    """A server that answers each request of a connection as it is told; `connections` counts those it took."""
+    """A server that answers each request of a connection as it is told.
+
+    `connections` counts those it took, `open` those that have not ended.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self.connections = 0
+        self.connections = self.open = 0
         self.url = ""
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -37,6 +41,7 @@ class House:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         self._writers.append(writer)
         try:
             while await reader.readuntil(b"\r\n\r\n"):
@@ -44,6 +49,7 @@ class House:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.open -= 1
             writer.close()
 
     def close(self) -> None:
@@ -192,6 +198,27 @@ def test_what_goes_wrong_is_told_as_httpx2_tells_it(answer: Answer, error: type[
         async with house(answer) as it, client(timeout=0.2) as ours:
             with pytest.raises(error):
                 await ours.get(it.url)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_who_is_cancelled_at_any_step_leaves_no_connection_that_nobody_will_use(steps: int) -> None:
+    async def run() -> None:
+        async with house(answer_shortly) as it, client() as ours:
+
+            async def leave() -> None:
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                group.cancel_scope.cancel()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(leave)
+                group.start_soon(ours.get, it.url)
+            assert (await ours.get(it.url)).text == "ok"  # on the same connection, or on one behind it
+            async with asyncio.timeout(20):
+                while it.open > 1:
+                    await asyncio.sleep(0)
 
     asyncio.run(run())
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz import cli, evidence
 
 from serve.faults import CLIENT_FAULTS, UPSTREAM_FAULTS, Answer, Plan, ProblemError, Step, Tally, judge, mark, run
 
@@ -39,6 +41,22 @@ def test_streams_end_in_every_way_that_there_is(tally: Tally) -> None:
 def test_every_fault_occurs(tally: Tally) -> None:
     assert {upstream for upstream, _, _ in tally.faults} == UPSTREAM_FAULTS.keys()
     assert {client for _, client, _ in tally.faults} == CLIENT_FAULTS.keys()
+
+
+def test_a_run_is_put_on_record_and_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(evidence, "RECORD", tmp_path / "evidence.json")
+    monkeypatch.setattr(evidence, "write_page", lambda: tmp_path)
+    assert cli.main(["--faults", "30", "--seed", "1", "--jobs", "1", "--record"]) == 0
+    assert "faults: 30 in" in capsys.readouterr().out
+    (run,) = evidence.entries()
+    assert (run["target"], run["count"], run["seed"]) == ("faults", 30, 1)
+    assert sum(count for ends in run["client"].values() for count in ends.values()) == 30
+    page = evidence.page([run])
+    assert "| `faults` | streams through the proxy" in page
+    assert "| upstream: none |" in page and "| client: none |" in page
+    assert page.count("\n| 1 | ") == 1  # what the process held
 
 
 def steps(plan: Plan) -> list[Step]:

@@ -48,6 +48,11 @@ def test_where_there_is_no_message_the_status_is_told(said: bytes) -> None:
     assert error_message(said) == "the upstream reported an error"
 
 
+def test_half_a_character_is_replaced() -> None:
+    assert error_message({"error": "a\ud800b \ud83d\ude00"}) == "a\ufffdb 😀"
+    assert error_message(b'{"error": "a\\ud800b"}') == "a\ufffdb"
+
+
 def test_a_long_message_is_cut() -> None:
     assert error_message({"error": "x" * 10_000}) == "x" * 2_000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from xmltools import formats
 from xmltools.bridge._errors import Refusal
-from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of, whole_number
+from xmltools.bridge._incoming import Choice, Incoming, fields_of, flag, model_of, read_tools, stops_of, whole_number
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
 from xmltools.tools import Tool
@@ -30,7 +30,7 @@ _WITH_TOOLS = {
 
 def read_chat_request(body: Mapping[str, Any]) -> Incoming:
     """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
-    tools = _tools(body.get("tools"))
+    tools = read_tools(body.get("tools"), _refused)
     choice = read_choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
@@ -51,14 +51,6 @@ def read_chat_request(body: Mapping[str, Any]) -> Incoming:
     )
 
 
-def model_of(body: Mapping[str, Any]) -> str:
-    """Return the name of the model. Raises Refusal if there is none."""
-    model = body.get("model")
-    if not isinstance(model, str) or not model:
-        raise Refusal(f"model: expected the name of a model, got {model!r:.60}", param="model")
-    return model
-
-
 def _conversation(messages: Any) -> Conversation:
     if not isinstance(messages, list) or not messages:
         raise Refusal(f"messages: expected a list of at least one message, got {messages!r:.60}", param="messages")
@@ -68,20 +60,11 @@ def _conversation(messages: Any) -> Conversation:
         raise Refusal(f"messages: {error}", param="messages") from None
 
 
-def _tools(definitions: Any) -> list[Tool]:
-    if definitions is None:
-        return []
-    if not isinstance(definitions, list):
-        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
-    for number, each in enumerate(definitions):
-        kind = each.get("type", "function") if isinstance(each, Mapping) else None
-        if kind != "function":
-            raise Refusal(
-                f'tools[{number}]: only tools of the type "function" can be called in text, got {kind!r:.40}; '
-                "make it a function with one argument",
-                param=f"tools[{number}]",
-            )
-    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(definitions)])
+def _refused(definition: Mapping[str, Any]) -> str:
+    kind = definition.get("type", "function")
+    if kind == "function":
+        return ""
+    return f'only tools of the type "function" can be called in text, got {kind!r:.40}; make it one with one argument'
 
 
 def read_choice(value: Any) -> Choice:

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from xmltools.bridge._errors import error_body
 from xmltools.bridge._incoming import Incoming
 from xmltools.events import Event
-from xmltools.streams import SSE_DONE, AnthropicStream, OpenAIStream, to_sse
+from xmltools.streams import SSE_DONE, AnthropicStream, OpenAIStream, ResponsesStream, to_sse
 from xmltools.tools import Tool
 
-__all__ = ["ChatEncoder", "Encoder", "MessagesEncoder"]
+__all__ = ["ChatEncoder", "Encoder", "MessagesEncoder", "ResponsesEncoder"]
 
 Message = Mapping[str, Any] | tuple[str, Mapping[str, Any]]
 
@@ -186,6 +186,43 @@ class MessagesEncoder:
     def fail(self, message: str, status: int) -> bytes:
         """Return the error; clients raise it."""
         return to_sse([("error", error_body("messages", message, status=status))])
+
+
+class ResponsesEncoder:
+    """Turns events into a stream of the API, and remembers the response that it ends with."""
+
+    keepalive = b": keep-alive\n\n"
+
+    def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> None:
+        self._stream = ResponsesStream(
+            id=id, model=incoming.model, created_at=created, tools=tools, custom=incoming.custom, echo=incoming.echo
+        )
+        self._reason = "stop"
+        self._response: dict[str, Any] = {}
+
+    def feed(self, choice: int, events: Iterable[Event]) -> bytes:
+        """Return the events for events of the reply."""
+        return to_sse(self._stream.feed(events))
+
+    def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
+        """Keep the reason: it is sent with the usage."""
+        self._reason = reason
+        return b""
+
+    def end(self, usage: Mapping[str, Any] | None) -> bytes:
+        """Return what ends the stream: the whole response."""
+        messages = self._stream.close(self._reason, usage)
+        if messages:
+            self._response = messages[-1][1]["response"]
+        return to_sse(messages)
+
+    def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the response."""
+        return self._response
+
+    def fail(self, message: str, status: int) -> bytes:
+        """Return the response that failed, which ends a stream that has begun."""
+        return to_sse(self._stream.fail(message, "rate_limit_exceeded" if status == 429 else "server_error"))
 
 
 def _anthropic_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -6,29 +6,24 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xmltools.bridge._chat import read_chat_request
-from xmltools.bridge._encoders import ChatEncoder, Encoder, MessagesEncoder
+from xmltools.bridge._apis import make_encoder, new_call_id, new_id, read_request
+from xmltools.bridge._deltas import calls_of, details_of, is_silent, reasoning_of, text_of
+from xmltools.bridge._encoders import ChatEncoder
 from xmltools.bridge._errors import Api, Refusal
-from xmltools.bridge._incoming import Incoming
-from xmltools.bridge._messages import read_messages_request
 from xmltools.bridge._reading import ReplyReader
 from xmltools.bridge._settings import Settings
 from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
 from xmltools.bridge._upstream_errors import error_message, error_status, is_error
-from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.errors import CallError, Code
 from xmltools.events import Event
 from xmltools.render import render_retry
-from xmltools.tools import Tool
 
 __all__ = ["Exchange"]
 
-_ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
-_CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
 _CUT = ("length", "content_filter")
 _REASONS = {
     "eos": "stop",
@@ -40,7 +35,6 @@ _REASONS = {
     "max_tokens": "length",
 }
 """What servers say for OpenAI's finish reasons. Whether there are calls, is seen in the text."""
-_REASONING = ("reasoning_content", "reasoning")
 
 
 class Exchange:
@@ -54,11 +48,16 @@ class Exchange:
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
     chunks to `feed`, until it ends or `done` says that no more is needed. If `again` is true then, `request` has
     another turn for the upstream, whose chunks are fed likewise. Call `end` behind each turn.
+
+    Where the reply is cut short here, behind the one call that is wanted or in front of a stop sequence, a client that
+    is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
+    on talking, it is left.
     """
 
     __slots__ = (
         "_api",
         "_calls",
+        "_counted",
         "_encoder",
         "_finished",
         "_incoming",
@@ -67,6 +66,7 @@ class Exchange:
         "_settings",
         "_spent",
         "_tools",
+        "_worded",
         "again",
         "on_event",
         "plain",
@@ -87,7 +87,7 @@ class Exchange:
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
         self._api = api
         self._settings = settings or Settings()
-        self._incoming = _read(api, body)
+        self._incoming = read_request(api, body)
         self._tools = self._incoming.choice.of(self._incoming.tools)
         self.stats = Stats(self._incoming.model)
         self.on_event: Callable[[int, Event], None] | None = None
@@ -95,9 +95,11 @@ class Exchange:
         self.plain = api == "chat" and self._incoming.is_plain
         self._calls = 0
         self._spent: dict[str, Any] = {}
+        self._counted = False  # whether this turn's tokens are known
+        self._worded = False  # whether thoughts came as plain text
         self._finished: set[int] = set()
-        identity = id or _ID[api] + uuid.uuid4().hex
-        self._encoder = _encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
+        identity = id or new_id(api)
+        self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
         self._messages: list[dict[str, Any]] = []
         if self.plain:
             self.request = dict(body)
@@ -119,7 +121,7 @@ class Exchange:
             one=not self._incoming.parallel or self._incoming.choice.named,
             split_reasoning=self._settings.split_reasoning,
             show_reasoning=self._incoming.show_reasoning,
-            new_id=lambda: _CALL_ID[self._api] + uuid.uuid4().hex[:24],
+            new_id=lambda: new_call_id(self._api),
             told=lambda event: self._told(choice, event),
             source=source,
         )
@@ -141,7 +143,14 @@ class Exchange:
     @property
     def done(self) -> bool:
         """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
-        return self.again or all(reader.done for reader in self._readers)
+        return self.again or (all(reader.done for reader in self._readers) and not self.awaits_usage)
+
+    @property
+    def awaits_usage(self) -> bool:
+        """Whether the client has all but the usage, so that nothing can go wrong any more: if it does, call `end`."""
+        if not self._finished or self.again or self._counted or not self._incoming.include_usage:
+            return False
+        return all(reader.done and not reader.goes_on for reader in self._readers) and not self._misses_call
 
     @property
     def keepalive(self) -> bytes:
@@ -164,6 +173,7 @@ class Exchange:
     def _count(self, usage: Mapping[str, Any]) -> None:
         """Take the tokens of a turn; those of several turns are added."""
         before = self._spent
+        self._counted = True
         self.stats.usage = {
             name: value + before[name] if type(value) is int and type(before.get(name)) is int else value
             for name, value in usage.items()
@@ -171,9 +181,12 @@ class Exchange:
 
     def _choice(self, choice: Any) -> bytes:
         index = choice.get("index", 0) if isinstance(choice, dict) else None
-        if not isinstance(index, int) or not 0 <= index < len(self._readers) or index in self._finished or self.again:
+        if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again:
             return b""
         delta = choice.get("delta") or choice.get("message")
+        if index in self._finished:
+            self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
+            return b""
         sent = self._delta(index, delta) if isinstance(delta, dict) else b""
         reason = choice.get("finish_reason")
         if not isinstance(reason, str) or not reason:  # some servers say "" until the end
@@ -184,23 +197,31 @@ class Exchange:
 
     def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
         reader = self._readers[index]
-        events: list[Event] = []
-        key = next((key for key in _REASONING if key in delta and isinstance(delta[key], str) and delta[key]), None)
-        if key is not None:
-            if isinstance(self._encoder, ChatEncoder):
-                self._encoder.reasoning_key = key
-            events += reader.reasoning(delta[key])
-        text = delta.get("content") or delta.get("refusal")
-        if isinstance(text, list):
-            text = _joined(text)
-        if isinstance(text, str) and text:
+        text = delta.get("content")
+        if len(delta) == 1 and type(text) is str and text:  # nearly every one
+            return self._encoder.feed(index, reader.text(text))
+        events = self._thoughts(reader, delta)
+        if text := text_of(delta):
             events += reader.text(text)
+        if calls := calls_of(delta):
+            events += reader.calls(calls)
         return self._encoder.feed(index, events)
+
+    def _thoughts(self, reader: ReplyReader, delta: dict[str, Any]) -> list[Event]:
+        key, text = reasoning_of(delta)
+        if not text:
+            # Who gives thoughts in both forms says the same twice.
+            text = "" if self._worded else details_of(delta)
+            return reader.reasoning(text) if text else []
+        self._worded = True
+        if isinstance(self._encoder, ChatEncoder):
+            self._encoder.reasoning_key = key
+        return reader.reasoning(text)
 
     def _finish(self, index: int, reason: str) -> bytes:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
-        sent = self._encoder.feed(index, reader.close())
+        sent = self._encoder.feed(index, reader.close(reason))
         self._calls += reader.completed
         if reason not in _CUT and self._try_again(reader):
             return sent
@@ -226,6 +247,7 @@ class Exchange:
         )
         self.stats.retries += 1
         self._spent = self.stats.usage or {}
+        self._counted = self._worded = False
         self.again = True
         self.request = self._body()
         # What was cut off is continued, so its beginning is read again.
@@ -281,31 +303,3 @@ class Exchange:
 
 
 _MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"
-
-
-def _joined(parts: list[Any]) -> str:
-    """Return the text of content that a server gives in parts."""
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _read(api: Api, body: Mapping[str, Any]) -> Incoming:
-    if api == "chat":
-        return read_chat_request(body)
-    if api == "messages":
-        return read_messages_request(body)
-    if api == "responses":
-        from xmltools.bridge._responses import read_responses_request
-
-        return read_responses_request(body)
-    raise XMLToolsError(f"api: expected 'chat', 'messages' or 'responses', got {api!r:.60}")
-
-
-def _encoder(api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> Encoder:
-    if api == "chat":
-        return ChatEncoder(incoming, tools, id, created)
-    if api == "messages":
-        return MessagesEncoder(incoming, tools, id)
-    from xmltools.bridge._responses import ResponsesEncoder
-
-    return ResponsesEncoder(incoming, tools, id, created)

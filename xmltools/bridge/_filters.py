@@ -9,6 +9,11 @@ from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarte
 __all__ = ["HoldCalls", "NoReasoning", "OneCall", "ReasoningAsText", "StopText"]
 
 
+def _is_blank(event: Event) -> bool:
+    """Whether an event is white space."""
+    return isinstance(event, TextDelta) and event.text.isspace()
+
+
 class HoldCalls:
     """Lets a call through when it is complete, so that nobody hears of one that fails.
 
@@ -21,6 +26,11 @@ class HoldCalls:
         self._keep_failure = keep_failure
         self._started: list[Event] = []
         self.failed: CallFailed | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something of a call is kept back."""
+        return bool(self._started) or self.failed is not None
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield what may be heard of."""
@@ -53,18 +63,19 @@ class NoReasoning:
 
 
 class OneCall:
-    """Lets one call through; what follows it is dropped. `done`: the call was there."""
+    """Lets one call through; what follows it is dropped. `done`: the call was there. `goes_on`: more words followed."""
 
-    __slots__ = ("done",)
+    __slots__ = ("done", "goes_on")
 
     def __init__(self) -> None:
-        self.done = False
+        self.done = self.goes_on = False
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events up to the end of the first call."""
         for event in events:
             if self.done:
-                return
+                self.goes_on = self.goes_on or not _is_blank(event)
+                continue
             yield event
             self.done = isinstance(event, CallCompleted)
 
@@ -72,23 +83,24 @@ class OneCall:
 class StopText:
     """Ends the reply in front of a stop sequence in its text. In calls and reasoning, it is content.
 
-    `found` is the sequence that ended it.
+    `found` is the sequence that ended it. `goes_on`: more words followed.
     """
 
-    __slots__ = ("_held", "_place", "_stops", "found")
+    __slots__ = ("_held", "_place", "_stops", "found", "goes_on")
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
         self._held = ""
         self._place = 0
         self.found: str | None = None
+        self.goes_on = False
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events in front of the stop sequence; text that may begin one is held."""
         for event in events:
             if self.found is not None:
-                return
-            if isinstance(event, TextDelta):
+                self.goes_on = self.goes_on or not _is_blank(event)
+            elif isinstance(event, TextDelta):
                 yield from self._text(event)
             else:
                 yield from self.close()
@@ -107,6 +119,7 @@ class StopText:
         places = [(place, stop) for stop in self._stops if (place := text.find(stop)) >= 0]
         if places:
             end, self.found = min(places)
+            self.goes_on = bool(text[end + len(self.found) :].strip())
         else:
             end = len(text) - max(_overlap(text, stop) for stop in self._stops)
             self._held, self._place = text[end:], start + end

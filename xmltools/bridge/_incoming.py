@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,7 +11,18 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, ToolCall, ToolResult
 from xmltools.tools import Tool
 
-__all__ = ["Choice", "Incoming", "check_tools", "fields_of", "flag", "read_tool", "whole_number"]
+__all__ = [
+    "Choice",
+    "Incoming",
+    "check_tools",
+    "fields_of",
+    "flag",
+    "model_of",
+    "read_tool",
+    "read_tools",
+    "stops_of",
+    "whole_number",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +75,36 @@ class Incoming:
         )
 
 
+def model_of(body: Mapping[str, Any]) -> str:
+    """Return the name of the model. Raises Refusal if there is none."""
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise Refusal(f"model: expected the name of a model, got {model!r:.60}", param="model")
+    return model
+
+
 def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a request that are not `known`, which the upstream gets. Raises Refusal for refused ones."""
     for name, why in refused.items():
         if body.get(name) not in (None, False, [], {}):
             raise Refusal(f"{name}: {why}", param=name)
     return {name: value for name, value in body.items() if name not in known and name not in refused}
+
+
+def read_tools(definitions: Any, refused: Callable[[Mapping[str, Any]], str]) -> list[Tool]:
+    """Return the tools of a request; `refused` says why an API's definition can't be taken, nothing if it can.
+
+    Raises Refusal for that, with the place, and for what is no list of definitions.
+    """
+    if definitions is None:
+        return []
+    if not isinstance(definitions, list):
+        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
+    for number, each in enumerate(definitions):
+        why = refused(each) if isinstance(each, Mapping) else ""
+        if why:
+            raise Refusal(f"tools[{number}]: {why}", param=f"tools[{number}]")
+    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(definitions)])
 
 
 def read_tool(definition: Any, at: str) -> Tool:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
-from xmltools.bridge._chat import model_of
 from xmltools.bridge._errors import Refusal
-from xmltools.bridge._incoming import Choice, Incoming, check_tools, fields_of, flag, read_tool, stops_of, whole_number
+from xmltools.bridge._incoming import Choice, Incoming, fields_of, flag, model_of, read_tools, stops_of, whole_number
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
-from xmltools.tools import Tool
 
 __all__ = ["read_messages_request"]
 
@@ -34,7 +32,7 @@ _MOST_TOKENS = 2**31 - 1
 
 def read_messages_request(body: Mapping[str, Any]) -> Incoming:
     """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
-    tools = _tools(body.get("tools"))
+    tools = read_tools(body.get("tools"), _refused)
     choice, parallel = _choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, _REFUSED)
     if body.get("max_tokens") is not None:
@@ -75,21 +73,14 @@ def _conversation(body: Mapping[str, Any]) -> Conversation:
         raise Refusal(f"messages: {error}", param="messages") from None
 
 
-def _tools(definitions: Any) -> list[Tool]:
-    if definitions is None:
-        return []
-    if not isinstance(definitions, list):
-        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
-    for number, each in enumerate(definitions):
-        kind = each.get("type") if isinstance(each, Mapping) else None
-        if kind not in (None, "custom"):
-            raise Refusal(
-                f"tools[{number}]: {kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
-                "give a tool with an input_schema",
-                param=f"tools[{number}]",
-            )
-    known = [{key: each[key] for key in each if key != "type"} for each in definitions if isinstance(each, Mapping)]
-    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(known)])
+def _refused(definition: Mapping[str, Any]) -> str:
+    kind = definition.get("type")
+    if kind in (None, "custom"):
+        return ""
+    return (
+        f"{kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
+        "give a tool with an input_schema"
+    )
 
 
 def _choice(value: Any) -> tuple[Choice, bool]:

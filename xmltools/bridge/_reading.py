@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from xmltools.bridge._filters import HoldCalls, NoReasoning, OneCall, ReasoningAsText, StopText
+from xmltools.bridge._native import NativeCalls
 from xmltools.errors import CallError
-from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
 from xmltools.tools import Tool
 
@@ -22,7 +24,23 @@ class ReplyReader:
     continues. `told` hears of every event of the parser.
     """
 
-    __slots__ = ("_filters", "_hold", "_one", "_parser", "_place", "_said", "_stop", "_told", "_thoughts", "completed")
+    __slots__ = (
+        "_filters",
+        "_hold",
+        "_last",
+        "_native",
+        "_new_id",
+        "_one",
+        "_parser",
+        "_place",
+        "_said",
+        "_stop",
+        "_thoughts",
+        "_told",
+        "_tools",
+        "completed",
+        "goes_on",
+    )
 
     def __init__(
         self,
@@ -38,7 +56,11 @@ class ReplyReader:
         told: Callable[[Event], None],
         source: str = "",
     ) -> None:
+        self._tools = tools
+        self._new_id = new_id
         self._parser = Parser(tools, new_id=new_id) if tools else None
+        self._native: NativeCalls | None = None  # most replies have none
+        self._last: Event | None = None  # of the parser
         self._hold = HoldCalls(keep_failure=keep_failure) if (hold or keep_failure) and tools else None
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
@@ -50,13 +72,15 @@ class ReplyReader:
         self._said: list[str] = []
         self._place = 0
         self.completed = 0
+        self.goes_on = False
+        """Whether the model was heard to say more behind the end of the reply."""
         if source and self._parser is not None:
-            self._filtered(self._parser.feed(source))
+            self._filtered(self._parsed(self._parser, source))
 
     @property
     def failed(self) -> CallFailed | None:
-        """The call that failed, if failures are kept back."""
-        return self._hold.failed if self._hold is not None else None
+        """The call that failed, if failures are kept back. Behind the end of the reply there are none."""
+        return self._hold.failed if self._hold is not None and not self._is_cut else None
 
     @property
     def stop_found(self) -> str | None:
@@ -66,14 +90,20 @@ class ReplyReader:
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts."""
-        if not self._filters:
-            return False
-        return self.failed is not None or self.stop_found is not None or (self._one is not None and self._one.done)
+        return bool(self._filters) and (self._is_cut or self.failed is not None)
+
+    @property
+    def _is_cut(self) -> bool:
+        """Whether the client wants no more, though the model may."""
+        return self.stop_found is not None or (self._one is not None and self._one.done)
 
     def said(self, error: CallError | None) -> str:
-        """Return the reply as the model wrote it, up to the end of a block that failed."""
+        """Return the reply as the model wrote it, up to the end of a call that failed."""
         text = "".join(self._said)
-        return text if error is None else text[: error.span[1]]
+        if error is None:
+            return text
+        start, end = error.span
+        return text[:end] if start < end else f"{text}{error.source}"  # a call of the upstream has no place in the text
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""
@@ -82,24 +112,44 @@ class ReplyReader:
         if self._hold is not None:
             self._said.append(piece)
         if self._parser is not None:
-            return self._filtered(self._parser.feed(piece))
+            return self._beside(self._parsed(self._parser, piece))
         self._place += len(piece)
-        return self._filtered([TextDelta.make(piece, self._place - len(piece))])
+        return self._beside([TextDelta.make(piece, self._place - len(piece))])
 
     def reasoning(self, piece: str) -> list[Event]:
         """Take reasoning that the upstream told apart itself."""
-        return [] if self.done else self._filtered([ReasoningDelta(piece, (self._place, self._place))])
+        return [] if self.done else self._beside([ReasoningDelta(piece, (self._place, self._place))])
 
-    def close(self) -> list[Event]:
-        """Say that the reply has ended; return the rest."""
+    def calls(self, calls: list[dict[str, Any]]) -> list[Event]:
+        """Take calls, or parts of them, that the upstream told apart itself."""
         if self.done:
             return []
-        events = self._filtered(self._parser.close() if self._parser is not None else [])
+        if self._native is None:
+            # What stands in a call that is open is all that a parser then tells of.
+            is_open = isinstance(self._last, (CallStarted, ArgumentDelta))
+            self._native = NativeCalls(self._tools, self._new_id, is_open=is_open)
+        return self._filtered(self._native.feed(calls))
+
+    def close(self, reason: str = "stop") -> list[Event]:
+        """Say that the reply has ended, and why; return the rest."""
+        if self.done:
+            return []
+        last = self._parser.close() if self._parser is not None else []
+        events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
             events += self._thoughts.close()
         if self._stop is not None and self._stop.found is None:
             events += self._stop.close()
         return events
+
+    def _parsed(self, parser: Parser, piece: str) -> list[Event]:
+        events = parser.feed(piece)
+        if events:
+            self._last = events[-1]
+        return events
+
+    def _beside(self, events: list[Event]) -> list[Event]:
+        return self._filtered(events if self._native is None else self._native.beside(events))
 
     def _filtered(self, events: list[Event]) -> list[Event]:
         for event in events:
@@ -111,4 +161,7 @@ class ReplyReader:
         for event in passed:
             if isinstance(event, CallCompleted):
                 self.completed += 1
+        if self._filters and self._is_cut:
+            cuts = (self._one, self._stop, self._hold)
+            self.goes_on = any(each.goes_on for each in cuts if each is not None)
         return passed

@@ -24,13 +24,14 @@ def is_error(said: Any) -> bool:
 
 
 def error_message(said: Any, status: int | None = None) -> str:
-    """Return the message of an error, at most 2,000 characters of it.
+    """Return the message of an error, at most 2,000 characters of it, with U+FFFD for what no encoding can carry.
 
     Takes a JSON value, or the bytes of a body, which may be no JSON at all; `status` is told if there is no message.
     """
     value = _loaded(said) if isinstance(said, bytes) else said
     silent = "the upstream reported an error" if status is None else f"the upstream answered with status {status}"
-    return next((words for words in _words(value, _DEEPEST) if words.strip()), silent)[:_LONGEST]
+    message = next((words for words in _words(value, _DEEPEST) if words.strip()), silent)[:_LONGEST]
+    return message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def error_status(said: Any, default: int = 502) -> int:

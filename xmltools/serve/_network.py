@@ -15,6 +15,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
 import httpcore2
 import httpx2
 
@@ -40,13 +41,7 @@ class PooledTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, *, idle: int, trusted: ssl.SSLContext | None = None) -> None:
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=trusted or httpx2.create_ssl_context(trust_env=False),
-            max_connections=None,
-            max_keepalive_connections=idle,
-            keepalive_expiry=httpx2.Limits().keepalive_expiry,
-            network_backend=_Backend(),
-        )
+        self._pool = _Pool(trusted or httpx2.create_ssl_context(trust_env=False), idle)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; return the head of the answer. Raises what httpx2's transport raises."""
@@ -66,6 +61,39 @@ class PooledTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections."""
         await self._pool.aclose()
+
+
+class _Pool(httpcore2.AsyncConnectionPool):
+    """A pool that lets no connection lie."""
+
+    def __init__(self, trusted: ssl.SSLContext, idle: int) -> None:
+        self._options: dict[str, Any] = {
+            "ssl_context": trusted,
+            "keepalive_expiry": httpx2.Limits().keepalive_expiry,
+            "network_backend": _Backend(),
+        }
+        super().__init__(max_connections=None, max_keepalive_connections=idle, **self._options)
+
+    def create_connection(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection:
+        """Return a connection that is not open yet."""
+        return _Connection(origin, **self._options)
+
+
+class _Connection(httpcore2.AsyncHTTPConnection):
+    """A connection of the pool."""
+
+    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
+        try:
+            return await super().handle_async_request(request)
+        except httpcore2.ConnectionNotAvailable:
+            raise
+        except BaseException:
+            # Who is cancelled when the connection is there and nothing has been sent on it leaves it neither idle nor
+            # closed: the pool would keep it for ever, and never use it.
+            if self.is_connected() and not self.is_idle():
+                with anyio.CancelScope(shield=True):
+                    await self.aclose()
+            raise
 
 
 class _Body(httpx2.AsyncByteStream):

@@ -30,7 +30,8 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _REST = 1.0
-"""Seconds in which an upstream that has said all may close its stream, so that the connection can be used again."""
+"""Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
+be used again."""
 _LAST_WORDS = 1.0
 """Seconds for the error event when the server is stopped."""
 
@@ -120,7 +121,7 @@ class StreamedAnswer:
                 if all_said and not again:
                     await self._read_to_end(pieces)
                 return again
-            self._watch.wait(self._service.config.idle_timeout)
+            self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
         with self._overhead:
             self._translate(decoder.close())
         return await self._end()
@@ -198,7 +199,11 @@ class StreamedAnswer:
     async def _fail(self, error: UpstreamError) -> None:
         if self._watch.finished:
             return
-        if self._started:
+        if self._exchange.awaits_usage:  # all else has been said
+            self._record.outcome = "ok"
+            self._ready.append(self._exchange.end())
+            await self._finish()
+        elif self._started:
             self._ready.append(self._exchange.fail(str(error), status=error.status))
             await self._finish()
         else:

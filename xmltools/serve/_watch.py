@@ -59,8 +59,12 @@ class Watch:
         self._since = None
 
     def finish(self) -> None:
-        """Say that the client has its answer: from now on nobody can leave."""
+        """Say that the client gets its answer: from now on nobody can leave, and nothing can be too late.
+
+        Work that was cancelled because time had run out may still come to here, if it has nothing more to wait for.
+        """
         self.finished = True
+        self.expired = False
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run the work to its end, or until it is cancelled. Raises what it raises."""

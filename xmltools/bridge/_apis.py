@@ -1,0 +1,51 @@
+"""What each API has of its own: who reads its requests, who writes its replies, and how its ids begin."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xmltools.bridge._chat import read_chat_request
+from xmltools.bridge._encoders import ChatEncoder, Encoder, MessagesEncoder, ResponsesEncoder
+from xmltools.bridge._errors import Api
+from xmltools.bridge._incoming import Incoming
+from xmltools.bridge._messages import read_messages_request
+from xmltools.bridge._responses import read_responses_request
+from xmltools.errors import XMLToolsError
+from xmltools.tools import Tool
+
+__all__ = ["make_encoder", "new_call_id", "new_id", "read_request"]
+
+_ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
+_CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
+
+
+def read_request(api: Api, body: Mapping[str, Any]) -> Incoming:
+    """Read the body of a request. Raises Refusal for what can't be honoured, XMLToolsError for an API that is none."""
+    if api == "chat":
+        return read_chat_request(body)
+    if api == "messages":
+        return read_messages_request(body)
+    if api == "responses":
+        return read_responses_request(body)
+    raise XMLToolsError(f"api: expected 'chat', 'messages' or 'responses', got {api!r:.60}")
+
+
+def make_encoder(api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> Encoder:
+    """Return who writes the reply."""
+    if api == "chat":
+        return ChatEncoder(incoming, tools, id, created)
+    if api == "messages":
+        return MessagesEncoder(incoming, tools, id)
+    return ResponsesEncoder(incoming, tools, id, created)
+
+
+def new_id(api: Api) -> str:
+    """Return an id for a response."""
+    return _ID[api] + uuid.uuid4().hex
+
+
+def new_call_id(api: Api) -> str:
+    """Return an id for a call."""
+    return _CALL_ID[api] + uuid.uuid4().hex[:24]

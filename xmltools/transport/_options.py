@@ -1,0 +1,37 @@
+"""What the host chooses for all requests of a transport."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xmltools.bridge import Exchange, Settings
+from xmltools.errors import XMLToolsError
+
+__all__ = ["DEFAULTS", "MAX_BODY", "Options"]
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes of a request, and of an answer that is no stream, unless the host says otherwise."""
+DEFAULTS = Settings()
+
+_PATH = re.compile(r'/[!"$->@-~]*')  # what is printable, without ? and #
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for all requests of a transport."""
+
+    settings: Settings
+    upstream_path: str | None
+    max_body: int
+    on_exchange: Callable[[Exchange], None] | None
+
+    def __post_init__(self) -> None:
+        if self.upstream_path is not None and not _PATH.fullmatch(self.upstream_path):
+            raise XMLToolsError(
+                f"upstream_path: expected a path such as '/v1/chat/completions', got {self.upstream_path!r:.80}; "
+                "the host is that of the request"
+            )
+        if type(self.max_body) is not int or self.max_body < 1:
+            raise XMLToolsError(f"max_body: expected a number of bytes from 1, got {self.max_body!r:.40}")
