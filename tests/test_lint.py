@@ -30,6 +30,7 @@ TOOL = Tool(
             "at": {"type": ["integer", "null"]},
             "rows": {"type": "array", "items": {"type": "object", "properties": {"cells": {"type": "array"}}}},
             "x:y": {"type": "string"},
+            "note": {"description": "Anything."},
             "part": {
                 "anyOf": [
                     {
@@ -192,6 +193,8 @@ def test_many_findings_on_one_long_line_stay_small() -> None:
         "<!-- a comment --><path>a</path><!-- another -->",
         "<path>a\r\nb</path>",
         "<unheard><of>1</of><of>2</of></unheard>",
+        "<note>a</note><note><b>1</b></note>",
+        '<note>a</note><argument name="note" nil="true"/>',
     ],
 )
 def test_every_clean_spelling_of_a_call_passes(arguments: str) -> None:

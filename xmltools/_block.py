@@ -94,7 +94,7 @@ class Block(ElementStates):
             elif len(group) == 1:
                 groups = _by_name(group[0])
                 pending += [(inner, shape.child(each)) for each, inner in groups.items()][::-1]
-            elif shape is not ANY and group[0].name == name:
+            elif not shape.is_any and group[0].name == name:
                 return group[1].offset
         return None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xmltools._block import Block, Failure, Leaf
 from xmltools._frame import cut_off
-from xmltools._json import JSONError, loads, loads_lenient
+from xmltools._json import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name, skip_space
 from xmltools._rope import Rope
 from xmltools._text import TextReader
@@ -311,7 +311,8 @@ def _object(block: Block, text: str, place: int, written: int, *, lenient: bool 
         value, repairs = (loads_lenient if lenient else loads)(text, depth=block.limits.depth)
     except JSONError as error:
         offence = written + error.offset if written >= place else place
-        raise _Refused(Code.INVALID_JSON, f"the JSON could not be read: {error}", offence) from None
+        code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
+        raise _Refused(code, f"the JSON could not be read: {error}", offence) from None
     if not isinstance(value, dict):
         raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
     for code, offset, message in repairs:

@@ -105,8 +105,10 @@ class ElementStates(LeafStates):
             if not fence:
                 return -2
             start = skip_space(text, fence)
+            if start - fence > OPENER_SPACE:
+                return -2
             if start == len(text):
-                return -1 if start - at <= OPENER_SPACE else -2
+                return -1
         else:
             start = at
         if text[start] != "{":

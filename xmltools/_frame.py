@@ -311,7 +311,7 @@ class Frame:
             self.nodes.append((container.element, container.start, place))
 
     def _is_untyped_node(self, container: Container) -> bool:
-        return container.shape is ANY and not container.is_arguments and container is not self._stack[0]
+        return container.shape.is_any and not container.is_arguments and container is not self._stack[0]
 
     def _spaced(self, tag: Tag, place: int) -> None:
         if tag.spaced:

@@ -98,7 +98,7 @@ class LeafStates(LeafEnds):
 
     def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
         path = leaf.path
-        if shape is ANY:
+        if shape.is_any:
             path = None  # where its leaves will stand is known when it ends
         elif leaf.shape.is_list and not shape.is_list and path is not None:
             path = (*path, 0) if not isinstance(path[-1], int) else path
@@ -113,7 +113,7 @@ class LeafStates(LeafEnds):
     def _enter_leaf(self, at: int) -> int:
         leaf = self.leaf
         assert leaf is not None
-        if leaf.path is not None and leaf.shape is not ANY and leaf.shape.opens("", "") is not None:
+        if leaf.path is not None and not leaf.shape.is_any and leaf.shape.opens("", "") is not None:
             leaf.path = None  # text that stands for a list or an object: it is converted as a whole
         if (leaf.path is not None or leaf.capture is not None) and not self.discard:
             leaf.reader = TextReader()

@@ -16,7 +16,7 @@ from xmltools._markup import is_xml_name
 from xmltools.dialects import FORGE
 from xmltools.lint._readers import SPACES, name_of
 from xmltools.render._names import is_hidden
-from xmltools.schema import ArrayShape, Shape, item_name
+from xmltools.schema import ITEM, ArrayShape, Shape, item_name
 
 __all__ = ["respell"]
 
@@ -47,6 +47,8 @@ def _properties(parent: Element, shape: Shape, *, top: bool = False) -> None:
         array = _array_for(group, declared)
         if array:
             _list(group, name, array)
+        elif len(group) > 1 and declared.is_any:
+            _gather(group)
         else:
             for each in group:
                 _content(each, name, declared)
@@ -97,16 +99,32 @@ def _list(group: list[Element], name: str, shape: ArrayShape) -> None:
             _content(item, item_name(name), inner)
 
 
+def _gather(group: list[Element]) -> None:
+    """Respell repeated elements that no schema describes as one: together they are a list."""
+    whole, *others = group
+    items = [_copy(each) for each in group]
+    for each in others:
+        _remove(each)
+    for item in items:
+        item.tag = ITEM
+        item.attrib.pop(FORGE.argument_name, "")
+    _fill(whole, items)
+
+
 def _items(element: Element, name: str, count: int, shape: ArrayShape) -> list[Element]:
     """Return what an element of a list's name holds: items, or itself as one."""
     holds = len(element) and not (count > 1 and shape.items.is_list)
     if holds and shape.opens(name_of(element[0]), name) is shape:
         return list(element)
-    item = etree.Element(element.tag)
-    item.attrib.update(element.attrib)
-    item.text = element.text
-    item.extend(list(element))
-    return [item]
+    return [_copy(element)]
+
+
+def _copy(element: Element) -> Element:
+    copy = etree.Element(element.tag)
+    copy.attrib.update(element.attrib)
+    copy.text = element.text
+    copy.extend(list(element))
+    return copy
 
 
 def _fill(element: Element, items: Iterable[Element]) -> None:

@@ -15,7 +15,7 @@ from xmltools.schema._facts import (
     properties_of,
     text_facts,
 )
-from xmltools.schema._names import item_name, singular_of
+from xmltools.schema._names import ITEM, item_name, singular_of
 from xmltools.schema._read import Reading, find_problems, read_arguments, read_object
 from xmltools.schema._sample import sample_arguments
 from xmltools.schema._shapes import (
@@ -34,6 +34,7 @@ from xmltools.schema._values import Problem
 
 __all__ = [
     "ANY",
+    "ITEM",
     "NEVER",
     "AnyShape",
     "ArrayShape",

@@ -17,7 +17,7 @@ from xmltools._tree import Element
 from xmltools.errors import Code, Repair
 from xmltools.schema._check import Checker
 from xmltools.schema._scalars import WHITE_SPACE, read_enum, read_scalar
-from xmltools.schema._shapes import ANY, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
+from xmltools.schema._shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.schema._untyped import by_name, untyped, untyped_object
 from xmltools.schema._values import Problem, fits_type
 
@@ -177,7 +177,7 @@ class _Reader:
         array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
         if array:
             return self.array(group, array)
-        if not shape.nodes and shape is ANY:
+        if shape.is_any:
             return _Value(list(map(untyped, group)))
         return self.element(group[0], shape)._replace(duplicates=(group[0].name,))
 
@@ -308,7 +308,7 @@ class _Reader:
 
         `typed`: the value came with a type, so that an alternative of that very type comes before all others.
         """
-        ordered = sorted(shapes, key=lambda shape: shape.is_text or shape is ANY)
+        ordered = sorted(shapes, key=lambda shape: shape.is_text or shape.is_any)
         fitting: list[_Value] = []
         reads: list[_Value] = []
         for shape in ordered:

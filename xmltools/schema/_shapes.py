@@ -39,6 +39,8 @@ class Shape:
 
     exact = False
     """Whether a leaf of this shape may hold anything, so that what follows must confirm its end tag."""
+    is_any = False
+    """Whether its elements are read without a schema."""
     is_list = False
     is_text = False
     """Whether the text of a leaf is the value as it is."""
@@ -77,6 +79,7 @@ class AnyShape(Shape):
 
     __slots__ = ()
     exact = True
+    is_any = True
 
     def opens(self, tag: str, name: str) -> Shape:
         """Return this shape: any element may have children."""
