@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | rivals | fuzz | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
+# make demo | test | lint | bench | rivals | fuzz | mutants | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
@@ -7,7 +7,7 @@ XGRAMMAR := xgrammar>=0.2
 PARSER_TESTS := test_corpus.py test_laws.py test_cli.py unit/test_parser.py unit/test_error_offset.py unit/test_transcript.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench rivals fuzz compiled clean
+.PHONY: demo test lint format bench rivals fuzz mutants compiled clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -41,6 +41,11 @@ fuzz: .venv/test.stamp
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(PIP) --only-binary :all: atheris \
 		|| echo "atheris could not be installed: its targets are not run" >&2
 	$(BIN)/python tests/fuzz $(ARGS)
+
+# Which changes of the parser and of the schemas do the tests notice? All mutants take hours: ARGS="--sample 500" takes some.
+mutants: .venv/test.stamp
+	@$(BIN)/python -c 'import mutmut' 2>/dev/null || $(PIP) mutmut
+	$(BIN)/python tests/mutation $(ARGS)
 
 # The wheel with a compiled parser, installed elsewhere, and the parser's tests against it. It takes a C compiler.
 compiled: .venv/test.stamp

@@ -1,0 +1,122 @@
+"""Mutation testing of the parser and of the schemas: `python tests/mutation [--only MODULE] [--sample N --seed S]`.
+
+It takes mutmut, for its operators (`pip install mutmut`). Nothing is written but the results, one JSON object a line.
+Mutants that have a result already are not judged again: a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+_TESTS = Path(__file__).resolve().parents[1]
+_FILES = (
+    *("test_corpus.py", "test_laws.py", "test_truncation.py", "test_injection.py", "test_fuzz.py", "test_bounded.py"),
+    *("test_lint.py", "test_instructions.py", "unit/test_parser.py", "unit/test_repairs.py", "unit/test_messages.py"),
+    *("unit/test_bounds.py", "unit/test_limits.py", "unit/test_places.py", "unit/test_error_offset.py"),
+    *("unit/test_json.py", "unit/test_models.py", "unit/test_tools.py", "unit/test_schema.py"),
+    *("unit/test_schema_words.py", "unit/test_schema_evaluated.py", "unit/test_sample.py", "unit/test_grammar.py"),
+    *("unit/test_relaxng.py", "unit/test_render_call.py", "unit/test_retry.py", "unit/test_transcript.py"),
+)
+"""The tests that judge: those of the parser and the schemas, and of what is built right upon them."""
+_ALIVE = ("survived", "unreached", "error")
+_KILLED = ("killed", "timeout", "memory", "crash")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("tests/mutation", description=__doc__)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="MODULE", help="such as _block, schema or schema._read"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="judge so many of them, at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--patience", type=float, default=25, help="CPU seconds of tests, quick ones first, to outlive")
+    parser.add_argument("--again", action="store_true", help="judge the survivors again, by all tests")
+    parser.add_argument(
+        "--first", action="append", default=[], metavar="NAME", help="ask tests with this in their id first"
+    )
+    parser.add_argument("--out", type=Path, default=_TESTS.parent / "build" / "mutation" / "results.jsonl")
+    return parser.parse_args()
+
+
+def _is_meant(module: str, only: list[str]) -> bool:
+    name = module.removeprefix("xmltools.")
+    return not only or any(name == each or name.startswith(f"{each}.") for each in only)
+
+
+class _Results:
+    """The verdicts in a file, as far as they are about the modules as they are now."""
+
+    def __init__(self, path: Path, digests: dict[str, str]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        records = map(json.loads, lines)
+        self.path = path
+        self.digests = digests
+        self.known = {each["key"]: each for each in records if each["digest"] == digests[each["module"]]}
+
+    def verdict(self, key: str) -> str:
+        return self.known[key]["verdict"] if key in self.known else ""
+
+    def add(self, mutant: Any, answer: dict[str, Any]) -> None:
+        about = {"key": mutant.key, "module": mutant.module, "line": mutant.line}
+        self.known[mutant.key] = about | {"digest": self.digests[mutant.module]} | answer
+        with self.path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(self.known[mutant.key]) + "\n")
+
+
+def _main() -> int:
+    # The tests import each other by their plain names, and the package is the one beside them.
+    sys.path[:1] = [str(_TESTS.parent), str(_TESTS)]
+    os.environ["CI"] = "1"  # Hypothesis tries the same each time
+    options = _arguments()
+    try:
+        from mutation.mutants import SCOPE, digest_of, module_of, mutants_of
+    except ImportError as error:
+        print(f"{error}; pip install mutmut", file=sys.stderr)
+        return 2
+    results = _Results(options.out, {module_of(path): digest_of([path]) for path in SCOPE})
+    mutants = [each for path in SCOPE if _is_meant(module_of(path), options.only) for each in mutants_of(path)]
+    random.Random(options.seed).shuffle(mutants)
+    chosen = mutants[: options.sample]
+    verdicts = _ALIVE if options.again else ("", "error")
+    _judge([each for each in chosen if results.verdict(each.key) in verdicts], options, results)
+    present = {mutant.key for mutant in chosen}
+    _print_table([record for key, record in results.known.items() if key in present])
+    return 0
+
+
+def _judge(mutants: list[Any], options: argparse.Namespace, results: _Results) -> None:
+    import pytest
+    from mutation.judge import Judge
+
+    if mutants:
+        judge = Judge(mutants, options, results.add)
+        tests = [str(_TESTS / each) for each in _FILES]
+        pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--capture=no", *tests], plugins=[judge])
+
+
+def _print_table(records: list[dict[str, Any]]) -> None:
+    print(f"{'module':32} {'mutants':>8} {'killed':>8} {'time, memory':>16} {'survived':>9} {'%':>7}")
+    for module in [*sorted({record["module"] for record in records}), ""]:
+        _print_line(module or "all", Counter(r["verdict"] for r in records if not module or r["module"] == module))
+    counts = Counter(record["verdict"] for record in records)
+    print(f"Left out: {counts['same']} that compile to the same code, {counts['unapplied']} that could not be applied.")
+
+
+def _print_line(name: str, counts: Counter[str]) -> None:
+    killed = sum(counts[each] for each in _KILLED)
+    alive = sum(counts[each] for each in _ALIVE)
+    share = 100 * killed / max(1, killed + alive)
+    print(f"{name:32} {killed + alive:8} {killed:8} {killed - counts['killed']:16} {alive:9} {share:7.1f}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(_main())

@@ -1,0 +1,105 @@
+"""What the tests do without a mutant: which lines each one reaches, how long it takes, and whether it passes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+from _pytest.runner import runtestprotocol
+from mutation.mutants import SCOPE, digest_of, module_of
+
+__all__ = ["Baseline", "run_item"]
+
+_FREE = frozenset(("nothing_is_left_open", "request"))
+
+
+def run_item(item: pytest.Item) -> str:
+    """Run one test. Returns what it failed with, or "" if it did not; being skipped is not failing."""
+    if isinstance(item, pytest.Function) and set(item.fixturenames) <= _FREE | _parameters(item).keys():
+        return _call(item)
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    return next((str(report.longrepr)[-300:] for report in reports if report.failed), "")
+
+
+def _parameters(item: pytest.Function) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def _call(item: pytest.Function) -> str:
+    # A plain function: without the machinery of pytest around it, thousands run in a second.
+    try:
+        item.obj(**_parameters(item))
+    except pytest.skip.Exception:
+        return ""
+    except BaseException as error:  # the tests' own failures are no Exception
+        return f"{type(error).__name__}: {error}"[:300]
+    return ""
+
+
+class Baseline:
+    """The tests that pass, with their time in seconds of CPU, and the tests that reach each line.
+
+    They are measured once and kept in a file until the code changes; tests that are not in it are measured and added.
+    """
+
+    def __init__(self, items: list[pytest.Item], place: Path) -> None:
+        self.items = {item.nodeid: item for item in items}
+        record = _read(place)
+        new = [item for item in items if item.nodeid not in record["seconds"].keys() | record["failed"].keys()]
+        if new:
+            _in_child(lambda: _measure(new, record, place))
+            record = _read(place)
+        self.seconds: dict[str, float] = {each: time for each, time in record["seconds"].items() if each in self.items}
+        self.names: list[str] = record["names"]  # `lines` has their numbers
+        self.lines: dict[str, dict[str, list[int]]] = record["lines"]
+
+    def reaching(self, path: Path, lines: range | list[int]) -> set[str]:
+        """Return the tests that reach any of these lines."""
+        known = self.lines.get(module_of(path), {})
+        found = {test for line in lines for test in known.get(str(line), ())}
+        return {self.names[test] for test in found} & self.seconds.keys()
+
+
+def _read(place: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(place.read_text("utf-8")) if place.exists() else {}
+    digest = digest_of(SCOPE)
+    if record.get("digest") == digest:
+        return record
+    return {"digest": digest, "names": [], "seconds": {}, "failed": {}, "lines": {}}
+
+
+def _measure(items: list[pytest.Item], record: dict[str, Any], place: Path) -> None:
+    reach = coverage.Coverage(data_file=None, config_file=False, include=[str(path) for path in SCOPE])
+    reach.start()
+    for item in items:
+        reach.switch_context(item.nodeid)
+        start = time.process_time()
+        wrong = run_item(item)
+        took = time.process_time() - start
+        record["failed" if wrong else "seconds"][item.nodeid] = wrong or took
+    reach.stop()
+    data = reach.get_data()
+    record["names"] += (item.nodeid for item in items)
+    numbers = {name: number for number, name in enumerate(record["names"])}
+    for path in SCOPE:
+        lines = record["lines"].setdefault(module_of(path), {})
+        for line, tests in data.contexts_by_lineno(str(path)).items():
+            lines[str(line)] = [*lines.get(str(line), ()), *(numbers[test] for test in tests if test)]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(record), "utf-8")
+
+
+def _in_child(work: Callable[[], None]) -> None:
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)

@@ -1,0 +1,191 @@
+"""How a mutant comes into a process that has everything imported: functions get the mutated code, in place.
+
+Where the change is outside functions, the statement is carried out anew, with all at the level of the module that is
+made from it, and every module that has imported one of those names gets the new value.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from mutation.mutants import ROOT, Mutant
+
+__all__ = ["Swapper", "lines_with", "names_at"]
+
+_NOT_FUNCTION = 0x1 | 0x2  # CO_OPTIMIZED, CO_NEWLOCALS: bodies of modules and classes lack one of them
+
+
+class Swapper:
+    """Knows all functions of the package that this process has."""
+
+    def __init__(self) -> None:
+        self.live: dict[tuple[str, str, int], list[FunctionType]] = {}
+        package = str(ROOT / "xmltools")
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(package):
+                self.live.setdefault(_key(each.__code__), []).append(each)
+        self.codes: dict[str, CodeType] = {}
+
+    def original(self, mutant: Mutant) -> CodeType:
+        """The code of the module without the change."""
+        name = str(mutant.path)
+        if name not in self.codes:
+            self.codes[name] = compile(mutant.path.read_text("utf-8"), name, "exec", dont_inherit=True)
+        return self.codes[name]
+
+    def apply(self, mutant: Mutant) -> str:
+        """Bring the mutant into this process. Returns how: `code`, `names`, `same` (no difference) or `nothing`."""
+        old, new = self.original(mutant), compile(mutant.source, str(mutant.path), "exec", dont_inherit=True)
+        if _same(old, new):
+            return "same"
+        if _inside_functions(old, new):
+            return "code" if self._swap(old, new) else "nothing"
+        return "names" if self._rebind(mutant, new) else "nothing"
+
+    def _swap(self, old: CodeType, new: CodeType) -> int:
+        swapped = 0
+        for one, other in _pairs(old, new):
+            if not _same(one, other):
+                for function in self.live.get(_key(one), ()):
+                    function.__code__ = other
+                    swapped += 1
+        return swapped
+
+    def _rebind(self, mutant: Mutant, new: CodeType) -> int:
+        module = sys.modules[mutant.module]
+        fresh: dict[str, Any] = {k: v for k, v in vars(module).items() if k.startswith("__")}
+        fresh["__name__"] = mutant.module
+        exec(new, fresh)
+        tree = ast.parse(mutant.source)
+        first = next(each for each in tree.body if each.lineno <= mutant.line <= (each.end_lineno or 0))
+        if isinstance(first, ast.ClassDef):
+            return self._class_body(getattr(module, first.name), fresh[first.name])
+        if isinstance(first, ast.FunctionDef):
+            return _defaults(getattr(module, first.name), fresh[first.name])
+        changed = _names_made(first)
+        for each in tree.body:
+            if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and _names_used(each) & changed:
+                changed |= _names_made(each)
+        return sum(_replace(module, name, fresh[name]) for name in changed if name in fresh)
+
+    def _class_body(self, old: type, new: type) -> int:
+        done = 0
+        for name, value in vars(new).items():
+            known = vars(old).get(name)
+            if isinstance(value, FunctionType) and isinstance(known, FunctionType):
+                done += _defaults(known, value)
+            elif (
+                isinstance(value, (str, int, float, tuple, type(None))) and not name.startswith("__") and value != known
+            ):
+                setattr(old, name, value)
+                done += 1
+        return done
+
+
+def _replace(module: ModuleType, name: str, value: Any) -> int:
+    """Bind the name anew in its module, and where it was imported to."""
+    known, done = vars(module)[name], 0
+    for each in list(sys.modules.values()):
+        space = getattr(each, "__dict__", None)
+        if space is not None and name in space and space[name] is known:
+            space[name] = value
+            done += 1
+    return done
+
+
+def _defaults(old: Any, new: Any) -> int:
+    old, new = getattr(old, "__wrapped__", old), getattr(new, "__wrapped__", new)
+    if (old.__defaults__, old.__kwdefaults__) == (new.__defaults__, new.__kwdefaults__):
+        return 0
+    old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+    return 1
+
+
+def _names_made(statement: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def _names_used(statement: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name)}
+
+
+def _key(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _is_function(code: CodeType) -> bool:
+    return code.co_flags & _NOT_FUNCTION == _NOT_FUNCTION
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _same(one: CodeType, other: CodeType, *, inner: bool = True) -> bool:
+    """Do they do the same? With `inner=False` the code of functions and classes in them is not looked at."""
+    if one.co_code != other.co_code or len(one.co_consts) != len(other.co_consts):
+        return False
+    for name in (
+        "co_names",
+        "co_varnames",
+        "co_freevars",
+        "co_cellvars",
+        "co_argcount",
+        "co_flags",
+        "co_exceptiontable",
+    ):
+        if getattr(one, name) != getattr(other, name):
+            return False
+    for mine, its in zip(one.co_consts, other.co_consts, strict=True):
+        if isinstance(mine, CodeType) and isinstance(its, CodeType):
+            if inner and not _same(mine, its):
+                return False
+        elif repr(mine) != repr(its):
+            return False
+    return True
+
+
+def _pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """The functions of both, at any depth, outer ones first."""
+    if len(_inner(old)) != len(_inner(new)):
+        return
+    for one, other in zip(_inner(old), _inner(new), strict=True):
+        if _is_function(one):
+            yield one, other
+        yield from _pairs(one, other)
+
+
+def _inside_functions(old: CodeType, new: CodeType) -> bool:
+    """Is all that differs inside functions? Then the bodies of the module and of its classes are the same."""
+    if _is_function(old):
+        return old.co_freevars == new.co_freevars
+    if not _same(old, new, inner=False):
+        return False
+    return all(_inside_functions(one, other) for one, other in zip(_inner(old), _inner(new), strict=True))
+
+
+def names_at(mutant: Mutant) -> set[str]:
+    """The names that the statement of the mutant makes, and all that are made from them in its module."""
+    tree = ast.parse(mutant.path.read_text("utf-8"))
+    first = next(each for each in tree.body if each.lineno <= mutant.line <= (each.end_lineno or 0))
+    if isinstance(first, (ast.ClassDef, ast.FunctionDef)):
+        return {first.name}
+    changed = _names_made(first)
+    for each in tree.body:
+        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and _names_used(each) & changed:
+            changed |= _names_made(each)
+    return changed
+
+
+def lines_with(names: set[str], source: str) -> list[int]:
+    """The lines of a source that name one of these."""
+    if not names:
+        return []
+    word = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+    return [number for number, line in enumerate(source.splitlines(), 1) if word.search(line)]

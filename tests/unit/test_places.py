@@ -1,0 +1,297 @@
+"""What stands in front of a block, or how far into a chunk it begins, changes nothing but the offsets."""
+
+import json
+import random
+import string
+from pathlib import Path
+
+import pytest
+
+import xmltools as xt
+from xmltools.errors import Code
+from xmltools.parser import build_reply
+
+FOLDER = Path(__file__).parents[1] / "corpus"
+CASES = [case for path in sorted(FOLDER.glob("[0-9]*.json")) for case in json.loads(path.read_text("utf-8"))]
+PROSE = "Words in front of it.\n" * 30
+
+
+def outcome(chunks, tools, shift, **options):
+    parser = xt.Parser(tools, **options)
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+    reply = build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+    return {
+        "text": reply.text[shift:],
+        "reasoning": reply.reasoning,
+        "unclosed": reply.unclosed_reasoning,
+        "calls": [
+            (call.name, call.server, repr(call.arguments), moved(call.span, shift), repairs_of(call, shift))
+            for call in reply.calls
+        ],
+        "errors": [
+            (error.code, error.name, repr(error.arguments), error.source, moved(error.span, shift))
+            for error in reply.errors
+        ],
+        "places": [None if error.offset is None else error.offset - shift for error in reply.errors],
+    }
+
+
+def moved(span, shift):
+    return span[0] - shift, span[1] - shift
+
+
+def repairs_of(call, shift):
+    return [(repair.code, repair.offset - shift) for repair in call.repairs]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "starts_in_reasoning" not in case["options"]], ids=lambda case: case["id"]
+)
+def test_a_case_behind_prose_in_the_same_chunk(case):
+    tools = None if case["tools"] is None else [xt.Tool(**tool) for tool in case["tools"]]
+    text, pick = case["text"], random.Random(case["id"])
+    alone = outcome([text], tools, 0, **case["options"])
+    for _ in range(6):
+        cut = len(PROSE) + pick.randint(0, len(text))
+        chunks = [(PROSE + text)[:cut], (PROSE + text)[cut:]]
+        assert outcome(chunks, tools, len(PROSE), **case["options"]) == alone, chunks[1]
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+EDIT = {"type": "object", "properties": {"line": NUMBER, "text": TEXT}}
+TOOL = xt.Tool(
+    name="f",
+    parameters={
+        "type": "object",
+        "properties": {
+            "a": TEXT,
+            "list": {"type": "array", "items": TEXT},
+            "edits": {"type": "array", "items": EDIT},
+            "edit": EDIT,
+            "deep": {"type": "array", "items": {"type": "array", "items": TEXT}},
+        },
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [
+        ("<a>x</a>", [("a",)]),
+        ("<list><item>x</item><item>y</item></list>", [("list", 0), ("list", 1)]),
+        ("<list>x</list><list>y</list>", []),
+        ("<edit><line>1</line><text>y</text></edit>", [("edit", "line"), ("edit", "text")]),
+        ("<edits><line>1</line><text>y</text></edits>", [("edits", 0, "line"), ("edits", 0, "text")]),
+        (
+            "<edits><edit><text>x</text></edit><edit><text>y</text></edit></edits>",
+            [("edits", 0, "text"), ("edits", 1, "text")],
+        ),
+        ("<deep><item><item>x</item><item>y</item></item></deep>", [("deep", 0, 0), ("deep", 0, 1)]),
+        ("<zzz>x</zzz>", [("zzz",)]),
+        ("<zzz><b>x</b></zzz>", []),
+    ],
+)
+def test_deltas_have_the_path_of_the_value(arguments, paths):
+    text = f"<tool><tool_name>f</tool_name><arguments>{arguments}</arguments></tool>"
+    parser = xt.Parser([TOOL])
+    events = parser.feed(text) + parser.close()
+    [call] = [event.call for event in events if isinstance(event, xt.CallCompleted)]
+    found = {event.path: event.text for event in events if isinstance(event, xt.ArgumentDelta)}
+    assert list(found) == paths
+    for path, delta in found.items():
+        value = call.arguments
+        for step in path:
+            value = value[step]
+        assert str(value) == delta
+
+
+@pytest.mark.parametrize("character", [*string.printable, "é", "\x00", "\ud800"])
+@pytest.mark.parametrize(
+    "before", ['{"name": "f"', '{"name": "f", "arguments": {"a": 1', '{"a": [1', "{", '{"a"', '{"a":']
+)
+def test_any_character_may_stand_in_a_json_body(before, character):
+    text = f"<tool>{before}{character}}}</tool> and <tool><tool_name>f</tool_name></tool>"
+    whole = outcome([text], None, 0)
+    assert outcome(list(text), None, 0) == whole
+    codes = {error[0] for error in whole["errors"]}
+    assert codes <= {Code.INVALID_JSON, Code.MISSING_TOOL_NAME, Code.TRUNCATED}
+    # Only a string that does not end reaches over the end of its block.
+    assert (Code.TRUNCATED in codes) == (len(whole["calls"]) == 0) == (character == '"' and before[-1] in "{:")
+
+
+@pytest.mark.parametrize("character", [*string.printable, "é", "\x00"])
+@pytest.mark.parametrize("before", ["", "<", "</", "<!", "<?", "&", "]]>", "`", "<![CDATA[x]]>"])
+def test_any_character_may_begin_a_value_or_stand_between_elements(before, character):
+    for body in (
+        f"<arguments>{before}{character}<a>x</a></arguments>",
+        f"<arguments><a>{before}{character}</a></arguments>",
+        f"{before}{character}",
+    ):
+        text = f"<tool><tool_name>f</tool_name>{body}</tool>"
+        whole = outcome([text], None, 0)
+        assert outcome(list(text), None, 0) == whole
+        assert len(whole["calls"]) + len(whole["errors"]) == 1
+
+
+@pytest.mark.parametrize("character", string.printable)
+def test_a_mention_is_told_by_the_character_before_and_behind_it(character):
+    block = "<tool><tool_name>f</tool_name></tool>"
+    assert len(outcome([character + block], None, 0)["calls"]) == (character != "`")
+    behind = outcome([f"<tool>{character} {block}"], None, 0)
+    mentioned = behind["text"].startswith("<tool>")
+    assert mentioned == (character not in "<{" + string.whitespace.replace("\x0b", "").replace("\x0c", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<tool>{"name": "f", "tool_name": "g"}</tool>', "mean the same"),
+        ('<tool>{"name": "f"} x</tool>', "something stands between the JSON object and the end of the block"),
+        ('<tool>{"name": 5}</tool>', "name"),
+        ("<tool><tool_name>f</tool_name><arguments>{}<a>1</a></arguments></tool>", "stand beside the JSON object"),
+        ("<tool><tool_name>f</tool_name><arguments>{]</arguments></tool>", "the JSON could not be read: "),
+        ('<tool>{"name": []]}</tool>', "']' closes nothing that is open"),
+        ("<tool>{,}</tool>", "cannot stand there"),
+        ("<tool>" + '{"a":' * 70 + "</tool>", "nests more than 64 deep"),
+        ("<tool><tool_name>f</tool_name><tool_name>f</tool_name></tool>", "<tool_name> stands twice in the block"),
+        ("<tool><tool_name>f</tool_name><!DOCTYPE a></tool>", "the declaration at character 30 is not allowed there"),
+        ("<tool><tool_name>f</tool_name><%></tool>", "the < at character 30 begins no tag"),
+        ("<tool><tool_name>f<b</tool_name></tool>", "'f<b' is no name"),
+        (f"<tool><tool_name>{'f' * 300}</tool_name></tool>", f"'{'f' * 60}' is no name"),
+        (f"<tool><a{'b' * 300}>1</a></tool>", f"'a{'b' * 59}' is no name for an argument"),
+        ("<tool><tool_name>f</tool_name><tool>{", "a new <tool> starts before this one has ended"),
+    ],
+)
+def test_an_error_says_what_was_wrong(text, message):
+    assert message in xt.parse(text).errors[0].message
+
+
+def every_cut(text, tools=None, **options):
+    """The outcome of a text, which is the same for every cut in two and for single characters."""
+    whole = outcome([text], tools, 0, **options)
+    for at in range(1, len(text)):
+        assert outcome([text[:at], text[at:]], tools, 0, **options) == whole, at
+    assert outcome(list(text), tools, 0, **options) == whole
+    return whole
+
+
+CALL = "<tool><tool_name>f</tool_name></tool>"
+
+
+@pytest.mark.parametrize(
+    "inside", ["a < b <i>c</i>", "</thin </think", "<think>", "</thinking> ", "`` <tool>", "<<", ""]
+)
+@pytest.mark.parametrize("starts", [False, True])
+def test_reasoning_ends_at_its_own_end_tag(inside, starts):
+    if starts and "</thinking>" in inside:
+        inside = ""
+    text = f"{'' if starts else '<think>'}{inside}</think>x {CALL}"
+    found = every_cut(text, starts_in_reasoning=starts)
+    assert (found["reasoning"], found["text"], len(found["calls"])) == (inside, "x ", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (f"```\n{CALL}\n```", ["code_fence"]),
+        (f"```xml\n{CALL}\n```", ["code_fence"]),
+        (f"   ```xml\n{CALL}\n```", ["code_fence"]),
+        (f"    ```xml\n{CALL}\n```", []),
+        (f"a ```xml\n{CALL}\n```", []),
+        (f"\n```xml {CALL}", []),
+        (f"```\na\n```\n{CALL}", []),
+        (f"````\n```\n{CALL}\n````", ["code_fence"]),
+        (f"```\n````\n{CALL}", []),
+        (f"```\n``` a\n{CALL}", ["code_fence"]),
+        (f"```a`b\n{CALL}", []),
+        (f"```\n<think>```</think>\n{CALL}", ["code_fence"]),
+        (f"<think>\n```\n</think>\n{CALL}", []),
+        (f"{CALL}```\n{CALL}", []),
+    ],
+)
+def test_a_fence_is_opened_and_closed_by_lines_of_its_own(text, codes):
+    assert [code.value for code, _ in every_cut(text)["calls"][-1][4]] == codes
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        ("<x", "invalid_json"),
+        ("<b>", "invalid_json"),
+        ("</x>", "invalid_json"),
+        ("x", "invalid_json"),
+        ("<to", "truncated"),
+    ],
+)
+def test_what_stands_behind_a_json_body_is_told_as_soon_as_it_can_be(rest, code):
+    assert [error[0].value for error in every_cut(f'<tool>{{"name": "f"}}{rest}')["errors"]] == [code]
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [("1E5", 1e5), ("1e5", 1e5), ("-0.5", -0.5), ("1.25E-2", 0.0125), ("0", 0), ("-12", -12)]
+)
+def test_numbers_in_json_are_read_however_they_are_cut(number, value):
+    for end in ("}", "]}", ", 1]}"):
+        start = '{"a": ' + ("[" if "]" in end else "")
+        text = f"<tool><tool_name>f</tool_name><arguments>{start}{number}{end}</arguments></tool>"
+        expected = value if end == "}" else [value, 1] if "1" in end else [value]
+        assert every_cut(text)["calls"][0][2] == repr({"a": expected})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("x</arguments><p>y", "x</arguments><p>y"),
+        ("x</arguments> y", "x</arguments> y"),
+        ("x</arguments></a>y", "x</arguments></a>y"),
+        ("<!-- c -->x<!-- d -->", "<!-- c -->x<!-- d -->"),
+        ("x</a", "x</a"),
+        ("x</ab>", "x</ab>"),
+        ("x<!y", "x<!y"),
+        ("x<![CDAT[y", "x<![CDAT[y"),
+        ("<![CDATA[x]]>y</arguments>]]>", "x]]>y</arguments>"),
+        ("<![CDATA[x]]></arguments>y]]>", "x]]></arguments>y"),
+    ],
+)
+def test_what_looks_like_an_end_in_a_string_is_content(value, expected):
+    text = f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool>"
+    found = every_cut(text, [TOOL])
+    assert found["calls"][0][2] == repr({"a": expected})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value", "codes"),
+    [
+        ('<a name="b">x</a>', {"a": "x"}, ["ignored_attribute"]),
+        ('<argument name="b">x</argument>', {"b": "x"}, []),
+        ('<argument name="b" name="c">x</argument>', {"b": "x"}, ["ignored_attribute"]),
+        ('<argument other="b">x</argument>', {"argument": "x"}, ["ignored_attribute"]),
+        ("<argument name=b>x</argument>", {"b": "x"}, ["attribute_syntax"]),
+        ('<argument name=" b&lt;&nbsp; ">x</argument>', None, []),
+        ('<argument name=" b&amp;c ">x</argument>', {"b&c": "x"}, []),
+        ('<argument name="b & c">x</argument>', {"b & c": "x"}, ["bare_ampersand"]),
+        ('<a nil="maybe">x</a>', {"a": "x"}, ["ignored_attribute"]),
+        ('<argument name="b" nil="true"/>', {"b": None}, []),
+        ('<o><argument name="p q">x</argument></o>', {"o": {"p q": "x"}}, []),
+        ('<![CDATA[{"a": 1}]]>', {"a": 1}, ["json_arguments"]),
+        ('```json\n{"a": 1}\n```', {"a": 1}, ["json_arguments"]),
+    ],
+)
+def test_attributes_and_json_of_arguments(arguments, value, codes):
+    found = every_cut(f"<tool><tool_name>f</tool_name><arguments>{arguments}</arguments></tool>")
+    read = [(call[2], [code.value for code, _ in call[4]]) for call in found["calls"]]
+    assert read == ([] if value is None else [(repr(value), codes)])
+
+
+def test_a_name_is_near_if_half_of_it_is_the_same():
+    [error] = xt.parse("<tool><tool_name>abcd</tool_name></tool>", tools=[xt.Tool(name="abxy")]).errors
+    assert "Did you mean abxy?" in error.hint
+    [error] = xt.parse("<tool><tool_name>abcd</tool_name></tool>", tools=[xt.Tool(name="axyz")]).errors
+    assert "Did you mean" not in error.hint
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " \t\n", ""])
+@pytest.mark.parametrize("inside", ["x", "x\ny", "x\r\ny]z", "[x] y"])
+def test_a_region_in_brackets_ends_at_the_end_of_a_line(end, inside):
+    found = every_cut(f"a\n[{inside}]{end}{'b' if end else ''}", bracket_reasoning=True)
+    assert found["reasoning"] == inside and found["text"] == f"a\n{end}{'b' if end else ''}"
