@@ -386,7 +386,7 @@ def test_closing_what_it_says_ends_the_block(case, data):
     number = data.draw(st.integers(1, len(case.tokens) - 1))
     token = case.tokens[number]
     inside = data.draw(st.integers(9, len(token))) if token.startswith("<![CDATA[") else 0
-    source = "".join((*case.tokens[:number], token[:inside].rstrip("]>")))
+    source = "".join((*case.tokens[:number], token[:inside].rstrip("<]>")))
     for error in parse(source, case.tools).errors:
         words = lines_of(render_retry(error, case.tools or (), max_characters=5000))[-1]
         if error.code is Code.TRUNCATED and words.endswith("</tool>.") and "close" in words:
