@@ -221,3 +221,31 @@ def test_the_deltas_of_a_leaf_without_a_schema_are_its_value(value):
 def test_repairs_of_a_block(text, codes):
     [call] = xt.parse(text).calls
     assert [repair.code.value for repair in call.repairs] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        (block("<a>&#x4A;&#xaB;</a>"), {"a": "J\xab"}),
+        ('<tool>{"tool_name": "f", "arguments": {"a": 1E5, "b": 2.5E-1}}</tool>', {"a": 1e5, "b": 0.25}),
+        (block("{'a':1,'b':[2,3],'c':None}"), {"a": 1, "b": [2, 3], "c": None}),
+        (block("<a>x</a><!-- a - comment --><b>y</b><!----><c>z</c>"), {"a": "x", "b": "y", "c": "z"}),
+        (block("<a>1</a>").replace("</tool>", "\n```\n</tool>"), {"a": "1"}),
+    ],
+    ids=["references", "exponents", "literals", "comments", "fence"],
+)
+def test_what_is_read_whole_is_read_by_characters(text, arguments):
+    parser = xt.Parser()
+    events = [event for character in text for event in parser.feed(character)] + parser.close()
+    (call,) = (event.call for event in events if isinstance(event, xt.CallCompleted))
+    assert call.arguments == arguments == xt.parse(text).calls[0].arguments
+    deltas = "".join(event.text for event in events if isinstance(event, xt.ArgumentDelta))
+    assert deltas in ("", "".join(map(str, arguments.values())))
+
+
+def test_an_unknown_tool_is_told_apart_from_one_that_several_servers_have():
+    tools = [xt.Tool(name="f", server="a"), xt.Tool(name="f", server="b")]
+    (error,) = xt.parse(block(""), tools).errors
+    assert error.message == "several servers have 'f'"
+    (error,) = xt.parse("<tool><server_name>c</server_name><tool_name>f</tool_name></tool>", tools).errors
+    assert error.message == "server 'c' has no tool named 'f'"
