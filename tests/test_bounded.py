@@ -58,7 +58,6 @@ DEEP_ERRORS = {
     "CDATA": NONE,
     "comments": NONE,
     "entities": NONE,
-    "arrays in a string in a body": ("invalid_json",),
     "tuples in a list": NONE,
     "minus signs in a list": NONE,
     "reasoning": NONE,
