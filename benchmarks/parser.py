@@ -262,13 +262,13 @@ class Slope(NamedTuple):
 def measure(run: Run, shape: tuple[str, str], chunk: int, quick: bool, repeats: int) -> Slope:
     """Double the text from 64 K to 4 M characters, or until one run takes 0.3 seconds.
 
-    Quick is 16 K and 64 K; of brackets, a character costs more until as many are held back as may be: 32 K and 128 K.
+    Quick is 16 K and 64 K; of brackets, a character costs more until as many are held back as may be: 64 K and 256 K.
 
     If it takes 3 seconds before there are two sizes, the slope is infinite: such a text is a trap.
     """
     head, unit = shape
     points: list[tuple[float, float]] = []
-    small = 15 if shape in BRACKETS.values() else 14
+    small = 16 if shape in BRACKETS.values() else 14
     for size in (1 << power for power in ((small, small + 2) if quick else range(16, 23))):
         text = (head + unit * (size // len(unit) + 1))[:size]
         work = partial(run, cut(text, chunk or size))
@@ -303,7 +303,7 @@ def growth(quick: bool) -> Iterator[Figure]:
         yield Figure(
             f"f  {name}", 1.1, max(found).slope, "slope", f"1-char/4-char/whole to {tops} K; {cost:.0f} U a character"
         )
-    yield Figure("f  the dearest of them", 100, dearest, "U a character")
+    yield Figure("f  the dearest of them", 125, dearest, "U a character")
 
 
 # --- memory ------------------------------------------------------------------------------------------------
