@@ -266,7 +266,7 @@ def percentiles(ages: Turn) -> tuple[float, float]:
 
 async def latency(bench: Bench, quick: bool) -> list[Figure]:
     """Figure a: how old chunks are behind the proxy, against those behind the plain one."""
-    rounds, plan = (3, Plan(60, 60, 0.02)) if quick else (9, Plan(100, 150, 0.02))
+    rounds, plan = (3, Plan(70, 90, 0.02)) if quick else (9, Plan(100, 150, 0.02))
     found: dict[str, list[tuple[float, float]]] = {"upstream": [], "plain": [], "xmltools": []}
     for server in found:
         await bench.ages(server, 50, Plan(5, 5, 0.02))
