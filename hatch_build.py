@@ -18,6 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 MODULES = (
     "_block",
     "_call",
+    "_claims",
     "_elements",
     "_ends",
     "_fences",

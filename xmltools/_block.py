@@ -38,11 +38,13 @@ class Block(ElementStates):
         self._base = base
         self.events = events
         self._last_ends = None
+        self._text_read = text
         while at < len(text) and not self.done:
             place = _STATES[self._state](self, text, at)
             if place < 0:
                 break
             at = place
+        self._text_read = ""
         self._flush_delta()
         return at
 

@@ -1,9 +1,14 @@
-"""Where a leaf ends: end tags that are confirmed or refused by what follows them (protocol, 4.5 to 4.7)."""
+"""Where a leaf ends: end tags that are confirmed or refused by what follows them, and by the examples that the leaf
+holds (protocol, 4.5 to 4.9)."""
 
 from __future__ import annotations
 
-from xmltools._frame import CALL, OTHER, OWN, Frame, Leaf, State
+from typing import Final
+
+from xmltools._claims import Closers, count_blocks, count_sections, count_within, find_line_opener
+from xmltools._frame import CALL, OTHER, OWN, WINDOW, End, Frame, Leaf, State
 from xmltools._markup import (
+    CDATA_OPEN,
     MORE,
     NO,
     SPACES,
@@ -20,6 +25,9 @@ from xmltools.schema import ANY
 
 __all__ = ["LeafEnds"]
 
+_LOOK_AHEAD: Final = 2048
+"""Characters from which it can be told whether an opener in a value is one."""
+
 
 class LeafEnds(Frame):
     """States and decisions at the end of a leaf."""
@@ -30,6 +38,7 @@ class LeafEnds(Frame):
         assert leaf is not None
         if not self.discard:
             leaf.sections.append(self._section)
+        leaf.counted = self._section + 3
         self._section = -1
         self._state = State.TEXT
         self._emit_text(self._tail.take())
@@ -72,6 +81,8 @@ class LeafEnds(Frame):
         """The short way for nearly all leaves: their own end tag, from `at` to `end`, with all that confirms it in
         `text`. The place behind what was read, or -1 if this needs a closer look."""
         if leaf.exact:
+            if leaf.literal >= 0:
+                return -1  # it may hold examples
             end = skip_space(text, end)
             self._tail_kind = OWN
             if end == len(text) or not self._follows(text, end):
@@ -87,10 +98,11 @@ class LeafEnds(Frame):
         follows = self._follows(text, here) if here < len(text) else MORE
         if follows is MORE and len(text) - here < TAG_LENGTH:
             return here if here > at else -1
-        candidate = self._tail.take()
-        if follows:
+        if follows and not self._is_claimed(here):
             self._confirm()
-        elif self._section >= 0:
+            return here
+        candidate = self._tail.take()
+        if self._section >= 0:
             self._tail.append(self._between)
             self._tail.append(candidate)
             self._continue_cdata()
@@ -101,11 +113,190 @@ class LeafEnds(Frame):
         self._tail.clear()
         return here
 
+    # -- examples in a leaf ----------------------------------------------------------------------------------------
+
+    def _is_claimed(self, at: int) -> bool:
+        """Does an example that the leaf holds claim the confirmed end before `at`? Then it is content, or is held to
+        be until the reply shows that it was the end after all: what follows makes no deltas until that is known."""
+        leaf = self.leaf
+        assert leaf is not None
+        in_section = self._section >= 0
+        if not in_section and leaf.literal < 0:
+            return False
+        if not self._count(leaf, self._section if in_section else self._tail_start):
+            return False
+        if not self._claimed:
+            self._held_reader = leaf.reader
+            leaf.reader = None
+        end = End(
+            self._tail_kind,
+            self._tail_spaced,
+            self._tail_start,
+            self._base + at,
+            self._section,
+            self._between,
+            len(leaf.sections),
+            len(self.repairs),
+        )
+        self._claimed.append(end)
+        return True
+
+    def _count(self, leaf: Leaf, place: int) -> int:
+        """How many examples are open in the leaf at `place`: sections inside of CDATA, blocks outside."""
+        in_section = self._section >= 0
+        start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
+        if start >= self._base:
+            text, base = self._text_read, self._base
+        else:
+            text, base = self._content(start, place), start
+        if in_section:
+            leaf.claims = count_sections(text, start - base, place - base, leaf.claims)
+        else:
+            words = self.dialect.block, self.dialect.arguments
+            leaf.claims = count_blocks(text, start - base, place - base, leaf.claims, *words)
+        leaf.counted = place
+        return leaf.claims
+
+    def _forget(self) -> int:
+        leaf, text = self.leaf, self.raw.take()
+        if leaf is None or not leaf.exact or len(text) > 2 * _LOOK_AHEAD + WINDOW:
+            return 0
+        base = self._raw_end - len(text)
+        in_section = self._state in (State.CDATA, State.CDATA_TAIL) or self._section >= 0
+        open_end = self._section if self._section >= 0 else self._tail_start
+        end = self._raw_end - _LOOK_AHEAD
+        if self._state in (State.CDATA_TAIL, State.END_TAIL):
+            end = min(end, open_end)
+        start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
+        if end > start:
+            words = None if in_section else (self.dialect.block, self.dialect.arguments)
+            leaf.claims, counted = count_within(text, start - base, end - base, leaf.claims, words)
+            leaf.counted = base + counted
+            text = text[counted:]
+        self.raw.append(text)
+        return len(text)
+
+    def _meets_section(self, after: int) -> bool | None:
+        """A section, whose content begins at `after`, follows the last `]]>` at once: was that the end of its section?
+
+        Not if an example claims it. But `]]>` written in two sections, in one of the usual ways, is `]]>` as content.
+        """
+        leaf = self.leaf
+        assert leaf is not None
+        if self._count(leaf, self._section):
+            if after + 2 > self._base + len(self._text_read):
+                return MORE
+            before, behind = self._content(self._section - 2, self._section), self._content(after, after + 2)
+            if not (before == "]]" and behind.startswith(">")) and not (before.endswith("]") and behind == "]>"):
+                return NO
+            leaf.claims -= 1
+        return True
+
+    def _release(self, leaf: Leaf, end: int) -> None:
+        """The leaf ends at `end` after all: make the deltas of what was held."""
+        first = self._claimed[0]
+        self._claimed.clear()
+        reader, self._held_reader = self._held_reader, None
+        leaf.reader = reader
+        if reader is None:
+            return
+        in_section = first.section >= 0
+        at = first.section if in_section else first.place
+        for mark in leaf.sections[first.sections :]:
+            if in_section:
+                self._emit(self._content(at, mark))
+            else:
+                self._emit_text(self._content(at, mark - len(CDATA_OPEN)))
+                self._emit(reader.open_cdata())
+            at = mark + 3 if in_section else mark
+            in_section = not in_section
+        if in_section:
+            self._emit(self._content(at, end))
+        else:
+            reader.literal = leaf.literal >= 0
+            self._emit_text(self._content(at, end))
+
+    def settle(self, text: str) -> int | None:
+        """At the end of a reply that leaves the ends of the leaf in doubt: choose one of them (protocol, 4.9).
+
+        `text` is all that was read of the block. Returns the place from which on the reply is to be read again: behind
+        the end that was chosen, or from where on nothing belongs to the block, which has failed then. None if there is
+        no doubt: the leaf was cut off.
+        """
+        leaf = self.leaf
+        if leaf is None or self.error is not None:
+            return None
+        self._base, self._text_read = self.start, text
+        section = leaf.sections[-1] if len(leaf.sections) % 2 else -1
+        if not self._claimed and section < 0:
+            return None
+        closers = Closers(text, leaf.start - self.start, self.dialect.block, self.dialect.arguments)
+        ends = [end for end in self._claimed if closers.unclaimed(end.place - self.start) == 1]
+        chosen = next((end for end in ends if not closers.is_inside(end.place - self.start)), None)
+        if section >= 0 and self._is_forgotten(text, leaf, closers, section, chosen):
+            return self._until_opener(text, closers.last_unclaimed(section - self.start))
+        if chosen is not None:
+            self._go_back(leaf, chosen)
+            return chosen.after
+        last = closers.last_unclaimed(self._claimed[-1].place - self.start) if self._claimed else -1
+        if last < 0 or ends:
+            return None  # those are the ends of whole examples: the reply was cut off after one
+        message = f"it is not clear where the value of <{leaf.tag}> ends: it holds tags of other calls"
+        hint = f"Put the whole value of <{leaf.tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
+        self.fail(Code.MALFORMED_MARKUP, message, self.start + last, hint)
+        return self._until_opener(text, last)
+
+    def _is_forgotten(self, text: str, leaf: Leaf, closers: Closers, section: int, chosen: End | None) -> bool:
+        """Was the `]]>` of the section forgotten, and another block begun after the end of this one?"""
+        last = closers.last_unclaimed(section - self.start)
+        own = self._own_end(text, leaf.tag, last, section - self.start) if last >= 0 else -1
+        if own < 0 or (chosen is not None and chosen.place <= self.start + own) or closers.unclaimed(last + 1):
+            return False
+        message = f"the CDATA section in <{leaf.tag}> was not closed: ]]> is missing"
+        hint = f"Close the CDATA section before the end tag: <{leaf.tag}><![CDATA[...]]></{leaf.tag}>."
+        begun = find_line_opener(text, last, self.dialect.block) >= 0
+        self.fail(Code.MALFORMED_MARKUP if begun else Code.TRUNCATED, message, self.start + own, hint)
+        return True
+
+    def _own_end(self, text: str, tag: str, at: int, start: int) -> int:
+        """The place of the leaf's own end tag, if from there to `at` there are only end tags; or -1."""
+        while True:
+            while at > start and text[at - 1] in SPACES:
+                at -= 1
+            if at == start or text[at - 1] != ">":
+                return -1
+            opening = text.rfind("</", start, at)
+            found = read_end_tag(text, opening) if opening >= 0 else NO
+            if not found or found.end != at:
+                return -1
+            if found.name == tag:
+                return opening
+            at = opening
+
+    def _until_opener(self, text: str, at: int) -> int:
+        """The place of the next opener at the start of a line: nothing before it is parsed as a call."""
+        opener = find_line_opener(text, at, self.dialect.block)
+        return self.start + (opener if opener >= 0 else len(text))
+
+    def _go_back(self, leaf: Leaf, end: End) -> None:
+        """Read on from a claimed end as from the end of the leaf."""
+        del leaf.sections[end.sections :]
+        for repair in self.repairs[end.repairs :]:
+            self._noted.discard((repair.code, leaf.start))
+        del self.repairs[end.repairs :]
+        if leaf.literal > end.place:
+            leaf.literal, leaf.pasted = -1, False
+        self._tail_kind, self._tail_spaced, self._tail_start = end.kind, end.spaced, end.place
+        self._section, self._between = end.section, end.between
+        self._confirm()
+
     def _confirm(self) -> None:
         """What follows shows that the candidate ended the leaf."""
         leaf, place, kind = self.leaf, self._tail_start, self._tail_kind
         assert leaf is not None
         self._tail.clear()
+        if self._claimed:
+            self._release(leaf, self._section if self._section >= 0 else place)
         if self._section >= 0:
             self._tail.append(self._between)
             self._end_section()

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from xmltools._scan import ObjectScanner
     from xmltools.dialects import Dialect
 
-__all__ = ["CALL", "OTHER", "OWN", "Container", "Failure", "Frame", "Leaf", "Path", "State", "cut_off"]
+__all__ = ["CALL", "OTHER", "OWN", "WINDOW", "Container", "End", "Failure", "Frame", "Leaf", "Path", "State", "cut_off"]
 
 CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
+WINDOW: Final = 1 << 16
+"""Characters that are kept of a block over a limit."""
 _NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
@@ -53,16 +55,31 @@ class State:
 
 
 class Failure(NamedTuple):
-    """Why a block gives no call, and where in the stream that was seen, if there is such a place."""
+    """Why a block gives no call, where in the stream that was seen, if there is such a place, and a hint, if the
+    code's own does not do."""
 
     code: Code
     message: str
     place: int | None = None
+    hint: str | None = None
 
 
 def cut_off(place: int) -> Failure:
     """The failure of a block in which the reply ends, at `place`."""
     return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
+
+
+class End(NamedTuple):
+    """An end of a leaf that an example in it claims: `place` is that of the end tag, `after` behind it."""
+
+    kind: int
+    spaced: bool
+    place: int
+    after: int
+    section: int
+    between: str
+    sections: int
+    repairs: int
 
 
 class Container:
@@ -88,6 +105,8 @@ class Leaf:
 
     __slots__ = (
         "capture",
+        "claims",
+        "counted",
         "cut",
         "decided",
         "element",
@@ -118,6 +137,8 @@ class Leaf:
         self.mixed = False  # a node that turned out to hold text
         self.decided = False  # it is a leaf, whatever stands in it
         self.cut = False  # ended by an end tag of something around it
+        self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
+        self.counted = -1
         self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
@@ -137,6 +158,8 @@ class Frame:
         self.limits = limits
         self.done = False
         self.raw = Rope()
+        self._raw_end = start  # where in the stream that ends
+        self._kept = 0  # characters in `raw`, once they are no longer all kept
         self.repairs: list[Repair] = []
         self.leaves: list[Leaf] = []
         self.nodes: list[tuple[Element, int, int]] = []
@@ -171,6 +194,9 @@ class Frame:
         self._tail_kind = OWN
         self._tail_spaced = False
         self._tail_start = 0
+        self._claimed: list[End] = []  # ends of the open leaf that may turn out to be its end after all
+        self._held_reader: TextReader | None = None  # … the reader that is kept from making deltas until then
+        self._text_read = ""  # the text that is being read; it begins at `_base`
         self._between = ""
         self._last_ends: tuple[int, int] | None = None  # of the text that is being read
         self._section = -1  # end of a CDATA section that is not confirmed
@@ -216,10 +242,10 @@ class Frame:
         if unknown >= 0:
             self.note(Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
 
-    def fail(self, code: Code, message: str, place: int) -> None:
+    def fail(self, code: Code, message: str, place: int, hint: str | None = None) -> None:
         """Note the first error. The block is read on to its end, and what was understood goes into the error."""
         if self.error is None:
-            self.error = Failure(code, message, place)
+            self.error = Failure(code, message, place, hint)
 
     def give_up(self, code: Code, message: str, place: int) -> None:
         """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
@@ -228,12 +254,28 @@ class Frame:
         self.discard = True
         if code is Code.LIMIT_EXCEEDED:
             self.keeps_source = False
-            self.raw.clear()
+            self._kept = self._forget()
         self.leaves.clear()
         self.nodes.clear()
         self._tail.clear()
+        self._claimed.clear()
+        self._held_reader = None
         if self.leaf is not None:
             self.leaf.path = self.leaf.reader = self.leaf.capture = None
+
+    def keep(self, text: str, end: int) -> None:
+        """Keep what was read of the block, up to `end` in the stream: over a limit only what is still to be counted."""
+        self.raw.append(text)
+        self._raw_end = end
+        if not self.keeps_source:
+            self._kept += len(text)
+            if self.leaf is None or self._kept > WINDOW:
+                self._kept = self._forget()
+
+    def _forget(self) -> int:
+        """Drop what is kept of a block over a limit, all but a little; returns how much that is."""
+        self.raw.clear()
+        return 0
 
     def end_early(self, place: int) -> None:
         """The block ends without its end tag, at `place` in the stream."""
@@ -243,6 +285,15 @@ class Frame:
     @property
     def _top(self) -> Container:
         return self._stack[-1]
+
+    def _content(self, start: int, end: int) -> str:
+        """The text of the block from one place in the stream to another, as it was written."""
+        if start >= self._base:
+            return self._text_read[start - self._base : end - self._base]
+        before = self.raw.tail(self._raw_end - start)
+        if end <= self._raw_end:
+            return before[: end - start]
+        return before + self._text_read[self._raw_end - self._base : end - self._base]
 
     def _flush_delta(self) -> None:
         if self._delta and self.leaf is not None and self.leaf.path is not None:

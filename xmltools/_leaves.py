@@ -11,6 +11,7 @@ from xmltools._frame import CALL, OTHER, OWN, Container, Leaf, State
 from xmltools._markup import (
     CDATA_OPEN,
     MORE,
+    NO,
     SPACES,
     Tag,
     attributes_of,
@@ -206,9 +207,10 @@ class LeafStates(LeafEnds):
             self.note(Code.CDATA_CASE, self._base + at, f"{opened} was read as CDATA", leaf.start)
         if leaf.reader is not None:
             self._emit(leaf.reader.open_cdata())
+        leaf.counted = self._base + at + len(opened)
         if not self.discard:
             leaf.sections = leaf.sections or array("q")
-            leaf.sections.append(self._base + at + len(opened))
+            leaf.sections.append(leaf.counted)
         self._state = State.CDATA
         return at + len(opened)
 
@@ -278,13 +280,17 @@ class LeafStates(LeafEnds):
             if tag and tag.name == self.dialect.arguments and self._depth_of(tag.name) > 0:
                 return self._candidate(text, at, tag, CALL)
         elif text.startswith("<!--", at):
-            self._end_section()
-            return at
+            if not self._count(leaf, self._section):
+                self._end_section()
+                return at
         else:
             opened = read_cdata_open(text, at)
             if opened is MORE or "<!--".startswith(text[at : at + 4]):
                 return -1
-            if opened:
+            ends = self._meets_section(self._base + at + len(opened)) if opened else NO
+            if ends is MORE:
+                return -1
+            if ends:
                 self._end_section()
                 return at
         self._continue_cdata()

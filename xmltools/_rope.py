@@ -37,6 +37,19 @@ class Rope:
         self.clear()
         return joined
 
+    def tail(self, size: int) -> str:
+        """The last `size` characters of all pieces."""
+        pieces: list[str] = []
+        missing = size
+        for part in (self._loose, self._joined):
+            for piece in reversed(part):
+                if missing <= 0:
+                    break
+                pieces.append(piece)
+                missing -= len(piece)
+        text = "".join(reversed(pieces))
+        return text[-missing:] if missing < 0 else text
+
     def clear(self) -> None:
         """Forget all pieces."""
         if self._loose or self._joined:

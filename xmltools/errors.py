@@ -150,9 +150,9 @@ class CallError:
     `span` is the block's place in the reply, in characters; `message` says what was wrong, `hint` what to send to
     the model so that its next try is right. `name`, `server` and `arguments` hold what had been read and understood
     before the error (`arguments` is empty if the markup itself broke, since the rest of such a block is skipped),
-    `source` the block's text (none, once a limit was exceeded). `offset` is the place of the first
-    offence, in characters from the start of the reply as `Repair.offset` is: of a tag, an element, a character. It is
-    None if no place can be told, as for a name that is missing.
+    `source` the block's text (none, once a limit was exceeded). `offset` is the place of the first offence, in
+    characters from the start of the reply as `Repair.offset` is: of a tag, an element, a character. It is None if no
+    place can be told, as for a name that is missing.
     """
 
     code: Code

@@ -55,6 +55,8 @@ are joined."""
 _LONG: Final = 256
 """Characters held back from which on a look is taken only when the new chunk may decide what they are."""
 _LIMITS: Final = Limits()
+_MOST_SETTLED: Final = 16
+"""Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
@@ -99,6 +101,7 @@ class Parser(Outside):
         "_pos",
         "_reader",
         "_seconds",
+        "_settled",
         "_stop",
         "_strict",
         "_toolbox",
@@ -143,6 +146,7 @@ class Parser(Outside):
         self._path: tuple[str | int, ...] = ()
         self._argument_deltas = argument_deltas
         self._reader = TextReader()
+        self._settled = 0
         self._stop = ""  # what ends the run of a leaf without deltas
         self._mode = _OTHER
         self._choose_mode()
@@ -268,8 +272,7 @@ class Parser(Outside):
         text = "".join(self._pieces)
         self._pieces.clear()
         if self._block is not None:
-            if self._block.keeps_source:
-                self._block.raw.append(text)
+            self._block.keep(text, self._pos)
         else:
             self._fences.read(text)
 
@@ -350,8 +353,8 @@ class Parser(Outside):
         if block.done and not block.raw:  # the whole block stood in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
             return end
-        if end > at and block.keeps_source:
-            block.raw.append(text[at:end] if at or end < len(text) else text)
+        if end > at:
+            block.keep(text[at:end] if at or end < len(text) else text, base + end)
         if block.done:
             self._end_block(block, base + end)
             return end
@@ -413,20 +416,46 @@ class Parser(Outside):
             self._read(text[place:])
         rest, self._held = self._held, ""
         if self._block is not None:
-            self._cut_off(self._block, rest)
+            if not self._read_again(self._block, rest):
+                self._cut_off(self._block, rest)
         elif self._closers:
             self._emit_reasoning(rest, self._pos)
 
+    def _read_again(self, block: Block, rest: str) -> bool:
+        """The reply ends where a value may have ended earlier: decide that, and read what follows. False if it is cut
+        off, and `rest` belongs to it as all before."""
+        if not block.keeps_source:
+            return False
+        block.raw.append(rest)
+        text = block.raw.take()
+        block.events = self._events
+        again = block.settle(text) if self._settled < _MOST_SETTLED else None
+        if again is None:
+            block.keep(text, self._pos)
+            return False
+        self._settled += 1
+        after = again - block.start
+        block.keep(text[:after], again)
+        if block.error is not None:
+            self._fail(block, again)
+        self._pos = again
+        self._read(text[after:])
+        self._finish()
+        return True
+
     def _cut_off(self, block: Block, rest: str) -> None:
-        self._block = None
-        if block.keeps_source:
-            block.raw.append(rest)
         if block.error is None and block.ends_complete(rest):
             block.end_early(self._pos)
             self._block = block
             self._end_block(block, self._pos)
             return
-        error = partial_error(block, self._pos, block.error or cut_off(self._pos), block.raw.take(), self._toolbox)
+        self._fail(block, self._pos)
+
+    def _fail(self, block: Block, end: int) -> None:
+        self._block = None
+        self._fences.skip()
+        text = block.raw.take() if block.keeps_source else ""
+        error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
         self._events.append(CallFailed(error, block.call_id))
 
 

@@ -166,7 +166,7 @@ class _Reader:
 
 
 def _limits_of(text: str) -> Limits:
-    """The limits that no call in a text exceeds which any limits allow."""
+    """Limits that a text can exceed in depth only."""
     most = len(text) + 1
     return Limits(block_size=most, depth=MAX_DEPTH, elements=most, blocks=most)
 

@@ -1,0 +1,139 @@
+"""Examples inside values: which ends belong to markup that the value itself holds (protocol, 4.9).
+
+A value may hold whole blocks, or CDATA sections, as text: a document about this protocol, a test of a parser. What
+looks like the end of the value may then be the end of an example. So openers inside the value are counted, and each
+claims the next end. These functions count in text that was read already: nothing is paid for a value without `<`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["Closers", "count_blocks", "count_sections", "count_within", "find_line_opener"]
+
+_W: Final = "[ \t\r\n]"
+_SECTIONS: Final = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
+_LONG: Final = 4096
+
+
+def _opener(block: str) -> str:
+    # What a block starts with, but for an opener right in front of an end tag, which opens nothing.
+    return rf"<{re.escape(block)}(?:{_W}[^<>]*)?>(?={_W}*(?:<(?!/)|\{{|`{{3}}))"
+
+
+@lru_cache(maxsize=32)
+def _blocks(block: str, arguments: str) -> re.Pattern[str]:
+    """Openers of blocks (group 1), and their end tags; behind those of arguments (group 2)."""
+    end = rf"</{re.escape(block)}{_W}*>"
+    return re.compile(rf"({_opener(block)})|(?:(</{re.escape(arguments)}{_W}*>){_W}*)?{end}")
+
+
+@lru_cache(maxsize=32)
+def _calls(block: str, arguments: str) -> re.Pattern[str]:
+    """The same, and start tags of arguments (group 3)."""
+    return re.compile(rf"{_blocks(block, arguments).pattern}|(<{re.escape(arguments)}{_W}*>)")
+
+
+@lru_cache(maxsize=32)
+def _line_opener(block: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*({_opener(block)})", re.MULTILINE)
+
+
+def count_sections(text: str, start: int, end: int, count: int) -> int:
+    """How many CDATA sections are open at `end`, if `count` are at `start`."""
+    if not count and not _holds_section(text, start, end):
+        return 0
+    for found in _SECTIONS.finditer(text, start, end):
+        count = count + 1 if found[1] else max(count - 1, 0)
+    return count
+
+
+def _holds_section(text: str, start: int, end: int) -> bool:
+    if end - start > _LONG:
+        # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
+        for _ in range((end - start) >> 11):
+            start = text.find("!", start, end)
+            if start < 0:
+                return False
+            if text.startswith("![", start):
+                break
+            start += 1
+    return text.find("<![", max(start - 1, 0), end) >= 0
+
+
+def count_blocks(text: str, start: int, end: int, count: int, block: str, arguments: str) -> int:
+    """How many blocks are open at `end`, if `count` are at `start`."""
+    if not count and text.rfind(f"<{block}", start, end) < 0:
+        return 0
+    for found in _blocks(block, arguments).finditer(text, start, end):
+        count = count + 1 if found[1] else max(count - 1, 0)
+    return count
+
+
+def count_within(text: str, start: int, end: int, count: int, words: tuple[str, str] | None) -> tuple[int, int]:
+    """The count at `end`, of blocks or (without `words`) of sections, and the place behind what was counted: `end`, or
+    that of a tag in which `end` is."""
+    pattern = _blocks(*words) if words else _SECTIONS
+    for found in pattern.finditer(text, start):
+        if found.start() >= end:
+            break
+        count = count + 1 if found[1] else max(count - 1, 0)
+        start = found.end()
+    return count, max(start, end)
+
+
+def find_line_opener(text: str, at: int, block: str) -> int:
+    """The place of the next opener of a block that begins a line, or -1."""
+    found = _line_opener(block).search(text, at)
+    return found.start(1) if found else -1
+
+
+class Closers:
+    """The ends of calls in a text that is known to its end: `</arguments>` and `</tool>`, and the openers before them.
+
+    An opener claims the next end. Questions about a place are about the text from there on alone.
+    """
+
+    def __init__(self, text: str, at: int, block: str, arguments: str) -> None:
+        """Read `text` from `at` on."""
+        self._free: list[int] = []  # ends that no opener claims
+        self._pairs: list[tuple[int, int]] = []  # openers and the ends that they claim
+        whole: list[tuple[int, int]] = []  # those that have arguments of their own
+        openers: list[int] = []
+        arguments_of = -1  # the innermost opener with arguments
+        for found in _calls(block, arguments).finditer(text, at):
+            if found[1]:
+                openers.append(found.start())
+            elif found[3]:
+                arguments_of = openers[-1] if openers else -1
+            elif openers:
+                opener = openers.pop()
+                if found[2]:
+                    self._pairs.append((opener, found.start()))
+                    if opener == arguments_of:
+                        whole.append((opener, found.start()))
+            elif found[2]:
+                self._free.append(found.start())
+        self._claims, self._ends = _sorted(self._pairs)
+        self._whole_claims, self._whole_ends = _sorted(whole)
+
+    def unclaimed(self, place: int) -> int:
+        """How many ends there are that no opener claims."""
+        crossing = bisect_left(self._claims, place) - bisect_left(self._ends, place)
+        return crossing + len(self._free) - bisect_left(self._free, place)
+
+    def is_inside(self, place: int) -> bool:
+        """Does `place` stand in a whole block, with arguments of its own?"""
+        return bisect_left(self._whole_claims, place) > bisect_left(self._whole_ends, place)
+
+    def last_unclaimed(self, place: int) -> int:
+        """The place of the last end that no opener claims, or -1."""
+        crossing = [end for opener, end in self._pairs if opener < place <= end]
+        return max((*crossing, *(end for end in self._free if end >= place)), default=-1)
+
+
+def _sorted(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return sorted(opener for opener, _ in pairs), [end for _, end in pairs]
