@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Final
 
 from xmltools._elements import ElementStates
 from xmltools._frame import OWN, Failure, Leaf, Path, State
-from xmltools._markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
+from xmltools._markup import (
+    MORE,
+    NO,
+    SPACES,
+    attributes_of,
+    decode_entities,
+    is_valid_name,
+    read_end_tag,
+    read_fence,
+    skip_space,
+)
 from xmltools._tree import Element
 from xmltools.errors import Code
 from xmltools.schema import ANY, ArrayShape, Shape
@@ -47,6 +57,14 @@ class Block(ElementStates):
         self._text_read = ""
         self._flush_delta()
         return at
+
+    def read_opener(self, opener: str) -> None:
+        """Take the name of the tool out of the opening tag; other attributes mean nothing there."""
+        for name, value, _ in attributes_of(opener.removeprefix(f"<{self.dialect.block}")):
+            if name == self.dialect.argument_name and value is not None and self.proposed is None:
+                self.proposed = decode_entities(value).strip(SPACES), self.start, None
+            else:
+                self.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
 
     def ends_complete(self, rest: str) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
@@ -120,6 +138,7 @@ class Block(ElementStates):
             self._state = State.JSON_END
         elif scanner.done and isinstance(self.json_arguments, tuple):
             self.json_arguments = (self.json_arguments[0], self._base + end)
+            self.arguments_closed = len(self._stack) == 1
             self._state = State.MARKUP
         return end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,12 @@ from xmltools.tools import Tool
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Toolbox", "conclude", "partial_error"]
+__all__ = ["Toolbox", "conclude", "partial_error", "resolve_name"]
 
 
 _SHORT = 256
+_QUOTES = " \t\"'`"
+_PREFIX = re.compile("[.:/]")
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this module
@@ -41,6 +44,7 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._shapes: dict[str, dict[str, Shape]] = {}
+        self._servers: set[str] = set()
         for tool in tools:
             if not isinstance(tool, Tool):
                 raise XMLToolsError(
@@ -52,15 +56,23 @@ class Toolbox:
                     f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
                 )
             servers[tool.server] = tool.shape
+            self._servers.add(tool.server)
 
-    def has(self, name: str) -> bool:
-        """True if some server has a tool of this name."""
-        return name in self._shapes
+    def resolve(self, name: str) -> str | None:
+        """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
+        ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""
+        if name in self._shapes:
+            return name
+        bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
+        for start in (0, *(found.end() for found in _PREFIX.finditer(bare))):
+            if bare[start:] in self._shapes:
+                return bare[start:]
+        return None
 
     def guess(self, name: str, server: str | None, default: str) -> Shape | None:
         """The schema by which the arguments will be read, if that can be said before the block has ended."""
         servers = self._shapes.get(name, {})
-        if server is not None:
+        if server is not None and (server in servers or server in self._servers):
             return servers.get(server)
         return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
 
@@ -72,6 +84,8 @@ class Toolbox:
         wanted = server if server is not None else default
         if wanted in servers:
             return wanted, servers[wanted]
+        if len(servers) == 1 and wanted not in self._servers:
+            return next(iter(servers.items()))  # nobody has a tool on that server: it is made up, or left out
         where = ", ".join(servers)
         if server is not None or len(servers) > 1:
             message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
@@ -83,6 +97,14 @@ class Toolbox:
         if near:
             return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
         return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
+
+
+def resolve_name(block: Block, toolbox: Toolbox) -> None:
+    """Make the name in a block that of a tool, if it means one."""
+    name = toolbox.resolve(block.name or "")
+    if name is not None and name != block.name:
+        _repair(block, Code.DECORATED_NAME, max(block.name_start, block.start), f"{block.name!r} was read as {name!r}")
+        block.name = name
 
 
 def conclude(
@@ -143,12 +165,22 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if block.json is not None:
         body = _json_body(block, text, base)
     if block.name is None:
+        block.take_name()
+    if block.name is None:
         raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
+    if block.lost >= 0 and not block.arguments.children and block.json is None and block.json_arguments is None:
+        message = "text stands where the arguments belong, and no argument"
+        hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
+        raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     server, shape = block.server or default, None
     if toolbox is not None:
+        resolve_name(block, toolbox)
         server, shape = _find_tool(block, toolbox, text, base)
         if block.server is None and server != default:
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
+        elif block.server is not None and server != block.server:
+            message = f"there is no server {block.server!r}: the tool is on {server!r}"
+            _repair(block, Code.WRONG_SERVER, block.start, message)
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
         _judge(block, reading, shape)
@@ -219,6 +251,8 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
 
 def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
     """The value of a leaf, and what was odd about how it was written."""
+    if leaf.given is not None:
+        return leaf.given
     start, end = leaf.start - base, leaf.end - base
     sections = leaf.sections
     if len(sections) == 2 and sections[0] - leaf.start == len(CDATA_OPEN) and sections[1] + 3 == leaf.end:

@@ -16,21 +16,25 @@ from xmltools._markup import (
     decode_entities,
     is_valid_name,
     read_cdata_open,
+    read_chat_token,
     read_confirmation,
     read_end_tag,
     read_fence,
     read_opener,
     read_start_tag,
+    read_valued_tag,
     skip_space,
 )
 from xmltools._scan import ObjectScanner
 from xmltools._tree import Element
 from xmltools.errors import Code
-from xmltools.schema import ANY
+from xmltools.schema import ANY, ArrayShape
 
 __all__ = ["ElementStates"]
 
 STRAY_LENGTH: Final = 128
+_NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))
+"""Words for no arguments at all."""
 
 
 class ElementStates(LeafStates):
@@ -43,7 +47,9 @@ class ElementStates(LeafStates):
         here = skip_space(text, at)
         if here == len(text) or here > at:
             return here
-        if text[at] == "{":
+        if text[at] == "{" and self.proposed is not None:
+            self._adopt_name()
+        if text[at] == "{" and self.name is None:
             self._scanner = ObjectScanner(self.limits.depth)
             self._state = State.JSON
             self.json = (self._base + at, -1)
@@ -87,7 +93,7 @@ class ElementStates(LeafStates):
             if self._is_untyped_node(top):
                 self._to_text(top, self._base + at)
                 return at
-            if top.is_arguments and not top.element.children and self.json_arguments is None:
+            if self._may_be_json(top):
                 start = self._json_in_arguments(text, at)
                 if start != -2:
                     return start
@@ -95,6 +101,14 @@ class ElementStates(LeafStates):
         self._stray_text = ""
         self._state = State.STRAY
         return at
+
+    def _may_be_json(self, top: Container) -> bool:
+        """May JSON stand here for the arguments: as their content, or instead of them behind the tool's name?"""
+        if top.element.children or self.json_arguments is not None:
+            return False
+        return top.is_arguments or (
+            len(self._stack) == 1 and self.name is not None and self.dialect.arguments not in self._fields
+        )
 
     def _json_in_arguments(self, text: str, at: int) -> int:
         """JSON as the text of `arguments`: its place, -1 for more input, -2 if it is none."""
@@ -136,11 +150,17 @@ class ElementStates(LeafStates):
             return stop
         words = self._stray_text.strip(SPACES)
         self._state = State.MARKUP
-        if read_fence(words + "\n", 0) == len(words) + 1 and (len(self._stack) == 1 or self.json_arguments):
-            if len(self._stack) == 1:
-                self.note(Code.CODE_FENCE, self._stray_start, "the block held a code fence")
+        top = self._top
+        is_fence = read_fence(words + "\n", 0) == len(words) + 1
+        if is_fence and (len(self._stack) == 1 or top.is_arguments):
+            self._fenced = True
+            if not self.json_arguments or len(self._stack) == 1:
+                self.note(Code.CODE_FENCE, self._stray_start, "the block held a code fence", self.start)
         else:
             self.note(Code.STRAY_TEXT, self._stray_start, "text between elements was skipped")
+            may_be_arguments = top.is_arguments or (len(self._stack) == 1 and self.name is not None)
+            if may_be_arguments and not self.arguments_closed and words.lower().strip(" .()") not in _NOTHING:
+                self.lost = self._stray_start
         return end
 
     def _declaration(self, text: str, at: int) -> int:
@@ -190,35 +210,47 @@ class ElementStates(LeafStates):
             return self._malformed(at)
         place = self._base + at
         if self._too_deep:
-            if tag.name not in (self.dialect.arguments, self.dialect.block):
+            if tag.name not in (self._arguments, self.dialect.block):
                 self._too_deep -= 1
                 return tag.end
             self._too_deep = 0
         self._spaced(tag, place)
-        if not self._close(tag.name, place):
+        if self._close(tag.name, place):
+            return tag.end
+        if len(self._stack) == 2 and self._top.is_arguments and self._field(tag.name) == self.dialect.arguments:
+            self.note(Code.MISMATCHED_END_TAG, place, f"</{tag.name}> closed <{self._arguments}>")
+            self._close(self._arguments, place)
+        else:
             self.note(Code.STRAY_END_TAG, place, f"</{tag.name}> closed nothing")
         return tag.end
 
     def _start_tag(self, text: str, at: int) -> int:
         tag = read_start_tag(text, at)
+        if tag is NO:
+            tag = read_valued_tag(text, at, self.dialect.argument_words)
         if tag is MORE:
             return -1
         if tag is NO:
-            return self._malformed(at)
+            return self._chat_token(text, at)
         if self._too_deep:
             self._too_deep += not tag.empty
             return tag.end
         top = self._top
-        if len(self._stack) == 1 and tag.name == self.dialect.block:
-            opens = self._opens_block(text, at)
-            if opens is MORE:
-                return -1
-            if opens:
-                self._next_opener(self._base + at)
+        if len(self._stack) == 1:
+            if tag.name == self.dialect.block:
+                opens = self._opens_block(text, at)
+                if opens is MORE:
+                    return -1
+                if opens:
+                    self._next_opener(self._base + at)
+                    return at
+            elif self.arguments_closed and self._begins_call(tag):
+                self.note(Code.SEVERAL_CALLS, self._base + at, "another call stands in the same block", self.start)
+                self.again = self.done = True
                 return at
         if not tag.is_xml:
             if not (top.shape.has_property(tag.name) or (self.shape is not None and self.shape.has_property(tag.name))):
-                return self._malformed(at)
+                return self._chat_token(text, at)
             self.note(Code.NOT_XML_NAME, self._base + at, f"{tag.name!r} is no XML name", self._base + tag.end)
         self._elements += 1
         place = self._base + at
@@ -230,6 +262,22 @@ class ElementStates(LeafStates):
             return tag.end
         self._open(tag, place)
         return tag.end
+
+    def _begins_call(self, tag: Tag) -> bool:
+        """Does a field that the call has already say that another call begins, behind its arguments?"""
+        field = self._field(tag.name)
+        return field in (self.dialect.tool_name, self.dialect.server_name) and field in self._fields
+
+    def _chat_token(self, text: str, at: int) -> int:
+        """At a `<` that begins no tag: a token of a chat template, behind the arguments, or nothing at all."""
+        if len(self._stack) == 1 and self.arguments_closed and not self._too_deep:
+            found = read_chat_token(text, at)
+            if found is MORE:
+                return -1
+            if found:
+                self.note(Code.CHAT_TOKEN, self._base + at, f"{text[at:found]} was skipped", self.start)
+                return found
+        return self._malformed(at)
 
     def _opens_block(self, text: str, at: int) -> bool | None:
         """Does a new block start at `at`?"""
@@ -247,10 +295,12 @@ class ElementStates(LeafStates):
         dialect, top = self.dialect, self._top
         self._spaced(tag, place)
         if len(self._stack) == 1:
-            if tag.name in (dialect.server_name, dialect.tool_name):
-                return self._open_field(tag, place)
-            if tag.name == dialect.arguments:
-                return self._open_arguments(tag, place)
+            field = self._field(tag.name)
+            if field is not None:
+                return self._open_field(field, tag, place)
+            if tag.name in dialect.name_words and self.name is None and self.proposed is None:
+                return self._open_name(tag, place)
+            self._adopt_name()
             self.note(
                 Code.UNWRAPPED_ARGUMENT,
                 place,
@@ -259,31 +309,64 @@ class ElementStates(LeafStates):
             )
             if top.shape is ANY and self.shape is not None:
                 top.shape = self.shape
-        elif top.is_arguments and tag.name == dialect.arguments and not top.shape.has_property(tag.name):
+        elif top.is_arguments and tag.name == self._arguments and not top.shape.has_property(tag.name):
             self.note(Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
             return self._push_arguments(tag, place)
         return self._open_value(tag, place)
 
-    def _open_field(self, tag: Tag, place: int) -> None:
-        self._once(tag, place)
-        self._read_attributes(tag, place, None)
+    def _open_field(self, field: str, tag: Tag, place: int) -> None:
+        if field in self._fields:
+            self.fail(Code.DUPLICATE_FIELD, f"<{field}> stands twice in the block", place)
+        self._fields.add(field)
+        is_arguments = field == self.dialect.arguments
+        if tag.name != field:
+            code = Code.ARGUMENTS_TAG if is_arguments else Code.NAME_TAG
+            self.note(code, place, f"<{tag.name}> was read as <{field}>", self._base + tag.end)
+        if is_arguments:
+            self._arguments = tag.name
+            self._adopt_name()
+            return self._push_arguments(tag, place)
+        if tag.attributes:
+            self._read_attributes(tag, place, None)
         leaf = Leaf(tag.name, Element(tag.name, place), ANY, self._base + tag.end, None)
         leaf.exact = False
         leaf.decided = True
         leaf.capture = ""
-        self._begin_leaf(leaf, tag)
+        return self._begin_leaf(leaf, tag)
 
-    def _once(self, tag: Tag, place: int) -> None:
-        if tag.name in self._fields:
-            self.fail(Code.DUPLICATE_FIELD, f"<{tag.name}> stands twice in the block", place)
-        self._fields.add(tag.name)
+    def _open_name(self, tag: Tag, place: int) -> None:
+        """An argument called `name`, or the name of the tool if no other element says that."""
+        self.note(
+            Code.UNWRAPPED_ARGUMENT, place, f"<{tag.name}> stood outside <{self._arguments}>", self._base + tag.end
+        )
+        self._open_value(tag, place)
+        if self.leaf is not None and not tag.attributes:
+            self.leaf.capture = ""
 
-    def _open_arguments(self, tag: Tag, place: int) -> None:
-        self._once(tag, place)
-        self._push_arguments(tag, place)
+    def _adopt_name(self) -> None:
+        """Take the name that stands in another place, if there is none in its own place yet."""
+        if self.proposed is not None and self.name is None and self.knows_tool(self.proposed[0]):
+            self.take_name()
+
+    def take_name(self) -> None:
+        """Make the name that was proposed the tool's."""
+        if self.proposed is None:
+            return
+        self.name, self.name_start, element = self.proposed
+        self.proposed = None
+        owner = self.start
+        if element is not None and self.arguments.children:
+            self.arguments.children = [each for each in self.arguments.children if each is not element]
+            place = element.offset
+            self.repairs = [
+                each for each in self.repairs if (each.code, each.offset) != (Code.UNWRAPPED_ARGUMENT, place)
+            ]
+        self.note(Code.NAME_TAG, self.name_start, "the name of the tool stood in another place", owner)
+        self._on_name(self)
 
     def _push_arguments(self, tag: Tag, place: int) -> None:
-        self._read_attributes(tag, place, None)
+        if tag.attributes:
+            self._read_attributes(tag, place, None)
         start = self._base + tag.end
         path: Path | None = () if self.deltas else None
         container = Container(tag.name, self.arguments, self.shape or ANY, start, path)
@@ -298,7 +381,7 @@ class ElementStates(LeafStates):
         """An argument, a property or an item."""
         top = self._top
         element = Element(tag.name, place)
-        self._read_attributes(tag, place, element)
+        others = self._read_attributes(tag, place, element) if tag.attributes else None
         if not element.name or not is_valid_name(element.name):
             self.fail(Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
         if len(self._stack) == 1:
@@ -310,9 +393,27 @@ class ElementStates(LeafStates):
         leaf = Leaf(tag.name, element, top.shape.child(element.name), self._base + tag.end, path)
         leaf.decided = leaf.shape.is_text or not leaf.shape.exact
         leaf.exact = leaf.shape.exact and not self._is_untyped_node(top)
+        if others:
+            self._read_properties(others, tag, leaf)
         if top.element.children is not None and not self.discard:
             top.element.children.append(element)
         self._begin_leaf(leaf, tag)
+
+    def _read_properties(self, attributes: list[tuple[str, str]], tag: Tag, leaf: Leaf) -> None:
+        """Take the attributes that are properties of the value; the others are skipped, if it turns out to have
+        content (protocol, 3.7)."""
+        shape = leaf.shape
+        for name, value in attributes:
+            holder = shape.items if isinstance(shape, ArrayShape) else shape
+            is_open = tag.empty and not (holder.is_any or holder.is_text) and holder.knows(name, "")
+            if holder.has_property(name) or is_open:
+                child = Element(name, leaf.element.offset)
+                child.text = decode_entities(value)
+                leaf.element.children = [*(leaf.element.children or ()), child]
+                message = f"the attribute {name!r} of <{tag.name}> was read as a property"
+                self.note(Code.ATTRIBUTE_VALUE, leaf.element.offset, message, leaf.start)
+            else:
+                leaf.attributes.append((name, value))
 
     def _path_of(self, name: str, path: Path) -> Path:
         top = self._top
@@ -323,24 +424,35 @@ class ElementStates(LeafStates):
             return (*path, number)
         return (*path, name, number) if number else (*path, name)
 
-    def _read_attributes(self, tag: Tag, place: int, element: Element | None) -> None:
-        """Take the attributes that mean something and note the others. On what is no value, none means anything."""
-        if not tag.attributes:
-            return
-        dialect = self.dialect
-        named = tag.name == dialect.argument and not self._top.shape.has_property(tag.name)
+    def _read_attributes(self, tag: Tag, place: int, element: Element | None) -> list[tuple[str, str]]:
+        """Take the attributes that mean something, and return others that have a value. Of what is no value, none means
+        anything."""
+        dialect, shape = self.dialect, self._top.shape
+        unnamed = element is not None and not shape.has_property(tag.name)
         owner = self._base + tag.end
         seen = set()
+        others: list[tuple[str, str]] = []
         for name, value, quoted in attributes_of(tag.attributes):
-            known = (named and name == dialect.argument_name) or (name == dialect.nil and value in ("true", "false"))
+            says_name = False
+            if unnamed and name == dialect.argument_name and value is not None:
+                says_name = tag.name == dialect.argument or self._names(tag.name, decode_entities(value), shape)
+            known = says_name or (name == dialect.nil and value in ("true", "false"))
             if element is None or value is None or name in seen or not known:
-                self.note(Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag.name}> was skipped", owner)
+                if element is None or value is None or name in seen:
+                    self._ignore(name, tag, place)
+                else:
+                    seen.add(name)
+                    others.append((name, value))
                 continue
             seen.add(name)
             if not quoted:
                 self.note(Code.ATTRIBUTE_SYNTAX, place, f"the attribute {name!r} stood without quotes", owner)
             if name == dialect.nil:
                 element.nil = value == "true"
-            else:
-                element.name = decode_entities(value).strip(SPACES)
-                self.note_ampersands(value, 0, len(value), place, owner)
+                continue
+            element.name = decode_entities(value).strip(SPACES)
+            self.note_ampersands(value, 0, len(value), place, owner)
+            if tag.name != dialect.argument:
+                message = f"<{tag.name} {name}={value[:60]!r}> was read as the argument of that name"
+                self.note(Code.ARGUMENT_TAG, place, message, owner)
+        return others

@@ -3,6 +3,7 @@ holds (protocol, 4.5 to 4.9)."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from xmltools._claims import Closers, count_blocks, count_sections, count_within, find_line_opener
@@ -14,16 +15,22 @@ from xmltools._markup import (
     SPACES,
     TAG_LENGTH,
     Tag,
+    decode_entities,
+    is_metadata,
     is_valid_name,
     is_xml_name,
     read_end_tag,
+    read_fence,
     read_name,
     skip_space,
 )
+from xmltools.dialects import plain, spellings
 from xmltools.errors import Code
 from xmltools.schema import ANY
 
 __all__ = ["LeafEnds"]
+
+_TAGS: Final = re.compile(r"<(/?)[ \t\r\n]*([^ \t\r\n<>/=\"'&]+)(?=[ \t\r\n<>/]|\Z)")
 
 _LOOK_AHEAD: Final = 2048
 """Characters from which it can be told whether an opener in a value is one."""
@@ -152,7 +159,7 @@ class LeafEnds(Frame):
         if in_section:
             leaf.claims = count_sections(text, start - base, place - base, leaf.claims)
         else:
-            words = self.dialect.block, self.dialect.arguments
+            words = self.dialect.block, self._arguments
             leaf.claims = count_blocks(text, start - base, place - base, leaf.claims, *words)
         leaf.counted = place
         return leaf.claims
@@ -169,7 +176,7 @@ class LeafEnds(Frame):
             end = min(end, open_end)
         start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
         if end > start:
-            words = None if in_section else (self.dialect.block, self.dialect.arguments)
+            words = None if in_section else (self.dialect.block, self._arguments)
             leaf.claims, counted = count_within(text, start - base, end - base, leaf.claims, words)
             leaf.counted = base + counted
             text = text[counted:]
@@ -230,7 +237,7 @@ class LeafEnds(Frame):
         section = leaf.sections[-1] if len(leaf.sections) % 2 else -1
         if not self._claimed and section < 0:
             return None
-        closers = Closers(text, leaf.start - self.start, self.dialect.block, self.dialect.arguments)
+        closers = Closers(text, leaf.start - self.start, self.dialect.block, self._arguments)
         ends = [end for end in self._claimed if closers.unclaimed(end.place - self.start) == 1]
         chosen = next((end for end in ends if not closers.is_inside(end.place - self.start)), None)
         if section >= 0 and self._is_forgotten(text, leaf, closers, section, chosen):
@@ -306,13 +313,34 @@ class LeafEnds(Frame):
             self.note(Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
             self._end_leaf(place)
         else:
+            self._refuse_garbage(leaf, place)
             self._end_leaf(place, cut=True)
-            self._close(self.dialect.arguments, place, leaf)
+            self._close(self._arguments, place, leaf)
 
-    def _follows(self, text: str, at: int) -> bool | None:
+    def _refuse_garbage(self, leaf: Leaf, end: int) -> None:
+        """Fail if a string that only the end of the call closes seems to have ended before (protocol, 4.5)."""
+        if leaf.literal < 0 or self.discard:
+            return
+        start = leaf.sections[-1] + 3 if leaf.sections else leaf.start
+        text = self._content(start, end)
+        for found in _TAGS.finditer(text):
+            name = found[2]
+            if name == leaf.tag and found[1]:
+                message = f"</{name}> stands in the value of <{name}>, and only </{self._arguments}> closes it"
+                hint = f"End the value with </{name}>, and write nothing between </{name}> and the next tag."
+            elif name != leaf.tag and not found[1] and self._top.shape.has_property(name):
+                message = f"<{name}> stands in the value of <{leaf.tag}>, which was not closed"
+                hint = f"Close <{leaf.tag}> with </{leaf.tag}> before <{name}>."
+            else:
+                continue
+            self.fail(Code.MALFORMED_MARKUP, message, start + found.start(), hint)
+            return
+
+    def _follows(self, text: str, at: int) -> int | bool | None:
         """Is what stands at `at` what could follow the leaf, were the candidate its end (protocol, 4.5 and 4.6)?"""
         if text[at] != "<":
-            return NO
+            # The end of a fence that was opened in front of the arguments stands behind the last of them.
+            return read_fence(text, at) if self._fenced and text[at] == "`" and self._tail_kind == OWN else NO
         if at + 1 == len(text):
             return MORE
         kind, following = self._tail_kind, text[at + 1]
@@ -349,18 +377,53 @@ class LeafEnds(Frame):
         if following == "?":
             return untouched
         name = read_name(text, at + 1)
-        if not isinstance(name, str):
-            return name
+        if name is MORE:
+            return MORE
+        if name is NO:
+            return leaf.tag in self.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
         return (untouched and is_xml_name(name)) or self._is_sibling(name, leaf)
 
     def _is_sibling(self, name: str, leaf: Leaf) -> bool:
         """Can an element called `name` stand behind the leaf by what is declared?"""
         dialect, top = self.dialect, self._top
         if len(self._stack) == 1:
-            if name in (dialect.server_name, dialect.tool_name, dialect.arguments):
+            if self._field(name) is not None:
                 return True
             return (self.shape or ANY).knows(name, leaf.tag)
-        return name == dialect.argument or top.shape.knows(name, leaf.tag)
+        return name == dialect.argument or top.shape.knows(name, leaf.tag) or name in dialect.argument_words
+
+    def _end_attributes(self, leaf: Leaf, end: int) -> None:
+        """A leaf with attributes ends: one of them is its value, or is skipped, or nobody can tell (protocol, 3.7)."""
+        element = leaf.element
+        is_empty = not self._content(leaf.start, end).strip(SPACES)
+        if element.children and not is_empty:
+            message = f"<{leaf.tag}> has both attributes and text"
+            hint = f"Write each property of {element.name} as an element inside <{leaf.tag}>."
+            self.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
+        for name, value in leaf.attributes:
+            if is_empty and name == self.dialect.value and leaf.given is None and not element.nil:
+                leaf.given = decode_entities(value)
+                self._emit(leaf.given)
+                message = f"the attribute {name!r} of <{leaf.tag}> was read as its value"
+                self.note(Code.ATTRIBUTE_VALUE, element.offset, message, leaf.start)
+            elif is_empty and leaf.given is None and not element.children and not is_metadata(name):
+                message = f"<{leaf.tag}> is empty, and the attribute {name!r} means nothing"
+                hint = f"Write the value between the tags: <{leaf.tag}>value</{leaf.tag}>."
+                self.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
+            else:
+                message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
+                self.note(Code.IGNORED_ATTRIBUTE, element.offset, message, leaf.start)
+
+    def _field(self, name: str) -> str | None:
+        """The field that an element called `name` means, directly in the block; None for an argument."""
+        dialect = self.dialect
+        if name in (dialect.tool_name, dialect.arguments, dialect.server_name):
+            return name
+        if self.shape is not None and self.shape.has_property(name):
+            return None
+        if name in dialect.arguments_words:
+            return None if dialect.arguments in self._fields else dialect.arguments
+        return spellings(dialect).get(plain(name))
 
     def _end_leaf(self, place: int, *, cut: bool = False) -> None:
         leaf = self.leaf
@@ -369,6 +432,8 @@ class LeafEnds(Frame):
         leaf.cut = cut
         if leaf.reader is not None and not leaf.reader.idle:  # an idle one holds nothing back
             self._emit(leaf.reader.end(cut=cut))
+        if (leaf.attributes or leaf.element.children) and not self.discard:
+            self._end_attributes(leaf, place)
         self._flush_delta()
         if not self.discard:
             self.leaves.append(leaf)
@@ -381,11 +446,15 @@ class LeafEnds(Frame):
         self._state = State.MARKUP
 
     def _end_field(self, leaf: Leaf, value: str) -> None:
-        if not is_valid_name(value):
+        if leaf.tag in self.dialect.name_words:
+            self.proposed = value, leaf.start, leaf.element
+        elif not is_valid_name(value):
             self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
-        elif leaf.tag == self.dialect.server_name:
+        elif self._field(leaf.tag) == self.dialect.server_name:
             self.server = value or self.dialect.default_server
         elif value and self.name is None:
             self.name = value
             self.name_start = leaf.start
+            if self.proposed is not None and self.proposed[2] is None:
+                self.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
             self._on_name(self)

@@ -104,6 +104,7 @@ class Leaf:
     """An element whose content is a value: where that stands, and how its end is told."""
 
     __slots__ = (
+        "attributes",
         "capture",
         "claims",
         "counted",
@@ -112,6 +113,7 @@ class Leaf:
         "element",
         "end",
         "exact",
+        "given",
         "literal",
         "mixed",
         "pasted",
@@ -142,6 +144,8 @@ class Leaf:
         self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
+        self.attributes: list[tuple[str, str]] = []  # those that mean nothing, unless the element is empty
+        self.given: str | None = None  # the value, where an attribute said it
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
 
 
@@ -149,7 +153,13 @@ class Frame:
     """The state of one block. `done` says that it has ended; `repairs`, `error` and the tree say how."""
 
     def __init__(
-        self, start: int, opener: int, dialect: Dialect, limits: Limits, on_name: Callable[[Any], None]
+        self,
+        start: int,
+        opener: int,
+        dialect: Dialect,
+        limits: Limits,
+        on_name: Callable[[Any], None],
+        knows_tool: Callable[[str], bool],
     ) -> None:
         """`start` is the block's place in the stream, `opener` the length of its opening tag."""
         self.start = start
@@ -167,6 +177,9 @@ class Frame:
         self.discard = False  # no call will come of it: find the end
         self.keeps_source = True
         self.name: str | None = None
+        self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
+        self.again = False  # another call starts where this one ends
+        self.final = False  # the reply has ended: nothing follows
         self.name_start = -1  # where the content of the element stands that named the tool
         self.server: str | None = None
         self.call_id: str | None = None
@@ -182,11 +195,15 @@ class Frame:
         self.leaf: Leaf | None = None
         self.arguments = Element(dialect.arguments)
         self._on_name = on_name
+        self.knows_tool = knows_tool
         self._state: int = State.BODY
         self._base = 0
         self._stack = [Container(dialect.block, self.arguments, ANY, start, None)]
         self._noted: set[tuple[Code, int]] = set()
         self._elements = 0
+        self._arguments = dialect.arguments  # the tag that holds the arguments, or a word for it
+        self._fenced = False  # a code fence was opened between elements
+        self.lost = -1  # where text stood that could have been arguments
         self._too_deep = 0
         self._after_comment: int = State.MARKUP
         self._delta: list[str] = []
@@ -233,6 +250,10 @@ class Frame:
         if key not in self._noted and not self.discard:
             self._noted.add(key)
             self.repairs.append(Repair(code, place, message))
+
+    def _ignore(self, name: str, tag: Tag, place: int) -> None:
+        message = f"the attribute {name!r} of <{tag.name}> was skipped"
+        self.note(Code.IGNORED_ATTRIBUTE, place, message, self._base + tag.end)
 
     def note_ampersands(self, text: str, start: int, end: int, base: int, owner: int) -> None:
         """Record what is no entity in `text[start:end]`, whose first character stands at `base` in the stream."""

@@ -12,6 +12,7 @@ from xmltools._markup import (
     CDATA_OPEN,
     MORE,
     NO,
+    OPENER_SPACE,
     SPACES,
     Tag,
     attributes_of,
@@ -19,6 +20,7 @@ from xmltools._markup import (
     is_xml_name,
     read_cdata_open,
     read_end_tag,
+    read_name,
     read_start_tag,
     skip_space,
 )
@@ -75,11 +77,28 @@ class LeafStates(LeafEnds):
     def _said_name(self, tag: Tag, shape: Shape) -> str:
         """The name of the element that a tag begins, which an attribute may say (protocol, 3.2)."""
         dialect = self.dialect
-        if tag.name == dialect.argument and tag.attributes and not shape.has_property(tag.name):
+        if tag.attributes and not shape.has_property(tag.name):
             for name, value, _ in attributes_of(tag.attributes):
                 if name == dialect.argument_name and value is not None:
-                    return decode_entities(value).strip(SPACES)
+                    said = decode_entities(value).strip(SPACES)
+                    if tag.name == dialect.argument or self._names(tag.name, said, shape):
+                        return said
         return tag.name
+
+    def _names(self, tag: str, said: str, shape: Shape) -> bool:
+        """Does an attribute name the argument, or property of `shape`, that `<tag>` holds (protocol, 3.2)?
+
+        Words such as `parameter` bear no other name, nor do tags that the schema does not know where it knows `said`,
+        or leaves names open.
+        """
+        if tag in self.dialect.argument_words:
+            return True
+        if shape.is_any or shape.is_list:
+            return False
+        if shape.has_property(said):
+            return True
+        attribute = self.dialect.argument_name
+        return not self._top.is_arguments and shape.knows(said, "") and not shape.child(tag).has_property(attribute)
 
     def _leading_comment(self, text: str, at: int, leaf: Leaf) -> int:
         if text.startswith("<!--", at):
@@ -175,9 +194,31 @@ class LeafStates(LeafEnds):
                 return -1
             if opened:
                 return self._open_cdata(opened, at)
+        if leaf.capture and following.isalpha():
+            name = read_name(text, at + 1)
+            if name is MORE:
+                return -1
+            if name and self._field(str(name)) is not None and leaf.capture.strip(SPACES):
+                self.note(Code.MISSING_END_TAG, self._base + at, f"</{leaf.tag}> is missing", leaf.start)
+                self._end_leaf(self._base + at, cut=True)
+                return at
         self._set_literal(self._base + at, pasted=following in "!?" or is_xml_name(following))
         self._emit_text("<")
         return at + 1
+
+    def _goes_on(self, text: str, at: int) -> bool | None:
+        """Does a field, or JSON, stand at `at`, white space aside, so that the block has not ended in front of it?"""
+        here = skip_space(text, at)
+        if here - at > OPENER_SPACE:
+            return NO
+        if here == len(text):
+            return NO if self.final else MORE
+        if text[here] == "<":
+            name = read_name(text, here + 1)
+            if name is MORE:
+                return NO if self.final else MORE
+            return bool(name) and name != self.dialect.block and self._field(str(name)) is not None
+        return NO
 
     def _leaf_end_tag(self, text: str, at: int, leaf: Leaf) -> int:
         """At `</` in plain text."""
@@ -189,10 +230,19 @@ class LeafStates(LeafEnds):
                 return self._candidate(text, at, tag, OWN)
             depth = self._depth_of(tag.name)
             if not leaf.exact and depth >= 0:
+                if leaf.capture is not None and depth == 0:
+                    goes_on = self._goes_on(text, tag.end)
+                    if goes_on is MORE:
+                        return -1
+                    if goes_on:
+                        message = f"</{tag.name}> closed <{leaf.tag}>"
+                        self.note(Code.MISMATCHED_END_TAG, self._base + at, message, leaf.start)
+                        self._end_leaf(self._base + at)
+                        return tag.end
                 self._end_leaf(self._base + at, cut=True)
                 self._close(tag.name, self._base + at, leaf)
                 return tag.end
-            if tag.name == self.dialect.arguments and depth > 0:
+            if tag.name == self._arguments and depth > 0:
                 return self._candidate(text, at, tag, CALL)
             if leaf.literal < 0 and not leaf.sections:
                 return self._candidate(text, at, tag, OTHER)
@@ -277,7 +327,7 @@ class LeafStates(LeafEnds):
                 return -1
             if tag and tag.name == leaf.tag:
                 return self._candidate(text, at, tag, OWN)
-            if tag and tag.name == self.dialect.arguments and self._depth_of(tag.name) > 0:
+            if tag and tag.name == self._arguments and self._depth_of(tag.name) > 0:
                 return self._candidate(text, at, tag, CALL)
         elif text.startswith("<!--", at):
             if not self._count(leaf, self._section):

@@ -27,16 +27,19 @@ __all__ = [
     "decode_entities",
     "find_ampersands",
     "find_forbidden",
+    "is_metadata",
     "is_valid_name",
     "is_xml_name",
     "partial_entity",
     "read_cdata_open",
+    "read_chat_token",
     "read_confirmation",
     "read_end_tag",
     "read_fence",
     "read_name",
     "read_opener",
     "read_start_tag",
+    "read_valued_tag",
     "skip_space",
 ]
 
@@ -66,6 +69,11 @@ _START_PART = re.compile(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W
 _ATTRIBUTE = re.compile(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>")
 _END_PART = re.compile(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
+_VALUED = re.compile(rf"<([A-Za-z]+)={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>")
+_VALUED_PART = re.compile(r"<([A-Za-z]+)(?:=[^<>]*)?\Z")
+_CHAT_TOKEN = re.compile(r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>")
+_CHAT_TOKEN_PART = re.compile(r"<[|\uff5c]?[^<>|\uff5c\s]{0,40}[|\uff5c]?\Z")
+_TOKEN_LENGTH = 44
 _OPENER_REST = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
 _OPENER_PART = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
 _SPACE = re.compile(f"{_W}*")
@@ -122,6 +130,21 @@ def read_start_tag(text: str, at: int) -> Tag | Answer:
         tag.is_xml = is_xml_name(tag.name)
         return tag
     return MORE if len(text) - at < TAG_LENGTH and _START_PART.match(text, at) else NO
+
+
+def read_valued_tag(text: str, at: int, words: tuple[str, ...]) -> Tag | Answer:
+    """A start tag such as `<parameter=path>`, at `<`, as if it were `<parameter name="path">`."""
+    if found := _VALUED.match(text, at, at + TAG_LENGTH):
+        return Tag(found[1], found.end(), False, f' name="{found[2]}"') if found[1] in words else NO
+    part = _VALUED_PART.match(text, at) if len(text) - at < TAG_LENGTH else None
+    return MORE if part and any(word.startswith(part[1]) for word in words) else NO
+
+
+def read_chat_token(text: str, at: int) -> int | Answer:
+    """The place behind a token of a chat template, such as `<|im_end|>`, at `<`."""
+    if found := _CHAT_TOKEN.match(text, at):
+        return found.end()
+    return MORE if len(text) - at < _TOKEN_LENGTH and _CHAT_TOKEN_PART.match(text, at) else NO
 
 
 def read_end_tag(text: str, at: int) -> Tag | Answer:
@@ -201,6 +224,11 @@ def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
 def is_xml_name(name: str) -> bool:
     """True for a name that XML with namespaces takes: no colon."""
     return _XML_NAME.fullmatch(name) is not None
+
+
+def is_metadata(name: str) -> bool:
+    """True for attributes that describe a value, and hardly ever are it: `type`, `xml:space`."""
+    return name in ("type", "encoding", "format", "lang", "required", "xmlns") or name.startswith(("xml:", "xmlns:"))
 
 
 def is_valid_name(name: str) -> bool:

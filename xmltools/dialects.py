@@ -4,8 +4,9 @@ something."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
-__all__ = ["FORGE", "Dialect"]
+__all__ = ["FORGE", "Dialect", "plain", "spellings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,12 @@ class Dialect:
     argument: str
     """The element for an argument whose name is no XML name; `argument_name` is the attribute that says it."""
     argument_name: str
+    name_words: tuple[str, ...]
+    arguments_words: tuple[str, ...]
+    argument_words: tuple[str, ...]
+    """Other words that models write for `tool_name`, for `arguments` and for `argument`."""
+    value: str
+    """The attribute that says the value of an empty element: `<x value="a"/>`."""
     nil: str
     """The attribute that makes a value null: `<x nil="true"/>`."""
     item: str
@@ -42,6 +49,10 @@ FORGE = Dialect(
     arguments="arguments",
     argument="argument",
     argument_name="name",
+    name_words=("name",),
+    arguments_words=("parameters", "args"),
+    argument_words=("parameter", "param", "arg"),
+    value="value",
     nil="nil",
     item="item",
     reasoning=("think", "thinking"),
@@ -51,3 +62,14 @@ FORGE = Dialect(
     default_server="local",
 )
 """The Forge protocol: `<tool><tool_name>…</tool_name><arguments>…</arguments></tool>`."""
+
+
+def plain(name: str) -> str:
+    """A name without what models get wrong in it: case, underscores and hyphens."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+@lru_cache(maxsize=32)
+def spellings(dialect: Dialect) -> dict[str, str]:
+    """The elements directly in a block, by their `plain` names."""
+    return {plain(name): name for name in (dialect.server_name, dialect.tool_name, dialect.arguments)}

@@ -127,6 +127,17 @@ class Code(StrEnum):
     CDATA_CASE = ("cdata_case", "Write CDATA in capitals: <![CDATA[...]]>.")
     UNSPLIT_CDATA_END = ("unsplit_cdata_end", "Write ]]> inside CDATA as ]]]]><![CDATA[>.")
     FORBIDDEN_CHARACTER = ("forbidden_character", "Leave out control characters, such as those of terminal colours.")
+    ARGUMENT_TAG = (
+        "argument_tag",
+        'Write each argument as an element with its own name: <path>value</path>, not <parameter name="path">.',
+    )
+    ARGUMENTS_TAG = ("arguments_tag", "Put the arguments in <arguments>, and in no other element.")
+    NAME_TAG = ("name_tag", "Write the name of the tool in <tool_name>, and its server in <server_name>.")
+    ATTRIBUTE_VALUE = ("attribute_value", "Write values between tags, as in <path>a.py</path>, not as attributes.")
+    DECORATED_NAME = ("decorated_name", "Write the name of the tool alone: no prefix, no quotes, no ().")
+    SEVERAL_CALLS = ("several_calls", "Write a <tool> block of its own for each call.")
+    CHAT_TOKEN = ("chat_token", "Write </tool> right after </arguments>, before the reply ends.")
+    WRONG_SERVER = ("wrong_server", "Leave <server_name> out, or write exactly the server that is given for the tool.")
     MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 

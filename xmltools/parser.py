@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block
-from xmltools._call import Toolbox, conclude, partial_error
+from xmltools._call import Toolbox, conclude, partial_error, resolve_name
 from xmltools._frame import cut_off
 from xmltools._limits import Limits
 from xmltools._markup import TAG_LENGTH
@@ -338,40 +338,57 @@ class Parser(Outside):
     # -- blocks ----------------------------------------------------------------------------------------------------
 
     def _open_block(self, text: str, at: int, end: int, base: int) -> None:
-        block = Block(base + at, end - at, self._dialect, self._limits, self._name_call)
+        block = Block(base + at, end - at, self._dialect, self._limits, self._name_call, self._knows_tool)
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
             block.give_up(Code.LIMIT_EXCEEDED, _too_many(self._limits.blocks), block.start)
         if self._fences.open:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
-        if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
-            block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+        opener = text[at:end].rstrip("> \t\r\n")
+        if opener and opener != f"<{self._dialect.block}":
+            block.read_opener(opener)
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         end = block.run(text, at, base, self._events)
         if block.done and not block.raw:  # the whole block stood in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
+            if block.again:
+                self._open_again(text, end, base)
             return end
         if end > at:
             block.keep(text[at:end] if at or end < len(text) else text, base + end)
         if block.done:
             self._end_block(block, base + end)
+            if block.again:
+                self._open_again(text, end, base)
             return end
         return end if end > at else -1
 
+    def _open_again(self, text: str, at: int, base: int) -> None:
+        """Another call begins, at `at`, in the block that has ended."""
+        self._open_block(text, at, at, base)
+        if self._block is not None:
+            self._block.note_opener(Code.SEVERAL_CALLS, "the call stands in the block of another one")
+
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
-        name, toolbox = block.name or "", self._toolbox
+        toolbox = self._toolbox
         if block.error is not None:
             return
         if toolbox is not None:
-            if not toolbox.has(name):
+            if not self._knows_tool(block.name or ""):
                 return
+            resolve_name(block, toolbox)
+        name = block.name or ""
+        if toolbox is not None:
             block.shape = toolbox.guess(name, block.server, self._dialect.default_server)
         block.call_id = self._next_id()
         block.deltas = self._argument_deltas
         self._events.append(CallStarted(block.call_id, name, block.server))
+
+    def _knows_tool(self, name: str) -> bool:
+        return self._toolbox is None or self._toolbox.resolve(name) is not None
 
     def _next_id(self) -> str:
         made = self._new_id()
@@ -404,6 +421,8 @@ class Parser(Outside):
     def _finish(self) -> None:
         rest, self._held = self._held, ""
         self._pos -= len(rest)
+        if self._block is not None:
+            self._block.final = True
         self._read(rest)  # nothing is put off any more
         while self._block is None and not self._closers and self._held:
             # What was held back is no opener now that nothing follows: its first character is text, or a bracket
