@@ -12,11 +12,11 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Closers", "count_blocks", "count_sections", "count_within", "find_line_opener"]
+from xmltools._markup import SECTIONS
+
+__all__ = ["Closers", "count_blocks", "count_within", "find_line_opener"]
 
 _W: Final = "[ \t\r\n]"
-_SECTIONS: Final = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
-_LONG: Final = 4096
 
 
 def _opener(block: str) -> str:
@@ -42,28 +42,6 @@ def _line_opener(block: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*({_opener(block)})", re.MULTILINE)
 
 
-def count_sections(text: str, start: int, end: int, count: int) -> int:
-    """How many CDATA sections are open at `end`, if `count` are at `start`."""
-    if not count and not _holds_section(text, start, end):
-        return 0
-    for found in _SECTIONS.finditer(text, start, end):
-        count = count + 1 if found[1] else max(count - 1, 0)
-    return count
-
-
-def _holds_section(text: str, start: int, end: int) -> bool:
-    if end - start > _LONG:
-        # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
-        for _ in range((end - start) >> 11):
-            start = text.find("!", start, end)
-            if start < 0:
-                return False
-            if text.startswith("![", start):
-                break
-            start += 1
-    return text.find("<![", max(start - 1, 0), end) >= 0
-
-
 def count_blocks(text: str, start: int, end: int, count: int, block: str, arguments: str) -> int:
     """How many blocks are open at `end`, if `count` are at `start`."""
     if not count and text.rfind(f"<{block}", start, end) < 0:
@@ -76,7 +54,7 @@ def count_blocks(text: str, start: int, end: int, count: int, block: str, argume
 def count_within(text: str, start: int, end: int, count: int, words: tuple[str, str] | None) -> tuple[int, int]:
     """The count at `end`, of blocks or (without `words`) of sections, and the place behind what was counted: `end`, or
     that of a tag in which `end` is."""
-    pattern = _blocks(*words) if words else _SECTIONS
+    pattern = _blocks(*words) if words else SECTIONS
     for found in pattern.finditer(text, start):
         if found.start() >= end:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from xmltools._frame import Container, Leaf, Path, State
@@ -33,6 +34,7 @@ from xmltools.schema import ANY, ArrayShape
 __all__ = ["ElementStates"]
 
 STRAY_LENGTH: Final = 128
+_WORDS: Final = re.compile("([ \t\r\n]+)|[^ \t\r\n]+")
 _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))
 """Words for no arguments at all."""
 
@@ -144,8 +146,7 @@ class ElementStates(LeafStates):
         """Text where only elements belong."""
         end = text.find("<", at)
         stop = end if end >= 0 else len(text)
-        if len(self._stray_text) < STRAY_LENGTH:
-            self._stray_text = (self._stray_text + text[at : min(stop, at + STRAY_LENGTH)])[:STRAY_LENGTH]
+        self._keep_stray(text, at, stop)
         if end < 0:
             return stop
         words = self._stray_text.strip(SPACES)
@@ -162,6 +163,19 @@ class ElementStates(LeafStates):
             if may_be_arguments and not self.arguments_closed and words.lower().strip(" .()") not in _NOTHING:
                 self.lost = self._stray_start
         return end
+
+    def _keep_stray(self, text: str, at: int, end: int) -> None:
+        """Keep the beginning of the text between elements, each run of white space as one character of it."""
+        kept = self._stray_text
+        for found in _WORDS.finditer(text, at, end):
+            if len(kept) >= STRAY_LENGTH:
+                break
+            if found[1]:
+                space = "\n" if kept[-1:] == "\n" or "\n" in found[1] or "\r" in found[1] else " "
+                kept = kept.rstrip(SPACES) + space
+            else:
+                kept += found[0][:STRAY_LENGTH]
+        self._stray_text = kept[:STRAY_LENGTH]
 
     def _declaration(self, text: str, at: int) -> int:
         if text.startswith("<!--", at):
@@ -324,6 +338,7 @@ class ElementStates(LeafStates):
             self.note(code, place, f"<{tag.name}> was read as <{field}>", self._base + tag.end)
         if is_arguments:
             self._arguments = tag.name
+            self.lost = -1
             self._adopt_name()
             return self._push_arguments(tag, place)
         if tag.attributes:

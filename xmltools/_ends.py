@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools._claims import Closers, count_blocks, count_sections, count_within, find_line_opener
+from xmltools._claims import Closers, count_blocks, count_within, find_line_opener
 from xmltools._frame import CALL, OTHER, OWN, WINDOW, End, Frame, Leaf, State
 from xmltools._markup import (
     CDATA_OPEN,
@@ -15,6 +15,7 @@ from xmltools._markup import (
     SPACES,
     TAG_LENGTH,
     Tag,
+    count_sections,
     decode_entities,
     is_metadata,
     is_valid_name,

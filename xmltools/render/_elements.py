@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xmltools._markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
+from xmltools._markup import CDATA_OPEN, SPACES, count_sections, is_valid_name, is_xml_name
 from xmltools._tree import Element
 from xmltools.dialects import Dialect
 from xmltools.render._names import escape_name, is_hidden, is_sayable
@@ -22,6 +22,7 @@ __all__ = ["Elements", "write_elements", "write_text"]
 
 INDENT = "  "
 _LEADING_BREAK = re.compile(r"[ \t]*[\r\n]")
+_OPENING = re.compile(r"<!\[(?=CDATA\[)", re.IGNORECASE)
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -103,8 +104,12 @@ def write_text(text: str, *, in_cdata: bool = False) -> str:
     """Return the content of an element: plain text if that is exact, else (or if asked for) CDATA."""
     if not in_cdata and _is_plain(text):
         return text
-    # Two sections share a ]]> between them, so that none of them holds it.
-    return f"{CDATA_OPEN}{text.replace(']]>', f']]]]>{CDATA_OPEN}>')}]]>"
+    # Two sections share a ]]> between them, so that none of them holds it; and also an opener that has no end in the
+    # text, for it would claim the end of the section (protocol, 4.9).
+    parts = text.split("]]>")
+    if count_sections(text, 0, len(text), 0):
+        parts = [_OPENING.sub(f"<![]]>{CDATA_OPEN}", part) for part in parts]
+    return f"{CDATA_OPEN}{f']]]]>{CDATA_OPEN}>'.join(parts)}]]>"
 
 
 def _is_plain(text: str) -> bool:
