@@ -125,8 +125,9 @@ class Block(ElementStates):
         end = scanner.scan(text, at)
         if self.json is not None:
             self._json_name(scanner.names)
-        if scanner.error and isinstance(self.json_arguments, tuple) and not scanner.too_deep:
-            self._json_leaf(self.json_arguments[0])  # no JSON, but perhaps a Python literal: its end tag ends it
+        arguments = self.json_arguments
+        if scanner.error and isinstance(arguments, tuple) and self._top.is_arguments and not scanner.too_deep:
+            self._json_leaf(arguments[0])  # no JSON, but perhaps a Python literal: its end tag ends it
         elif scanner.error:
             code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
             # The scanner stops at a character that cannot stand there, but behind a bracket that is wrong.

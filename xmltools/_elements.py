@@ -160,7 +160,8 @@ class ElementStates(LeafStates):
         else:
             self.note(Code.STRAY_TEXT, self._stray_start, "text between elements was skipped")
             may_be_arguments = top.is_arguments or (len(self._stack) == 1 and self.name is not None)
-            if may_be_arguments and not self.arguments_closed and words.lower().strip(" .()") not in _NOTHING:
+            says_something = words.lower().strip(" .()") not in _NOTHING and any(map(str.isalnum, words))
+            if may_be_arguments and says_something and not self.arguments_closed:
                 self.lost = self._stray_start
         return end
 

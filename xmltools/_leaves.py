@@ -117,6 +117,9 @@ class LeafStates(LeafEnds):
         return place
 
     def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
+        for name, _ in leaf.attributes:
+            message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
+            self.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, message, leaf.start)
         path = leaf.path
         if shape.is_any:
             path = None  # where its leaves will stand is known when it ends

@@ -157,6 +157,49 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _write("\x1b[31mred\x1b[0m"),
         _write("red"),
     ),
+    Code.ARGUMENT_TAG: (
+        "The name of an argument stands in an attribute, as in <parameter name=...> or <parameter=...>. It was read as "
+        "the argument of that name.",
+        _save('<parameter name="data">Hello</parameter>'),
+        _save("<data>Hello</data>"),
+    ),
+    Code.ARGUMENTS_TAG: (
+        "The arguments stand in <parameters>, <args> or another spelling of <arguments>, and were read.",
+        _ADD.replace("arguments>", "parameters>"),
+        _ADD,
+    ),
+    Code.NAME_TAG: (
+        "The name of the tool stands in <name>, in an attribute of <tool>, or in another spelling of <tool_name>, and "
+        "was read. A server's name in another spelling of <server_name> has this code too.",
+        _ADD.replace("tool_name>", "name>"),
+        _ADD,
+    ),
+    Code.ATTRIBUTE_VALUE: (
+        "A value, or a property of one, is written as an attribute, and was read.",
+        _ADD.replace("<a>1</a>", '<a value="1"/>'),
+        _ADD,
+    ),
+    Code.DECORATED_NAME: (
+        "The name of the tool has a prefix, quotes or () around it. Without them it is the name of a tool, which was "
+        "taken.",
+        _ADD.replace(">add<", ">functions.add()<"),
+        _ADD,
+    ),
+    Code.SEVERAL_CALLS: (
+        "A block holds two calls, one after the other. Each of the two has this code.",
+        _ADD.replace("\n</tool>", "\n" + _ADD.removeprefix("<tool>\n")),
+        f"{_ADD}\n{_ADD}",
+    ),
+    Code.CHAT_TOKEN: (
+        "A token of a chat template stands after the arguments, and was skipped.",
+        _ADD.replace("\n</tool>", "<|im_end|>\n</tool>"),
+        _ADD,
+    ),
+    Code.WRONG_SERVER: (
+        "A block names a server that no tool is on. Only one tool has the name of the block, and it was taken.",
+        _ADD.replace("<tool_name>", "<server_name>calculator</server_name>\n<tool_name>"),
+        _ADD,
+    ),
     Code.MISSING_SERVER: (
         "A block names no server, and its tool is on another one than local. Only one server has such a tool, and it "
         "was taken.",
