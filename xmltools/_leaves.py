@@ -160,6 +160,8 @@ class LeafStates(LeafEnds):
         leaf.exact = not self._is_untyped_node(self._top)
         leaf.literal = container.start
         leaf.pasted = leaf.mixed = True
+        if not self.keeps_source:
+            leaf.counted = place  # what stood before is forgotten
         self.leaf = leaf
         self.note(
             Code.MIXED_CONTENT, place, f"<{container.tag}> held text beside elements and was read as text", leaf.start

@@ -27,6 +27,10 @@ _HEADS = (
     "<tool><server_name>disk</server_name><tool_name>read</tool_name><arguments>",
     "<tool><arguments>",
     "<tool><tool_name>types</tool_name>",
+    '<tool name="types">',
+    "<tool><name>types</name><arguments>",
+    "<tool><tool_name>types</tool><parameters>",
+    "<tool><tool_name>types</tool_name><arguments>\n```xml\n",
     "```xml\n<tool>\n<tool_name>apply_diff</tool_name>\n<arguments>\n",
     "<tool><tool_name>types</tool_name><arguments><edits><item>",
 )
@@ -37,6 +41,8 @@ _TAILS = (
     "</arguments>",
     "</tool>",
     "</arguments>\n</tool>\n```\n",
+    "</arguments><|im_end|></tool>",
+    "</arguments><tool_name>types</tool_name><arguments><path>x</path></arguments></tool>",
     "</item></edits></arguments></tool>",
     "",
 )
@@ -51,7 +57,8 @@ _JSON = (
     '"path": ', '"count": ', '"edits": ', '"any": ', '"a"', '"</tool>"', "5", "1.5", "true", "null", ", ", ", ", "[",
     "]", "{", "}", '"\\u00e9\\n"', '"\\ud800"', '"x\ny"', ",", "NaN", "1e999", "<", "]]>", "<![CDATA[", "</arguments>",
 )  # fmt: skip
-_VALUES = ("a.py", "5", "true", "x", " ", "\n  x\n", "write", "0.5", "a < b && c", "&lt;p&gt;", "]]", "[1]", "{}", "")
+_EXAMPLE = "<tool><tool_name>types</tool_name><arguments><path>y</path></arguments></tool>"
+_VALUES = (f"see {_EXAMPLE} there", "a <![CDATA[b]]> c", "<![CDATA[", "<tool><a>", "a.py", "5", "true", "x", " ", "\n  x\n", "write", "0.5", "a < b && c", "&lt;p&gt;", "]]", "[1]", "{}", "")
 
 
 def _elements() -> list[tuple[str, str]]:
