@@ -98,7 +98,7 @@ SOUP: tuple[tuple[int, Tokens], ...] = (
     (2, ["<name>types</name>", "<toolname>types</toolname>", '<tool name="types">', "<Arguments>", "</Arguments>"]),
     (2, ["<tool_name>types", "<tool_name>types</tool>", "<tool_name>functions.types()</tool_name>", "</args>"]),
     (2, ['<path value="a"/>', '<inner path="a"/>', '<edits path="a" k="v"/>', '<x name="path">', "<|im_end|>", "<|"]),
-    (3, ["]]></path></arguments></tool>", "</path></arguments></tool>", "]]]><![CDATA[]>", "]]><![CDATA[", "\n<tool>\n<a>"]),
+    (3, ["]]></path></arguments></tool>", "</path></arguments></tool>", "]]]><![CDATA[]>", "]]><![CDATA["]),
     (2, ["<tool><tool_name>types</tool_name><arguments><path>x</path></arguments></tool>", "<![CDATA[x]]>"]),
     (5, [" ", "\n", "\t", "\r\n", "\r", "  \n  ", "\n\n", "\x0b", "\x85", "\u00a0", "\u2028"]),
     (2, ["\0", "\x1b[31m", "\ud800", "\udfff", "\ufffe", "\uffff", "\ufeff", "\x7f", "e\u0301", "😀", "表"]),

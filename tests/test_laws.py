@@ -123,7 +123,9 @@ def law_prefix(case: Case) -> None:
 
 def _was_cut(call: ToolCall, prefix: str) -> bool:
     """True if the call was mended at the end of the reply, where `</tool>` had not come yet."""
-    return call.span is not None and call.span[1] == len(prefix) and Code.MISSING_END_TAG in _codes(call)
+    return (
+        call.span is not None and call.span[1] == len(prefix.rstrip(" \t\r\n")) and Code.MISSING_END_TAG in _codes(call)
+    )
 
 
 def assert_begins(whole: Seen, start: Seen, prefix: str) -> None:

@@ -419,6 +419,7 @@ class ElementStates(LeafStates):
         """Take the attributes that are properties of the value; the others are skipped, if it turns out to have
         content (protocol, 3.7)."""
         shape = leaf.shape
+        leaf.attributes = []
         for name, value in attributes:
             holder = shape.items if isinstance(shape, ArrayShape) else shape
             is_open = tag.empty and not (holder.is_any or holder.is_text) and holder.knows(name, "")

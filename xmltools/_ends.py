@@ -169,10 +169,10 @@ class LeafEnds(Frame):
         leaf, text = self.leaf, self.raw.take()
         if leaf is None or not leaf.exact or len(text) > 2 * _LOOK_AHEAD + WINDOW:
             return 0
-        base = self._raw_end - len(text)
+        base = self.raw_end - len(text)
         in_section = self._state in (State.CDATA, State.CDATA_TAIL) or self._section >= 0
         open_end = self._section if self._section >= 0 else self._tail_start
-        end = self._raw_end - _LOOK_AHEAD
+        end = self.raw_end - _LOOK_AHEAD
         if self._state in (State.CDATA_TAIL, State.END_TAIL):
             end = min(end, open_end)
         start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
@@ -401,7 +401,7 @@ class LeafEnds(Frame):
             message = f"<{leaf.tag}> has both attributes and text"
             hint = f"Write each property of {element.name} as an element inside <{leaf.tag}>."
             self.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
-        for name, value in leaf.attributes:
+        for name, value in leaf.attributes or ():
             if is_empty and name == self.dialect.value and leaf.given is None and not element.nil:
                 leaf.given = decode_entities(value)
                 self._emit(leaf.given)
@@ -433,7 +433,7 @@ class LeafEnds(Frame):
         leaf.cut = cut
         if leaf.reader is not None and not leaf.reader.idle:  # an idle one holds nothing back
             self._emit(leaf.reader.end(cut=cut))
-        if (leaf.attributes or leaf.element.children) and not self.discard:
+        if leaf.attributes is not None and not self.discard:
             self._end_attributes(leaf, place)
         self._flush_delta()
         if not self.discard:
@@ -451,7 +451,7 @@ class LeafEnds(Frame):
             self.proposed = value, leaf.start, leaf.element
         elif not is_valid_name(value):
             self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
-        elif self._field(leaf.tag) == self.dialect.server_name:
+        elif leaf.tag != self.dialect.tool_name and self._field(leaf.tag) == self.dialect.server_name:
             self.server = value or self.dialect.default_server
         elif value and self.name is None:
             self.name = value

@@ -144,7 +144,7 @@ class Leaf:
         self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas
-        self.attributes: list[tuple[str, str]] = []  # those that mean nothing, unless the element is empty
+        self.attributes: list[tuple[str, str]] | None = None  # those that mean nothing, unless the element is empty
         self.given: str | None = None  # the value, where an attribute said it
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
 
@@ -168,7 +168,7 @@ class Frame:
         self.limits = limits
         self.done = False
         self.raw = Rope()
-        self._raw_end = start  # where in the stream that ends
+        self.raw_end = start  # where in the stream that ends
         self._kept = 0  # characters in `raw`, once they are no longer all kept
         self.repairs: list[Repair] = []
         self.leaves: list[Leaf] = []
@@ -284,14 +284,11 @@ class Frame:
         if self.leaf is not None:
             self.leaf.path = self.leaf.reader = self.leaf.capture = None
 
-    def keep(self, text: str, end: int) -> None:
-        """Keep what was read of the block, up to `end` in the stream: over a limit only what is still to be counted."""
-        self.raw.append(text)
-        self._raw_end = end
-        if not self.keeps_source:
-            self._kept += len(text)
-            if self.leaf is None or self._kept > WINDOW:
-                self._kept = self._forget()
+    def trim(self, size: int) -> None:
+        """Keep of a block over a limit, of which `size` more characters were read, only what is still to be counted."""
+        self._kept += size
+        if self.leaf is None or self._kept > WINDOW:
+            self._kept = self._forget()
 
     def _forget(self) -> int:
         """Drop what is kept of a block over a limit, all but a little; returns how much that is."""
@@ -311,10 +308,10 @@ class Frame:
         """The text of the block from one place in the stream to another, as it was written."""
         if start >= self._base:
             return self._text_read[start - self._base : end - self._base]
-        before = self.raw.tail(self._raw_end - start)
-        if end <= self._raw_end:
+        before = self.raw.tail(self.raw_end - start)
+        if end <= self.raw_end:
             return before[: end - start]
-        return before + self._text_read[self._raw_end - self._base : end - self._base]
+        return before + self._text_read[self.raw_end - self._base : end - self._base]
 
     def _flush_delta(self) -> None:
         if self._delta and self.leaf is not None and self.leaf.path is not None:

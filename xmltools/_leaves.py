@@ -117,7 +117,7 @@ class LeafStates(LeafEnds):
         return place
 
     def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
-        for name, _ in leaf.attributes:
+        for name, _ in leaf.attributes or ():
             message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
             self.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, message, leaf.start)
         path = leaf.path
@@ -221,7 +221,7 @@ class LeafStates(LeafEnds):
         if text[here] == "<":
             name = read_name(text, here + 1)
             if name is MORE:
-                return NO if self.final else MORE
+                return True if self.final else MORE  # cut off, perhaps in the tag of a field
             return bool(name) and name != self.dialect.block and self._field(str(name)) is not None
         return NO
 

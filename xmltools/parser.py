@@ -272,7 +272,7 @@ class Parser(Outside):
         text = "".join(self._pieces)
         self._pieces.clear()
         if self._block is not None:
-            self._block.keep(text, self._pos)
+            self._keep(self._block, text, self._pos)
         else:
             self._fences.read(text)
 
@@ -357,7 +357,10 @@ class Parser(Outside):
                 self._open_again(text, end, base)
             return end
         if end > at:
-            block.keep(text[at:end] if at or end < len(text) else text, base + end)
+            block.raw.append(text[at:end] if at or end < len(text) else text)
+            block.raw_end = base + end
+            if not block.keeps_source:
+                block.trim(end - at)
         if block.done:
             self._end_block(block, base + end)
             if block.again:
@@ -370,6 +373,12 @@ class Parser(Outside):
         self._open_block(text, at, at, base)
         if self._block is not None:
             self._block.note_opener(Code.SEVERAL_CALLS, "the call stands in the block of another one")
+
+    def _keep(self, block: Block, text: str, end: int) -> None:
+        block.raw.append(text)
+        block.raw_end = end
+        if not block.keeps_source:
+            block.trim(len(text))
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
@@ -450,11 +459,11 @@ class Parser(Outside):
         block.events = self._events
         again = block.settle(text) if self._settled < _MOST_SETTLED else None
         if again is None:
-            block.keep(text, self._pos)
+            self._keep(block, text, self._pos)
             return False
         self._settled += 1
         after = again - block.start
-        block.keep(text[:after], again)
+        self._keep(block, text[:after], again)
         if block.error is not None:
             self._fail(block, again)
         self._pos = again

@@ -58,7 +58,26 @@ _JSON = (
     "]", "{", "}", '"\\u00e9\\n"', '"\\ud800"', '"x\ny"', ",", "NaN", "1e999", "<", "]]>", "<![CDATA[", "</arguments>",
 )  # fmt: skip
 _EXAMPLE = "<tool><tool_name>types</tool_name><arguments><path>y</path></arguments></tool>"
-_VALUES = (f"see {_EXAMPLE} there", "a <![CDATA[b]]> c", "<![CDATA[", "<tool><a>", "a.py", "5", "true", "x", " ", "\n  x\n", "write", "0.5", "a < b && c", "&lt;p&gt;", "]]", "[1]", "{}", "")
+_VALUES = (
+    f"see {_EXAMPLE} there",
+    "a <![CDATA[b]]> c",
+    "<![CDATA[",
+    "<tool><a>",
+    "a.py",
+    "5",
+    "true",
+    "x",
+    " ",
+    "\n  x\n",
+    "write",
+    "0.5",
+    "a < b && c",
+    "&lt;p&gt;",
+    "]]",
+    "[1]",
+    "{}",
+    "",
+)
 
 
 def _elements() -> list[tuple[str, str]]:
