@@ -41,6 +41,7 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._shapes: dict[str, dict[str, Shape]] = {}
+        names: set[str] = set()
         for tool in tools:
             if not isinstance(tool, Tool):
                 raise XMLToolsError(
@@ -52,6 +53,8 @@ class Toolbox:
                     f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
                 )
             servers[tool.server] = tool.shape
+            names.add(tool.server)
+        self.only_server = names.pop() if len(names) == 1 else None  # a block that names no server means this one
 
     def has(self, name: str) -> bool:
         """True if some server has a tool of this name."""
@@ -147,7 +150,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     server, shape = block.server or default, None
     if toolbox is not None:
         server, shape = _find_tool(block, toolbox, text, base)
-        if block.server is None and server != default:
+        if block.server is None and server not in (default, toolbox.only_server):
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
