@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -250,8 +251,8 @@ untyped_calls = st.randoms(use_true_random=False).map(untyped)
 def law_call(meant: Meant) -> None:
     """7. A call that fits its tool reads back as the same call; clean, but for characters that XML forbids."""
     assert meant.tool is not None
-    for legacy_json in (False, True):
-        text = render_call(meant.call, meant.tool, legacy_json=legacy_json)
+    for legacy_json, server_names in product((False, True), (None, True, False)):
+        text = render_call(meant.call, meant.tool, legacy_json=legacy_json, server_names=server_names)
         read = _only_call(text, [meant.tool])
         assert read == meant.call.model_copy(update={"id": read.id}), text
         assert same(read.arguments, meant.call.arguments), text

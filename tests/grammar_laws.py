@@ -26,6 +26,7 @@ from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.parser import Parser, parse
 from xmltools.render._call import write_call
+from xmltools.render._names import only_server
 from xmltools.tools import Tool
 
 FORMATS = ("gbnf", "lark", "structural_tag")
@@ -145,7 +146,7 @@ def _call_is_right(call: ToolCall, tools: list[Tool], text: str, issues: list[Gr
         return f"invalid: {wrong.message}"
     assert call.span is not None
     block = text[slice(*call.span)]
-    return "" if _schema(tool).accepts(block) else f"RELAX NG refuses {block}"
+    return "" if _schema(tool, only_server(tools)).accepts(block) else f"RELAX NG refuses {block}"
 
 
 def _tool_of(call: ToolCall, tools: list[Tool]) -> Tool:
@@ -170,8 +171,8 @@ def _excused(error: Any, tool: str, issues: list[GrammarIssue]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _schema(tool: Tool) -> RelaxNgJudge:
-    return RelaxNgJudge(tool)
+def _schema(tool: Tool, only: str | None) -> RelaxNgJudge:
+    return RelaxNgJudge(tool, only)
 
 
 # What options promise.
@@ -261,7 +262,8 @@ def rendered(
     for _ in range(count):
         tool = rng.choice(tools)
         call = ToolCall(id="1", name=tool.name, server=tool.server, arguments=make(rng, tool))
-        block = write_call(call, tool.shape, exact=True)
+        needed = tool.server != only_server(tools)
+        block = write_call(call, tool.shape, exact=True, server_names=rng.choice([needed, needed, None, True]))
         if "<tool_name>" not in block or not parse(block, tools).calls:
             continue  # values that look alike in text: the renderer took to JSON
         before, behind = rng.choice(["", "Hello `x` <b> "]), rng.choice(["", " bye", "\n"])

@@ -12,11 +12,14 @@ __all__ = ["Judge"]
 
 
 class Judge:
-    """Says whether a block is a call of its tool. `schema` is the text, `issues` what it does not enforce."""
+    """Says whether a block is a call of its tool. `schema` is the text, `issues` what it does not enforce.
 
-    def __init__(self, tool: Tool) -> None:
+    `only` is the server of all tools, if they are on one.
+    """
+
+    def __init__(self, tool: Tool, only: str | None = None) -> None:
         report = Report(tool.name)
-        self.schema = relaxng(tool, report)
+        self.schema = relaxng(tool, report, only)
         self.issues: list[GrammarIssue] = report.issues
         self._schema = etree.RelaxNG(read_xml(self.schema))
 

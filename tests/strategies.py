@@ -59,6 +59,7 @@ TOOL_SETS: dict[str, list[Tool] | None] = {
     "diff": [_DIFF],
     "types": [_DIFF, _TYPES, _ODD],
     "servers": [_TYPES, _CLOSED, _tool("read", {"path": STRING}, "net"), _tool("ping", {}, "net")],
+    "remote": [tool.model_copy(update={"server": "disk"}) for tool in (_DIFF, _TYPES, _CLOSED)],
 }
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def clean_block(rng: Random, tools: list[Tool] | None) -> Tokens:
     tool = rng.choice(tools) if tools else None
     name, server = (tool.name, tool.server) if tool else (rng.choice(["apply_diff", "any"]), "local")
     fields = [_element(rng, "tool_name", [name])]
-    if server != "local" or rng.random() < 0.3:
+    if rng.random() < (0.3 if server == "local" else 0.8):
         fields.insert(rng.randrange(2), _element(rng, "server_name", [server]))
     fields.insert(len(fields) if rng.random() < 0.9 else 0, _element(rng, "arguments", _arguments(rng, tool)))
     return ["<tool>", *_children(rng, fields), "</tool>"]

@@ -367,7 +367,7 @@ def test_an_error_and_the_tool_s_server(answer):
     (error,) = got["errors"]
     assert sorted(error) == ["code", "hint", "message", "span"] and error["code"] == "unknown_tool"
     (got,) = answer({"id": None, "chunks": [CALL], "tools": [{**ADD, "server": "math"}]})
-    assert got["calls"][0]["server"] == "math" and got["calls"][0]["repairs"] == ["missing_server"]
+    assert got["calls"][0]["server"] == "math" and got["calls"][0]["repairs"] == []
 
 
 def test_every_option_is_taken(answer):

@@ -524,6 +524,22 @@ def test_call_reads_json_lines(run, file):
     assert run("call", file("calls.json", json.dumps([CALL], indent=1)))[1] == BLOCK + "\n"
 
 
+def test_servers_are_named_where_that_says_something_or_if_asked(run, file):
+    at_math = {**CALL, "server": "math"}
+    line = "<server_name>math</server_name>\n"
+    assert line in run("call", stdin=json.dumps(at_math))[1]
+    named = run("call", "--server-names", stdin=json.dumps(CALL))[1]
+    assert named == BLOCK.replace("<tool_name>", "<server_name>local</server_name>\n<tool_name>") + "\n"
+    tools = file("t.json", [ADD, {**ADD, "server": "math"}])
+    out = run("call", "--tools", tools, stdin=json.dumps([{**CALL, "server": "local"}, at_math]))[1]
+    assert out.count("<server_name>") == 2 and line in out
+    both = run("docs", tools)[1]
+    assert both == render_instructions([TOOL, TOOL.model_copy(update={"server": "math"})]) + "\n"
+    one = file("one.json", [ADD])
+    assert "<server_name>" not in run("docs", one)[1]
+    assert run("docs", one, "--server-names")[1] == render_instructions([TOOL], server_names=True) + "\n"
+
+
 def test_call_writes_json_bodies_if_asked(run):
     status, out, _ = run("call", "--legacy-json", stdin=json.dumps(CALL))
     assert status == 0 and out.startswith("<tool>\n{\n") and parse(out).calls[0].arguments == {"a": 1}
@@ -549,7 +565,9 @@ def read(name):
 
 def test_a_call_without_server_is_one_of_the_only_server_that_has_the_tool(run, file):
     file("t.json", [{**ADD, "server": "math"}])
-    assert "<server_name>math</server_name>" in run("call", "--tools", "t.json", stdin=json.dumps(CALL))[1]
+    assert run("call", "--tools", "t.json", stdin=json.dumps(CALL))[1] == BLOCK + "\n"
+    named = run("call", "--tools", "t.json", "--server-names", stdin=json.dumps(CALL))[1]
+    assert named == BLOCK.replace("<tool_name>", "<server_name>math</server_name>\n<tool_name>") + "\n"
     got = run("call", "--tools", "t.json", stdin=json.dumps({**CALL, "server": "local"}))
     refused(got, 1, "-: call 0: the tool 'add' is not on server 'local', only on math")
     file("t.json", [{**ADD, "server": "math"}, {**ADD, "server": "sums"}])

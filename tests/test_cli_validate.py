@@ -61,7 +61,7 @@ def test_valid_calls_print_nothing_but_a_summary(run, file):
 def test_an_error_is_status_1_and_is_shown_in_its_line(run, file):
     status, out, err = run(file("a.txt", f"é\n{WRONG}"), "--tools", "t.json")
     place, line, mark, hint = out.rstrip("\n").split("\n")
-    assert status == 1 and place == "a.txt:6:3: error: invalid_arguments: a: expected integer, got 'one'"
+    assert status == 1 and place == "a.txt:5:3: error: invalid_arguments: a: expected integer, got 'one'"
     assert (line, mark) == ("      <a>one</a>", "      ^")
     assert hint == f"    hint: {CODES['invalid_arguments'].hint}"
     assert err == "Found 1 problem in 1 file\n"
@@ -97,7 +97,7 @@ def test_json_that_holds_calls_is_not_passed_over_in_silence(run, file):
 
 def test_standard_input_is_a_file(run):
     status, out, _ = run("-", "--tools", "t.json", stdin=WRONG.encode())
-    assert status == 1 and out.startswith("-:5:3: error: invalid_arguments: ")
+    assert status == 1 and out.startswith("-:4:3: error: invalid_arguments: ")
 
 
 def test_json_is_one_list_and_sarif_one_log(run, file):
@@ -114,7 +114,7 @@ def test_json_is_one_list_and_sarif_one_log(run, file):
 
 def test_github_gets_annotations(run, file):
     status, out, _ = run(file("a.txt", WRONG), "--tools", "t.json", "--format", "github")
-    assert status == 1 and out.startswith("::error file=a.txt,line=5,col=3,title=invalid_arguments::a: expected")
+    assert status == 1 and out.startswith("::error file=a.txt,line=4,col=3,title=invalid_arguments::a: expected")
     assert out.count("\n") == 1
 
 

@@ -186,8 +186,64 @@ def test_the_compact_style_writes_a_line_a_tool() -> None:
 
 def test_a_server_is_told_where_it_is_not_local() -> None:
     tools = [Tool(name="a"), Tool(name="b", server="disk")]
-    assert render_instructions(tools).count("\nServer: ") == 1
+    text = render_instructions(tools)
+    assert text.count("\nServer: ") == 1
+    assert [line for line in text.split("\n") if line.startswith("<server_name>")] == [
+        "<server_name>local</server_name>",
+        "<server_name>disk</server_name>",
+    ]
     assert "- b() (Server: disk)" in render_instructions(tools, style="compact")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("server", ["local", "disk"])
+def test_nothing_is_said_of_servers_where_all_tools_are_on_one(server: str, style: Any) -> None:
+    tools = [Tool(name="a", server=server), tool({"x": STRING}).model_copy(update={"server": server})]
+    turns = [Message(role="assistant", parts=(ToolCall(id="1", name="a", arguments={}, server=server),))]
+    text = render_instructions(tools, style=style, turns=turns)
+    assert "server" not in text.lower()
+    assert server not in text
+    calls = parse(text, tools=tools).calls
+    assert len(calls) == (3 if style == "full" else 2)
+    assert all(call.clean and call.server == server for call in calls)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("server", ["local", "disk"])
+def test_servers_are_named_as_forge_does_if_asked(server: str, style: Any) -> None:
+    tools = [Tool(name="a", server=server), Tool(name="b", server=server)]
+    text = render_instructions(tools, style=style, server_names=True)
+    calls = parse(text, tools=tools).calls
+    assert calls and text.count(f"<tool>\n<server_name>{server}</server_name>\n<tool_name>") == len(calls)
+    assert "<server_name>" in text.split("\n\n")[2]
+    where = "\nServer: disk" if style == "full" else "(Server: disk)"
+    assert text.count(where) == (2 if server == "disk" else 0)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_empty_values_and_mentions_are_told_in_a_line(style: Any) -> None:
+    lines = render_instructions([Tool(name="f")], style=style).split("\n")
+    assert [line for line in lines if "`<tool>`" in line] == ["- " + ENGLISH.mention.replace("{block}", "tool")]
+    assert [line for line in lines if "<name></name>" in line and "empty list" in line and "empty text" in line]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_the_instructions_say_is_true(style: Any) -> None:
+    given_tool = tool(
+        {"names": {"type": "array", "items": STRING}, "name": STRING, "many": {"type": ["null", "string"]}}
+    )
+    block = "<tool>\n<tool_name>f</tool_name>\n<arguments>\n{}\n</arguments>\n</tool>"
+    for elements, arguments in (
+        ("<names></names>\n<name></name>", {"names": [], "name": ""}),
+        ("<names><name>a</name></names>", {"names": ["a"]}),
+        ("<names><item>a</item></names>", {"names": ["a"]}),
+        ('<many nil="true"/>', {"many": None}),
+        ("<name><![CDATA[a < b]]]]><![CDATA[>c]]></name>", {"name": "a < b]]>c"}),
+    ):
+        reply = parse(f"I write `<tool>` so.\n{block.format(elements)}\n{block.format('')}", tools=[given_tool])
+        assert [call.arguments for call in reply.calls] == [arguments, {}]
+        assert all(call.clean for call in reply.calls)
+    assert "]]]]><![CDATA[> for ]]>" in render_instructions([given_tool], style=style)
 
 
 def test_code_stands_in_cdata_and_no_example_in_a_fence() -> None:
@@ -251,7 +307,7 @@ def test_turns_are_shown_as_the_model_sees_them() -> None:
     text = render_instructions([calculator], turns=turns)
     assert text.endswith(
         "# Example conversation\n\nUser:\nWhat is 5?\n\nAssistant:\nI use &lt;tool> for it.\n\n"
-        "<tool>\n<server_name>local</server_name>\n<tool_name>calculator</tool_name>\n<arguments>\n  <a>5</a>\n"
+        "<tool>\n<tool_name>calculator</tool_name>\n<arguments>\n  <a>5</a>\n"
         "</arguments>\n</tool>\n\nUser:\nTool: calculator\nResult: 5\n\nAssistant:\n5."
     )
     reply = parse(text, tools=[calculator])

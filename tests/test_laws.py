@@ -26,6 +26,7 @@ from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, Event, Rea
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.render import render_call
+from xmltools.render._names import only_server
 from xmltools.tools import Tool
 
 OFTEN = settings(max_examples=250)
@@ -227,23 +228,26 @@ def law_lxml(case: Case) -> None:
     """8. A block without repairs is well-formed XML, and lxml finds the same values in it."""
     for call in calls_of(run(case, [case.text])[0]):
         if not call.legacy_json and call.clean:
-            check_xml(call, case.text[slice(*call.span)], typed=case.tools is not None)
+            unnamed = only_server(case.tools or ()) or "local"
+            check_xml(call, case.text[slice(*call.span)], typed=case.tools is not None, unnamed=unnamed)
 
 
 def law_rendered(meant: Meant) -> None:
     """8, on the way out: a call that is written clean reads the same in lxml and in expat."""
-    source = render_call(meant.call, meant.tool)
-    call = parse(source, tools=[meant.tool] if meant.tool else None).calls[0]
-    if not call.legacy_json and call.clean:
-        check_xml(call, source, typed=meant.tool is not None)
+    for server_names in (None, True):
+        source = render_call(meant.call, meant.tool, server_names=server_names)
+        call = parse(source, tools=[meant.tool] if meant.tool else None).calls[0]
+        if not call.legacy_json and call.clean:
+            check_xml(call, source, typed=meant.tool is not None)
 
 
-def check_xml(call: ToolCall, source: str, *, typed: bool) -> None:
-    """lxml and expat find in the block what the call says; `typed`: by a schema, which they don't know."""
+def check_xml(call: ToolCall, source: str, *, typed: bool, unnamed: str = "local") -> None:
+    """lxml and expat find in the block what the call says; `typed`: by a schema, which they don't know. A block that
+    names no server means the `unnamed` one."""
     root = read_xml(source)
     assert _names_and_texts(root) == _names_and_texts(read_with_defusedxml(source)), source
     fields = {child.tag: (child.text or "").strip(SPACE) for child in root}
-    assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or "local"), source
+    assert (call.name, call.server) == (fields["tool_name"], fields.get("server_name") or unnamed), source
     arguments = root.find("arguments")
     if typed:
         ours, theirs = Counter(_leaves(call.arguments, source)), Counter(_xml_leaves(arguments, source))

@@ -291,6 +291,12 @@ def test_the_readers_name_what_differs() -> None:
         assert messages == [f"{reader} finds another call in the block: {said}" for reader in ("lxml", "defusedxml")]
 
 
+@pytest.mark.parametrize("text", ["", "<server_name>disk</server_name>"])
+def test_a_block_without_server_means_that_of_all_tools(text: str) -> None:
+    tools = [TOOL.model_copy(update={"server": "disk"}), Tool(name="other", server="disk")]
+    assert lint(block("<path>a</path>").replace("<tool_name>", f"{text}<tool_name>"), tools, strict=True) == []
+
+
 @pytest.mark.parametrize("name", ["\U00020000", "\ufb01", "a\u0370", "\uff21b"])
 def test_a_name_that_expat_does_not_know_is_told_as_such(name: str) -> None:
     source = block(f"<path>a</path><{name}>1</{name}>", "other")

@@ -57,6 +57,8 @@ class Toolbox:
                 )
             servers[tool.server] = tool.shape
             self._servers.add(tool.server)
+        # A block that names no server means this one.
+        self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
 
     def resolve(self, name: str) -> str | None:
         """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
@@ -176,7 +178,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if toolbox is not None:
         resolve_name(block, toolbox)
         server, shape = _find_tool(block, toolbox, text, base)
-        if block.server is None and server != default:
+        if block.server is None and server not in (default, toolbox.only_server):
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
         elif block.server is not None and server != block.server:
             message = f"there is no server {block.server!r}: the tool is on {server!r}"

@@ -58,6 +58,7 @@ def declare_docs(parser: argparse.ArgumentParser) -> None:
     add("--single", action="store_true", help="at most one call a reply")
     add("--required", action="store_true", help="at least one call a reply")
     add("--reasoning", metavar="TAG", type=_tag, help="ask to think in <TAG> first, such as think")
+    add("--server-names", action="store_true", help="calls name their server, also where all tools are on one")
     add("--preamble", metavar="FILE", help="text of your own to stand before it all")
 
 
@@ -83,6 +84,7 @@ def docs(options: argparse.Namespace) -> int:
             tool_choice="required" if options.required else "auto",
             reasoning_tag=options.reasoning,
             preamble=preamble,
+            server_names=options.server_names,
         )
     _write(text)
     return 0
@@ -111,6 +113,12 @@ def declare_call(parser: argparse.ArgumentParser) -> None:
     add("--tools", metavar="T.json", help="the tools: the types of arguments become exact, other calls are refused")
     add("--legacy-json", action="store_true", help="write JSON into the blocks, not elements")
     add(
+        "--server-names",
+        action="store_true",
+        help="name the server of each call; without it only where the tools are on several, or, without --tools, where "
+        "it is not local",
+    )
+    add(
         "--from",
         dest="format",
         choices=CALL_FORMATS,
@@ -122,10 +130,12 @@ def declare_call(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     """Run `xmltools call`. Returns the exit status."""
     from xmltools.render import render_call
+    from xmltools.render._names import only_server
 
     if options.file == options.tools == "-":
         raise UsageError("only one of FILE and --tools can be standard input")
     tools = _by_name(options.tools) if options.tools else None
+    only = None if options.server_names else only_server(tools.values() if tools else ())
     blocks = []
     for place, value in read_values(options.file, "calls", lines=True):
         with at(place):
@@ -133,7 +143,8 @@ def call(options: argparse.Namespace) -> int:
         for number, each in enumerate(calls):
             with at(f"{place}: call {number}"):
                 found, tool = (each, None) if tools is None else _find_tool(each, tools)
-                blocks.append(render_call(found, tool, legacy_json=options.legacy_json))
+                named = found.server != only
+                blocks.append(render_call(found, tool, legacy_json=options.legacy_json, server_names=named))
     _write("\n\n".join(blocks))
     return 0
 

@@ -63,6 +63,7 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
         "--grammar", metavar="ENGINE", choices=_ENGINES, help=f"send a grammar with each request, to {_words(_ENGINES)}"
     )
     add("--style", choices=("full", "compact"), default="full", help="how the instructions describe tools")
+    add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
     add("--result-role", choices=("user", "tool"), default="user", help="the role of messages with results")
     add("--keep-think", action="store_true", help="leave what the model writes in <think> in its text")
 
@@ -150,6 +151,7 @@ def _config(options: argparse.Namespace) -> Any:
             split_reasoning=not options.keep_think,
             retries=options.retry,
             engine=options.grammar,
+            server_names=options.server_names,
         )
         return ServeConfig(
             upstream=options.upstream,

@@ -18,12 +18,14 @@ from test_laws import LAWS, law_chunks, law_spans
 
 from fuzz.shrink import Law, first_broken, shrink
 from fuzz.tokens import token_case
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Code, XMLToolsError
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.models import ToolCall
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call
+from xmltools.render._names import only_server
 from xmltools.render._values import same
+from xmltools.tools import Tool
 
 __all__ = [
     "Finding",
@@ -158,13 +160,19 @@ def law_read_again(case: Case) -> None:
             text = render_call(call, tool)
         except XMLToolsError:  # lone surrogates cannot be written
             continue
-        again = parse(text, tools=[tool] if tool else None)
-        assert len(again.calls) == 1 and not again.errors, f"{text!r}: {again.errors}"
-        _assert_same(call, again.calls[0], text, loose=tool is None)
+        _assert_same(call, text, [tool] if tool else None)
+        if tool and case.tools:  # for a reader who has all tools
+            _assert_same(call, render_call(call, tool, server_names=tool.server != only_server(case.tools)), case.tools)
 
 
-def _assert_same(call: ToolCall, again: ToolCall, text: str, *, loose: bool) -> None:
+def _assert_same(call: ToolCall, text: str, tools: list[Tool] | None) -> None:
+    """The text reads as the call, and nothing but it."""
+    reply = parse(text, tools=tools)
+    assert len(reply.calls) == 1 and not reply.errors, f"{text!r}: {reply.errors}"
+    (again,) = reply.calls
     assert (call.name, call.server) == (again.name, again.server), text
+    assert {repair.code for repair in again.repairs} <= {Code.FORBIDDEN_CHARACTER}, f"{text!r}: {again.repairs}"
+    loose = tools is None
     assert same(call.arguments, again.arguments, loose=loose), f"{text!r}: {call.arguments} and {again.arguments}"
 
 

@@ -395,6 +395,32 @@ def test_servers_are_named_and_the_local_one_need_not_be(format: str) -> None:
         assert engine.accepts(f"<tool>{head}<tool_name>{name}</tool_name></tool>") is right, (server, name)
 
 
+@every_format
+def test_the_only_server_need_not_be_named(format: str) -> None:
+    tools = [tool("f", server="a&b"), tool("g", server="a&b")]
+    for options, names in (({}, "fg"), ({"tool_choice": "one"}, "fg"), ({"tool_choice": "named", "name": "f"}, "f")):
+        engine = judge(tools, format, **options)
+        for name in "fg":
+            for head in ("", "<server_name>a&amp;b</server_name>"):
+                text = f"<tool>{head}<tool_name>{name}</tool_name></tool>"
+                assert engine.accepts(text) is (name in names), (options, text)
+            assert not engine.accepts(f"<tool><server_name>local</server_name><tool_name>{name}</tool_name></tool>")
+
+
+@every_format
+def test_the_tools_that_may_not_be_called_count_as_well(format: str) -> None:
+    engine = judge([tool("f", server="hub"), tool("g")], format, tool_choice="named", name="f")
+    assert engine.accepts("<tool><server_name>hub</server_name><tool_name>f</tool_name></tool>")
+    assert not engine.accepts("<tool><tool_name>f</tool_name></tool>")
+
+
+def test_schemas_for_stored_blocks_ask_for_the_server_if_there_are_several() -> None:
+    both = build_grammar([tool("f", server="hub"), tool("g", server="hub")], "relaxng")
+    assert isinstance(both, dict) and both["f"] == build_grammar(tool("f", server="hub"), "relaxng")
+    mixed = build_grammar([tool("f", server="hub"), tool("g")], "relaxng")
+    assert isinstance(mixed, dict) and mixed["f"] != both["f"]
+
+
 IMPOSSIBLE: list[Any] = [
     {"type": "array", "items": STRING, "minItems": 3, "maxItems": 2},
     {"type": "array", "items": False, "minItems": 1},

@@ -313,14 +313,19 @@ def test_the_fields_of_a_block_stand_in_any_order_and_once() -> None:
     assert not judge.accepts(f"<tool>{''.join(fields)}<v>1</v></tool>")
 
 
-def test_the_server_may_be_left_out_only_if_it_is_the_local_one() -> None:
+def test_the_server_may_be_left_out_if_it_is_the_local_one_or_the_only_one() -> None:
     text = "<tool>{}<tool_name>f</tool_name></tool>"
-    local, disk = Judge(tool({"type": "object"})), Judge(tool({"type": "object"}, server="a & b"))
-    assert local.accepts(text.format(""))
-    assert not local.accepts(text.format("<server_name>disk</server_name>"))
-    assert disk.accepts(text.format("<server_name>a &amp; b</server_name>"))
-    assert not disk.accepts(text.format(""))
-    assert not disk.accepts(text.format("<server_name>local</server_name>"))
+    on_local, on_disk = tool({"type": "object"}), tool({"type": "object"}, server="a & b")
+    for only in (None, "local"):
+        local = Judge(on_local, only)
+        assert local.accepts(text.format(""))
+        assert local.accepts(text.format("<server_name>local</server_name>"))
+        assert not local.accepts(text.format("<server_name>disk</server_name>"))
+    for only in (None, "a & b"):
+        disk = Judge(on_disk, only)
+        assert disk.accepts(text.format("<server_name>a &amp; b</server_name>"))
+        assert disk.accepts(text.format("")) is (only is not None)
+        assert not disk.accepts(text.format("<server_name>local</server_name>"))
 
 
 def test_arguments_may_be_left_out_if_none_is_required() -> None:

@@ -30,7 +30,7 @@ def arguments_of(text):
 
 def test_a_call_is_laid_out_as_in_the_forge_document():
     calculator = tool({"a": {"type": "integer"}, "b": {"type": "integer"}, "operation": STRING}, "calculator")
-    text = render_call(call({"a": 5, "b": 3, "operation": "add"}, "calculator"), calculator)
+    text = render_call(call({"a": 5, "b": 3, "operation": "add"}, "calculator"), calculator, server_names=True)
     assert text == (
         "<tool>\n<server_name>local</server_name>\n<tool_name>calculator</tool_name>\n<arguments>\n"
         "  <a>5</a>\n  <b>3</b>\n  <operation>add</operation>\n</arguments>\n</tool>"
@@ -50,11 +50,35 @@ def test_nested_arguments_are_indented():
 
 
 def test_the_deprecated_body_is_laid_out_as_in_the_forge_document():
-    text = render_call(call({"result": "Done"}, "task_completion"), legacy_json=True)
+    text = render_call(call({"result": "Done"}, "task_completion"), legacy_json=True, server_names=True)
     assert text == (
         '<tool>\n{\n  "server_name": "local",\n  "tool_name": "task_completion",\n'
         '  "arguments": {"result": "Done"}\n}\n</tool>'
     )
+
+
+@pytest.mark.parametrize("legacy_json", [False, True])
+@pytest.mark.parametrize(
+    ("server", "server_names", "is_named"),
+    [
+        ("local", None, False),
+        ("local", True, True),
+        ("local", False, False),
+        ("disk", None, True),
+        ("disk", True, True),
+        ("disk", False, False),
+    ],
+)
+def test_the_server_is_named_where_a_reader_would_not_know_it(server, server_names, is_named, legacy_json):
+    given = call({"x": "1"}, server=server)
+    own = tool({"x": STRING}, server=server)
+    text = render_call(given, own, legacy_json=legacy_json, server_names=server_names)
+    assert ("server_name" in text) is is_named
+    assert text == render_call(given, legacy_json=legacy_json, server_names=server_names)
+    others = [tool({}, "g", server=server), tool({}, "h", server=server if not is_named else "net")]
+    for tools in ([own], [own, *others]):
+        (read,) = parse(text, tools).calls
+        assert (read.name, read.server, read.arguments, read.clean) == ("f", server, {"x": "1"}, True)
 
 
 def test_no_arguments():

@@ -207,6 +207,25 @@ def test_the_example_is_of_the_tool_that_was_meant(text, tools, name, server):
     assert (call.name, call.server) == (name, server)
 
 
+@pytest.mark.parametrize(
+    ("tools", "server_names", "named"),
+    [
+        ([READ, PATCH], False, []),
+        ([READ, PATCH], True, ["local"]),
+        ([DISK], False, []),
+        ([DISK], True, ["disk"]),
+        ([READ, DISK], False, ["local"]),
+        ([], False, []),
+        ([], True, ["local"]),
+    ],
+)
+def test_the_example_names_its_server_where_tools_are_on_several(tools, server_names, named):
+    error = error_of(block("<path>a</path>", "read_file").replace("<path>", "<%>"), tools)
+    retry = render_retry(error, tools, server_names=server_names)
+    lines = [line for line in lines_of(retry) if line.startswith("<server_name>")]
+    assert lines == [f"<server_name>{server}</server_name>" for server in named]
+
+
 def test_values_for_another_tool_are_not_kept():
     retry = render_retry(error_of(block("<path>their/own</path>", "xyz")), TOOLS)
     assert example_of(retry).arguments["path"] != "their/own"

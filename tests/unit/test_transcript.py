@@ -379,15 +379,38 @@ def test_a_call_and_its_result_are_laid_out_as_text():
     assert plain[:2] == messages[:2]
     assert plain[2].text == (
         "<think>Easy.</think>\n\nAdding.\n\n"
-        "<tool>\n<server_name>local</server_name>\n<tool_name>add</tool_name>\n<arguments>\n  <a>5</a>\n</arguments>\n"
-        "</tool>\n\n"
-        "<tool>\n<server_name>local</server_name>\n<tool_name>add</tool_name>\n<arguments>\n  <a>3</a>\n</arguments>\n"
-        "</tool>"
+        "<tool>\n<tool_name>add</tool_name>\n<arguments>\n  <a>5</a>\n</arguments>\n</tool>\n\n"
+        "<tool>\n<tool_name>add</tool_name>\n<arguments>\n  <a>3</a>\n</arguments>\n</tool>"
     )
+    named = inlined(*messages, tools=[add], server_names=True)
+    assert named[2].text == plain[2].text.replace("<tool>\n", "<tool>\n<server_name>local</server_name>\n")
     assert plain[3].text == "Tool: add\nResult: 8\n\nTool: add\nError: no"
     assert plain[2].extra == {"xmltools": {"call_ids": ["1", "2"]}}
     assert plain[3].extra == {"xmltools": {"result_ids": ["1", "2"]}}
     assert inlined(*messages, tools=[add], result_role="tool")[3].role == "tool"
+
+
+@pytest.mark.parametrize("server_names", [False, True])
+@pytest.mark.parametrize(
+    ("servers", "server", "is_named"),
+    [
+        ((), "local", False),
+        ((), "disk", True),
+        (("disk", "disk"), "disk", False),
+        (("disk", "disk"), "local", True),
+        (("disk", "local"), "disk", True),
+        (("disk", "local"), "local", True),
+    ],
+)
+def test_calls_name_their_server_unless_all_tools_are_on_it(servers, server, is_named, server_names):
+    tools = [Tool(name=f"f{number}", server=on) for number, on in enumerate(servers)]
+    name = next((tool.name for tool in tools if tool.server == server), "f0")
+    messages = (assistant(ToolCall(id="1", name=name, arguments={}, server=server)),)
+    plain = inlined(*messages, tools=tools, server_names=server_names)
+    assert ("<server_name>" in plain[0].text) is (is_named or server_names)
+    known = any(tool.name == name and tool.server == server for tool in tools)
+    read = parse(plain[0].text, tools or None)
+    assert [(call.server, call.clean) for call in read.calls] == ([(server, True)] if known or not tools else [])
 
 
 def test_a_call_is_written_by_the_schema_of_its_own_tool():

@@ -257,7 +257,7 @@ class Exchange:
 
     def _reminder(self, error: CallError | None) -> str:
         if error is not None:
-            return render_retry(error, self._tools)
+            return render_retry(error, self._tools, server_names=self._settings.server_names)
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
             f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "

@@ -20,6 +20,7 @@ class Settings:
     that the model writes in `<think>` goes where the API has a place for it; else it stays in the text. `retries`: how
     often a failed call, or one that is missing though it was required, is sent back to the model. `engine`: the
     inference engine that takes a grammar with each request (see `xmltools.grammar.for_engine`), None for none.
+    `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
 
     Raises XMLToolsError for values that are none.
     """
@@ -29,6 +30,7 @@ class Settings:
     split_reasoning: bool = True
     retries: int = 0
     engine: str | None = None
+    server_names: bool = False
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():

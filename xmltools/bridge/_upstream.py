@@ -33,6 +33,7 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
             result_role=settings.result_role,
             reasoning=False,
             exact=False,
+            server_names=settings.server_names,
         )
         instructions = _instructions(incoming, tools, settings)
     except XMLToolsError as error:
@@ -70,6 +71,7 @@ def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> 
         style=settings.style,
         parallel_tool_calls=incoming.parallel and not incoming.choice.named,
         tool_choice="required" if required else "auto",
+        server_names=settings.server_names,
     )
 
 

@@ -116,8 +116,8 @@ def write(
 
 def _inline(groups: Iterable[list[Message]], tools: list[Tool] | None, result_role: ResultRole) -> tuple[Message, ...]:
     messages = tuple(chain.from_iterable(groups))
-    plain = inline(Conversation.model_construct(messages=messages), tools, result_role=result_role, exact=False)
-    return plain.messages
+    whole = Conversation.model_construct(messages=messages)
+    return inline(whole, tools, result_role=result_role, exact=False, server_names=True).messages
 
 
 def _loses_types(call: ToolCall) -> bool:

@@ -15,6 +15,7 @@ from xmltools.grammar._regex import print_regex
 from xmltools.grammar._relaxng import relaxng
 from xmltools.grammar._reply import chosen_tools, make_grammar
 from xmltools.grammar._structural_tag import print_structural_tag
+from xmltools.render._names import only_server
 from xmltools.tools import Tool
 
 __all__ = ["FORMATS", "GrammarFormat", "build_grammar", "grammar_issues"]
@@ -118,7 +119,9 @@ def _build(
     options = read_options(given, tool_choice="one" if format == "regex" else "auto")
     if options.lazy and format != "gbnf":
         raise XMLToolsError(f"lazy: only llama.cpp waits for a trigger, so only 'gbnf' can be lazy, not {format!r}")
-    grammar, issues = make_grammar(chosen_tools(_listed(tools), options), options, _backend(format, options))
+    listed = _listed(tools)
+    chosen = chosen_tools(listed, options)
+    grammar, issues = make_grammar(chosen, options, _backend(format, options), only_server(listed))
     return _PRINTERS[format](grammar, options), issues
 
 
@@ -137,7 +140,8 @@ def _schemas(tools: Tool | Iterable[Tool], given: dict[str, Any]) -> tuple[str |
         raise XMLToolsError(f"'relaxng' has no options, got {', '.join(given)}")
     found = chosen_tools(_listed(tools), Options())
     reports = [Report(tool.name) for tool in found]
-    texts = [relaxng(tool, report) for tool, report in zip(found, reports, strict=True)]
+    only = only_server(found)
+    texts = [relaxng(tool, report, only) for tool, report in zip(found, reports, strict=True)]
     issues = [issue for report in reports for issue in report.issues]
     if len(texts) == 1:
         return texts[0], issues

@@ -75,10 +75,11 @@ _SILENT = {"$ref", "$defs", "definitions", "allOf", "title", "description", "def
 """Keywords that say nothing themselves: what they refer to stands beside them."""
 
 
-def relaxng(tool: Tool, report: Report) -> str:
+def relaxng(tool: Tool, report: Report, only: str | None) -> str:
     """Return the RELAX NG schema (XML syntax) of the block that calls a tool.
 
-    Takes the tool, and the report that learns what the schema does not enforce. The schema takes every block that the
+    Takes the tool, the report that learns what the schema does not enforce, and the server that a block means which
+    names none, if all tools of the reader are on one. The schema takes every block that the
     grammars write, and its fields and arguments in any order. Where the tool allows properties that it does not
     declare it takes those too, repeated or not. What is read only with a repair it refuses, but for JSON in the
     elements of objects that declare no properties; so it does lists without elements for their items, or with elements
@@ -91,7 +92,7 @@ def relaxng(tool: Tool, report: Report) -> str:
     shape = tool.shape
     content = builder.content(shape, _Place(FORGE.arguments, ""))
     fields = (
-        _server(tool, report),
+        _server(tool, report, only),
         element(FORGE.tool_name, _name(tool.name, report)),
         element(FORGE.arguments, content) if shape.required else optional(element(FORGE.arguments, content)),
     )
@@ -111,9 +112,9 @@ def _variant(shape: ArrayShape | ObjectShape, place: _Place) -> str | None:
     return place.name if any(place.hides(name, shape) for name in shape.required) else ""
 
 
-def _server(tool: Tool, report: Report) -> Rule:
+def _server(tool: Tool, report: Report, only: str | None) -> Rule:
     rule = element(FORGE.server_name, _name(tool.server, report))
-    return optional(rule) if tool.server == FORGE.default_server else rule
+    return optional(rule) if tool.server in (only, FORGE.default_server) else rule
 
 
 def _name(name: str, report: Report) -> Rule:

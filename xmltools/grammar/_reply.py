@@ -66,8 +66,13 @@ def chosen_tools(tools: Sequence[Tool], options: Options) -> list[Tool]:
     return found
 
 
-def make_grammar(tools: Sequence[Tool], options: Options, backend: Backend) -> tuple[Grammar, list[GrammarIssue]]:
-    """Return the grammar of replies with calls of the tools, and what it can't express."""
+def make_grammar(
+    tools: Sequence[Tool], options: Options, backend: Backend, only: str | None
+) -> tuple[Grammar, list[GrammarIssue]]:
+    """Return the grammar of replies with calls of the tools, and what it can't express.
+
+    `only` is the server that a block means which names none, if all tools of the reader are on one.
+    """
     builder = Builder(options, backend)
     issues: list[GrammarIssue] = []
     if options.tool_choice == "arguments":
@@ -79,7 +84,7 @@ def make_grammar(tools: Sequence[Tool], options: Options, backend: Backend) -> t
         report = Report(tool.name)
         calls.setdefault(tool.server, []).append(_call(builder, tool, f"t{number}", report))
         issues += report.issues
-    builder.grammar.rules["call"] = _block(builder, calls)
+    builder.grammar.rules["call"] = _block(builder, calls, only)
     builder.grammar.root = _root(builder, options)
     return builder.grammar, issues
 
@@ -99,13 +104,14 @@ def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
     return Reference(own)
 
 
-def _block(builder: Builder, calls: dict[str, list[Node]]) -> Node:
+def _block(builder: Builder, calls: dict[str, list[Node]], only: str | None) -> Node:
     """Return what stands behind the opener of a block."""
     servers = []
     for server, found in calls.items():
         refuse_unsayable(server, "a server")
         name = series(_start(FORGE.server_name), Literal(escape_name(server)), _end(FORGE.server_name), builder.ws)
-        servers.append(series(maybe(name) if server == FORGE.default_server else name, alternatives(*found)))
+        need_not = server in (only, FORGE.default_server)
+        servers.append(series(maybe(name) if need_not else name, alternatives(*found)))
     return series(builder.ws, alternatives(*servers), _end(FORGE.block))
 
 

@@ -21,10 +21,11 @@ from xmltools.tools import Tool
 __all__ = ["disagreements"]
 
 
-def disagreements(block: str, call: ToolCall, tool: Tool | None) -> Iterator[str]:
+def disagreements(block: str, call: ToolCall, tool: Tool | None, only: str | None = None) -> Iterator[str]:
     """Yield a message for each reader that finds another call in a clean block than the parser.
 
-    Takes the block's text, the call that the parser found, and its tool if there is one.
+    Takes the block's text, the call that the parser found, its tool if there is one, and the server of all tools if
+    they are on one.
     """
     plain = plain_block(block)
     for reader, read in readers_for(plain).items():
@@ -33,7 +34,7 @@ def disagreements(block: str, call: ToolCall, tool: Tool | None) -> Iterator[str
         except Unreadable as refused:
             yield f"{reader} does not read the block: {_known_reason(plain) or refused}"
             continue
-        difference = _difference(root, call, tool)
+        difference = _difference(root, call, tool, only or FORGE.default_server)
         if difference:
             yield f"{reader} finds another call in the block: {difference}"
 
@@ -44,9 +45,9 @@ def _known_reason(block: str) -> str:
     return f"expat does not know the name {name!r:.80} (XML 1.0, fifth edition)" if name else ""
 
 
-def _difference(root: Any, call: ToolCall, tool: Tool | None) -> str:
-    """Return what differs first, nothing if all is the same."""
-    server = field_of(root, FORGE.server_name) or FORGE.default_server
+def _difference(root: Any, call: ToolCall, tool: Tool | None, unnamed: str) -> str:
+    """Return what differs first, nothing if all is the same. A block that names no server means the `unnamed` one."""
+    server = field_of(root, FORGE.server_name) or unnamed
     arguments = read_arguments(arguments_of(root), tool.shape if tool else None, check=False).arguments
     compared: list[tuple[str, Any, Any]] = [
         ("the element", root.tag, FORGE.block),

@@ -69,11 +69,13 @@ def examine(
 class _Check:
     """The check of one text."""
 
-    __slots__ = ("_source", "_strict", "_tools", "_witness")
+    __slots__ = ("_only_server", "_source", "_strict", "_tools", "_witness")
 
     def __init__(self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool) -> None:
         self._source = source
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
+        servers = {server for _, server in self._tools}
+        self._only_server = servers.pop() if len(servers) == 1 else None
         self._strict = strict
         self._witness = witness
 
@@ -111,7 +113,7 @@ class _Check:
         if doubt:
             span = (start, end) if doubt.line == 1 else (start + _line_start(block, doubt.line), None)
             yield self._own(WITNESS_DISAGREES, span, doubt.message, call)
-        for message in disagreements(block, call, tool) if self._strict else ():
+        for message in disagreements(block, call, tool, self._only_server) if self._strict else ():
             yield self._own(READERS_DISAGREE, (start, end), message, call)
 
     @property

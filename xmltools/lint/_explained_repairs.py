@@ -201,8 +201,8 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _ADD,
     ),
     Code.MISSING_SERVER: (
-        "A block names no server, and its tool is on another one than local. Only one server has such a tool, and it "
-        "was taken.",
+        "A block names no server, the tools are on several, and its tool is on another one than local. Only one server "
+        "has such a tool, and it was taken.",
         "<tool>\n<tool_name>search</tool_name>\n<arguments>\n  <query>xml</query>\n</arguments>\n</tool>",
         "<tool>\n<server_name>notes</server_name>\n<tool_name>search</tool_name>\n"
         "<arguments>\n  <query>xml</query>\n</arguments>\n</tool>",

@@ -16,7 +16,7 @@ from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render._call import render_call, write_call
-from xmltools.render._names import refuse_unsayable
+from xmltools.render._names import only_server, refuse_unsayable
 from xmltools.render._neutral import neutral, neutral_line
 from xmltools.render._results import render_results
 from xmltools.render._signature import signature
@@ -53,13 +53,16 @@ def render_instructions(
     turns: Sequence[Message] = (),
     preamble: str = "",
     wording: Wording = ENGLISH,
+    server_names: bool = False,
 ) -> str:
     """Write the instructions for a system prompt: how to call tools, and which there are.
 
     Takes the tools; `style`: `"full"` (a section a tool, with an example call) or `"compact"` (a line a tool, without
     the descriptions of arguments: for some 50 tools and more); whether a reply may hold several calls, and whether it
     must hold one; `reasoning_tag`: a tag to think in, such as `"think"`; `turns`: messages to show as an example
-    conversation; `preamble`: text of your own to stand before it all; `wording`: other sentences.
+    conversation; `preamble`: text of your own to stand before it all; `wording`: other sentences; `server_names`:
+    whether calls name their server also where all tools are on one, as Forge's do. Where the tools are on several
+    servers, they always do.
 
     Returns text without a line break at its end, which is the preamble alone if there are no tools. Raises
     XMLToolsError for options that are none, two tools of one name and server, names that no call can say, and invalid
@@ -69,11 +72,15 @@ def render_instructions(
     _check(tools, style, tool_choice, reasoning_tag, wording)
     if not tools:
         return preamble.rstrip()
+    only = None if server_names else only_server(tools)
     rules = [
         wording.names,
+        wording.servers if only is None else "",
         wording.cdata,
         wording.nesting,
+        wording.empty,
         wording.plain,
+        wording.mention,
         wording.parallel if parallel_tool_calls else wording.single,
         wording.required_call if tool_choice == "required" else "",
         wording.reasoning if reasoning_tag else "",
@@ -86,8 +93,8 @@ def render_instructions(
         fill(wording.heading, FORGE),
         fill(wording.intro, FORGE),
         "\n".join(f"- {fill(rule, FORGE, tag=tag)}" for rule in rules if rule),
-        *_document(tools, style, wording),
-        _conversation(turns, tools, wording),
+        *_document(tools, style, wording, only is None),
+        _conversation(turns, tools, wording, only),
     ]
     return "\n\n".join(filter(None, sections))
 
@@ -114,25 +121,29 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
         seen.add((tool.name, tool.server))
 
 
-def _document(tools: list[Tool], style: Style, wording: Wording) -> list[str]:
+def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:
+    """Return what is said of each tool. `named`: with its server."""
     write = _tool_section if style == "full" else signature
     told = [
-        (write if tool.is_small else write.__wrapped__)(tool.name, tool.server, tool.description, tool.shape, wording)
+        (write if tool.is_small else write.__wrapped__)(
+            tool.name, tool.server if named else None, tool.description, tool.shape, wording
+        )
         for tool in tools
     ]
     if style == "full":
         return told
-    shown = next(filter(None, (_example(tool.name, tool.server, tool.shape) for tool in tools)), "")
+    examples = (_example(tool.name, tool.server if named else None, tool.shape) for tool in tools)
+    shown = next(filter(None, examples), "")
     return [f"{fill(wording.example, FORGE)}\n{shown}" if shown else "", "\n".join(told)]
 
 
 # The same tools come with each request: what is said of one is kept. The shape, which is compared by identity, stands
 # for the schema.
 @lru_cache(maxsize=256)
-def _tool_section(name: str, server: str, description: str, shape: ObjectShape, wording: Wording) -> str:
-    """Return the section of one tool in the full style."""
+def _tool_section(name: str, server: str | None, description: str, shape: ObjectShape, wording: Wording) -> str:
+    """Return the section of one tool in the full style; nothing of its server if that is None."""
     lines = [f"## {name}"]
-    if server != FORGE.default_server:
+    if server is not None and server != FORGE.default_server:
         lines.append(fill(wording.server, FORGE, server=server))
     lines += _behind("> ", description)
     arguments = _Listing(wording).properties(shape, "", 0)
@@ -150,13 +161,13 @@ def _behind(mark: str, text: str) -> list[str]:
     return [f"{mark}{line.rstrip()}" for line in neutral(text).splitlines() if line.strip()] or [""]
 
 
-def _example(name: str, server: str, shape: ObjectShape) -> str:
+def _example(name: str, server: str | None, shape: ObjectShape) -> str:
     """Return an example call, nothing if none can be made up. Code stands in CDATA, however short it is."""
     arguments = sample_arguments(shape)
     if arguments is None:
         return ""
-    call = ToolCall(id="", name=name, server=server, arguments=arguments)
-    block = write_call(call, shape, exact=True, in_cdata=_is_code)
+    call = ToolCall(id="", name=name, server=server or FORGE.default_server, arguments=arguments)
+    block = write_call(call, shape, exact=True, server_names=server is not None, in_cdata=_is_code)
     # A JSON body would teach what is deprecated, a control character what needs a repair.
     is_json = block.startswith("{", len(f"<{FORGE.block}>\n"))
     return "" if is_json or find_forbidden(block, 0, len(block)) >= 0 else block
@@ -220,18 +231,19 @@ class _Listing:
         return f"like {neutral_line(name)} above" if name is not None else ""
 
 
-def _conversation(turns: Sequence[Message], tools: list[Tool], wording: Wording) -> str:
+def _conversation(turns: Sequence[Message], tools: list[Tool], wording: Wording, only: str | None) -> str:
     if not turns:
         return ""
     by_name = {(tool.name, tool.server): tool for tool in tools}
-    return "\n\n".join([fill(wording.turns, FORGE), *(_turn(message, by_name, wording) for message in turns)])
+    return "\n\n".join([fill(wording.turns, FORGE), *(_turn(message, by_name, wording, only) for message in turns)])
 
 
-def _turn(message: Message, tools: dict[tuple[str, str], Tool], wording: Wording) -> str:
+def _turn(message: Message, tools: dict[tuple[str, str], Tool], wording: Wording, only: str | None) -> str:
     parts: list[str] = []
     for part in message.parts:
         if isinstance(part, ToolCall):
-            parts.append(render_call(part, tools.get((part.name, part.server))))
+            tool = tools.get((part.name, part.server))
+            parts.append(render_call(part, tool, server_names=part.server != only))
         elif isinstance(part, Text):
             parts.append(neutral(part.text).strip())
     results = [part for part in message.parts if isinstance(part, ToolResult)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xmltools._markup import SPACES, is_valid_name
-from xmltools.dialects import Dialect
+from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.schema import Shape
+from xmltools.tools import Tool
 
-__all__ = ["escape_name", "is_hidden", "is_sayable", "refuse_unsayable"]
+__all__ = ["escape_name", "is_hidden", "is_sayable", "only_server", "refuse_unsayable"]
 
 
 def is_sayable(name: str) -> bool:
@@ -35,3 +38,12 @@ def refuse_unsayable(name: str, what: str) -> None:
 def escape_name(name: str) -> str:
     """Return a name as it is written in an attribute or between tags."""
     return name.replace("&", "&amp;").replace('"', "&quot;") if "&" in name or '"' in name else name
+
+
+def only_server(tools: Iterable[Tool]) -> str | None:
+    """Return the server that a block means which names none: the one of all tools, `local` if there are no tools.
+
+    None if the tools are on several servers: then blocks should name theirs.
+    """
+    servers = {tool.server for tool in tools} or {FORGE.default_server}
+    return servers.pop() if len(servers) == 1 else None

@@ -19,6 +19,7 @@ from xmltools.dialects import FORGE
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render._call import render_call
+from xmltools.render._names import only_server
 from xmltools.render._neutral import OPENS, neutral
 from xmltools.render._open import OpenElements
 from xmltools.schema import ANY, find_problems, sample_arguments
@@ -63,13 +64,16 @@ _TOO_LONG = (
 )
 
 
-def render_retry(error: CallError, tools: Iterable[Tool] = (), *, max_characters: int = 1200) -> str:
+def render_retry(
+    error: CallError, tools: Iterable[Tool] = (), *, max_characters: int = 1200, server_names: bool = False
+) -> str:
     """Write the user turn to send to the model after a call failed.
 
     Takes the error and the tools that the parser was given. Returns what was wrong, the place in the model's own
     lines, what was expected, and the smallest right call of that tool, which keeps short values that fit; it is left
     out if the schema of the tool allows none that can be made up. The text has at most `max_characters`. The example is
-    never cut: if it is longer than that by itself, at most 400 characters stand before it.
+    never cut: if it is longer than that by itself, at most 400 characters stand before it. It names the server of the
+    tool if the tools are on several; with `server_names` always, as Forge does.
 
     For a reply that was cut off the text asks the model to go on, and quotes the end, each line behind `> `. Append its
     next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
@@ -81,7 +85,8 @@ def render_retry(error: CallError, tools: Iterable[Tool] = (), *, max_characters
     tool, is_meant = _choose(error, offered)
     if error.code is Code.TRUNCATED:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
-    example = _example(tool, error.arguments if is_meant else {})
+    named = server_names or only_server(offered) is None
+    example = _example(tool, error.arguments if is_meant else {}, named)
     room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
     rest = _fit(_what(error), _where(error), _expected(error, offered), _lead(tool) if example else "", room)
     return _joined(rest, example)
@@ -234,17 +239,19 @@ def _lead(tool: Tool | None) -> str:
     return f"Write the whole call again. A correct call of {name} looks like this, with your own values:"
 
 
-def _example(tool: Tool | None, given: dict[str, Any]) -> str:
+def _example(tool: Tool | None, given: dict[str, Any], named: bool) -> str:
     """The smallest right call: with the values that the model gave, where they fit and can be written."""
     if tool is None:
-        return render_call(ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"}))
+        call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
+        return render_call(call, server_names=named)
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
     sample = sample_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
     if sample is None:
         return ""
     for arguments in (_with_given(sample, given, tool), sample):
         try:
-            block = render_call(ToolCall(id="", name=tool.name, arguments=arguments, server=tool.server), tool)
+            call = ToolCall(id="", name=tool.name, arguments=arguments, server=tool.server)
+            block = render_call(call, tool, server_names=named)
         except ValueError:  # a value that cannot be written, or (pydantic's own) text that is no Unicode
             continue
         if find_forbidden(block, 0, len(block)) < 0:

@@ -27,9 +27,14 @@ MAX_DESCRIPTION = 200
 
 
 @lru_cache(maxsize=1024)
-def signature(name: str, server: str, description: str, shape: ObjectShape, wording: Wording) -> str:
-    """Return `- name(argument: type, optional?: type = default): description`, the description cut to one line."""
-    where = f" ({fill(wording.server, FORGE, server=server)})" if server != FORGE.default_server else ""
+def signature(name: str, server: str | None, description: str, shape: ObjectShape, wording: Wording) -> str:
+    """Return `- name(argument: type, optional?: type = default): description`, the description cut to one line.
+
+    A server that is None is not told, nor is the default one.
+    """
+    where = ""
+    if server is not None and server != FORGE.default_server:
+        where = f" ({fill(wording.server, FORGE, server=server)})"
     arguments = ", ".join(_Writer().members(shape, 0))
     description = neutral_line(description)
     if len(description) > MAX_DESCRIPTION:

@@ -30,9 +30,12 @@ class Wording:
     heading: str
     intro: str
     names: str
+    servers: str
     cdata: str
     nesting: str
+    empty: str
     plain: str
+    mention: str
     parallel: str
     single: str
     required_call: str
@@ -77,21 +80,23 @@ def fill(sentence: str, dialect: Dialect, **values: str) -> str:
 
 ENGLISH = Wording(
     heading="# Tools",
-    intro="You can call the tools below. To call one, write a block in your reply that begins with <{block}> and ends "
-    "with </{block}>. In it, <{tool_name}> names the tool and <{server_name}> its server ({local} if no other is "
-    "given), and <{arguments}> holds one element for each argument, named like the argument.",
-    names="Use only the tools below, with exactly these names and arguments. Leave out optional arguments that you "
-    "don't need.",
-    cdata="Write text with <, > or &, and code or text of several lines, as <![CDATA[text]]>, without changing "
-    "anything in it. Only where the text itself holds ]]> write ]]]]><![CDATA[> for that.",
+    intro="To call a tool, write a block that begins with <{block}> and ends with </{block}>. In it, <{tool_name}> "
+    "names the tool, and <{arguments}> holds one element for each argument, named like the argument.",
+    names="Use only the tools below, with exactly these names and arguments. Leave out optional arguments you don't "
+    "need.",
+    servers="Name the tool's server in <{server_name}> ({local} if none is given).",
+    cdata="Write text with <, > or &, and code or text of several lines, unchanged in <![CDATA[text]]>. In it, write "
+    "]]]]><![CDATA[> for ]]>.",
     nesting="Write a list as one element for each item (named like the list in the singular, or <{item}>), an object "
     'as one element for each property, null as <name {nil}="true"/>.',
-    plain="Write the block as plain text, without a code fence around it.",
-    parallel="You can write several blocks in one reply, one behind the other.",
+    empty="Write an empty list or empty text as <name></name>.",
+    plain="Write no code fence around the block.",
+    mention="Mention <{block}> in prose only in backticks: `<{block}>`.",
+    parallel="You can write several blocks in one reply.",
     single="Write at most one block in a reply.",
     required_call="Your reply must call a tool.",
     reasoning="Think before you answer, inside <{tag}> and </{tag}>. Write no block in there.",
-    results='End your reply behind the last block. The results come in the next message, as "Tool: name" and '
+    results='End your reply after the last block. The results come in the next message, as "Tool: name" and '
     '"Result: ..." or "Error: ...".',
     signatures="In the list of tools a ? marks optional arguments, = their default; bounds stand in brackets.",
     server="Server: {server}",

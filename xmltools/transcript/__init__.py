@@ -5,7 +5,7 @@
 
 An assistant message with text and a call, and the result that followed it, become
 
-    assistant: Adding.\\n\\n<tool>\\n<server_name>local</server_name>\\n<tool_name>add</tool_name>\\n…</tool>
+    assistant: Adding.\\n\\n<tool>\\n<tool_name>add</tool_name>\\n…</tool>
     user:      Tool: add\\nResult: 8
 
 Each message becomes one message. Text is data: what would be read back as a call, as reasoning or as a result though it

@@ -9,6 +9,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.render import render_call, render_result_parts
 from xmltools.render._call import write_call
+from xmltools.render._names import only_server
 from xmltools.render._values import refuse_foreign
 from xmltools.tools import Tool
 from xmltools.transcript._checks import check_conversation, checked_tools
@@ -35,11 +36,13 @@ def inline(
     result_role: ResultRole = "user",
     reasoning: bool = True,
     exact: bool = True,
+    server_names: bool = False,
 ) -> Conversation:
     """Write a conversation so that a model can read it which knows neither tool calls nor the role of tools.
 
     Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, whether
-    reasoning is written or left out, and whether calls of other tools are `exact`. Returns a conversation with as many
+    reasoning is written or left out, whether calls of other tools are `exact`, and whether calls name their server also
+    where that is the one of all tools (`local`, if there are none), as Forge's do. Returns a conversation with as many
     messages, each of them plain; `extra` is kept, and notes the ids in `extra["xmltools"]`.
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for
@@ -64,7 +67,7 @@ def inline(
     check_conversation(conversation, "inline")
     if result_role not in ("user", "tool"):
         raise XMLToolsError(f"result_role: expected 'user' or 'tool', got {result_role!r:.40}")
-    writer = _Writer(checked_tools(tools), result_role, reasoning, exact)
+    writer = _Writer(checked_tools(tools), result_role, reasoning, exact, server_names)
     messages: list[Message] = []
     for number, message in enumerate(conversation.messages):
         try:
@@ -77,10 +80,13 @@ def inline(
 class _Writer:
     """Writes message by message; it remembers nothing of them."""
 
-    __slots__ = ("_exact", "_reasoning", "_result_role", "_tools")
+    __slots__ = ("_exact", "_only_server", "_reasoning", "_result_role", "_tools")
 
-    def __init__(self, tools: list[Tool] | None, result_role: ResultRole, reasoning: bool, exact: bool) -> None:
+    def __init__(
+        self, tools: list[Tool] | None, result_role: ResultRole, reasoning: bool, exact: bool, server_names: bool
+    ) -> None:
         self._exact = exact
+        self._only_server = None if server_names else only_server(tools or ())
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
         self._result_role = result_role
         self._reasoning = reasoning
@@ -128,10 +134,11 @@ class _Writer:
 
     def _call(self, call: ToolCall) -> str:
         tool = self._tools.get((call.name, call.server))
+        named = call.server != self._only_server
         if tool is not None:
-            return render_call(call, tool)
+            return render_call(call, tool, server_names=named)
         refuse_foreign(call.arguments, f"the call of {call.name!r:.80}")
-        return write_call(call, None, exact=self._exact)
+        return write_call(call, None, exact=self._exact, server_names=named)
 
     def _results(self, message: Message) -> Message:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
