@@ -33,8 +33,9 @@ def _blocks(block: str, arguments: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=32)
 def _calls(block: str, arguments: str) -> re.Pattern[str]:
-    """The same, and start tags of arguments (group 3)."""
-    return re.compile(rf"{_blocks(block, arguments).pattern}|(<{re.escape(arguments)}{_W}*>)")
+    """The same, and start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
+    name = re.escape(arguments)
+    return re.compile(rf"{_blocks(block, arguments).pattern}|(<{name}{_W}*>)|(</{name}{_W}*>)")
 
 
 @lru_cache(maxsize=32)
@@ -81,10 +82,12 @@ class Closers:
         self._pairs: list[tuple[int, int]] = []  # openers and the ends that they claim
         whole: list[tuple[int, int]] = []  # those that have arguments of their own
         openers: list[int] = []
-        arguments_of = -1  # the innermost opener with arguments
+        arguments_of = -1  # the innermost opener, while arguments of its own are open
         for found in _calls(block, arguments).finditer(text, at):
             if found[1]:
                 openers.append(found.start())
+            elif found[4]:
+                arguments_of = -1
             elif found[3]:
                 arguments_of = openers[-1] if openers else -1
             elif openers:
