@@ -109,7 +109,8 @@ def law_without_deltas(case: Case) -> None:
 
 
 def law_prefix(case: Case) -> None:
-    """3. The events of a prefix stand; closing there adds a call only if just `</tool>` was missing."""
+    """3. The events of a prefix stand; closing there adds a call only if just `</tool>` was missing, or if the end of a
+    value that holds an opener was in doubt until then (protocol, 4.9)."""
     whole, _ = run(case, [case.text])
     expected, calls = merge(whole), [repr(call) for call in calls_of(whole)]
     for chunks in chunkings(case.text)[1:3]:
@@ -118,6 +119,8 @@ def law_prefix(case: Case) -> None:
         events = parser.feed(prefix)
         assert_begins(expected, merge(events), prefix)
         early = calls_of(parser.close())
+        if parser.has_settled:
+            continue
         untrue = [call for call in early if repr(call) not in calls and not _was_cut(call, prefix)]
         assert not untrue, f"prefix {prefix!r}: {untrue}"
 

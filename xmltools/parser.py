@@ -156,6 +156,11 @@ class Parser(Outside):
         """True while inside a reasoning region; after `close`: the reply ended in one."""
         return bool(self._closers)
 
+    @property
+    def has_settled(self) -> bool:
+        """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
+        return self._settled > 0
+
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of text, of any length; returns what it brought about.
 
