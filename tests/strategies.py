@@ -94,6 +94,7 @@ SOUP: tuple[tuple[int, Tokens], ...] = (
     (3, ["{", "}", '{"tool_name": "types", "arguments": {', '"path": "a"', '"count": 1', ",", "[", "}}"]),
     (2, ['{"name": "apply_diff", "parameters": {"path": "</tool>"}}', '"{\\"path\\": 1}"']),
     (1, ["\\", '\\"', "NaN", "1e999", '"a\nb"', '{"a": 1, "a": 2}', "{'a': None,}", "[1, 2]"]),
+    (1, ["\\d", "\\n", "'", "True", "(1,)", '{"a": "\\d"}', '{"tool": "types", "args": {', "1, 2", '"5"', "[1 2]"]),
     (5, [" ", "\n", "\t", "\r\n", "\r", "  \n  ", "\n\n", "\x0b", "\x85", "\u00a0", "\u2028"]),
     (2, ["\0", "\x1b[31m", "\ud800", "\udfff", "\ufffe", "\uffff", "\ufeff", "\x7f", "e\u0301", "😀", "表"]),
     (6, ["x", "prose", "5", " 5 ", "+05", "5.0", "true", "Yes", "null", "write", "a && b", "the <tool> tag"]),
@@ -225,6 +226,9 @@ SLIPS = (
     ("true", "Yes"), ("false", "0"), ("42", "+42"), ("-7", "-7.0"), ("0.5", "NaN"), ("read", "Read"),
     ("path", "a b"), ("diff", "x:y"), ("item", "b"), ("}", ",}"), ("}", "}x"), ('"', '"\n'), ("{", '{"a": 1, '),
     ("\n", "\n```\n"), ("</arguments>", ""), ("</tool>", ""), ("<arguments>", ""), ("5", "1e999"),
+    ('"', "'"), ("true", "True"), ("null", "None"), ("}", "}}"), ("}", ""), ('"arguments"', '"args"'),
+    ('"tool_name"', '"tool"'), ("x", "\\d"), ("x", "C:\\new\\dir"), ("42", '"42"'), ("</item><item>", ", "),
+    ('"arguments": {', ""),
     ('name="any name"', "name=any"), ('argument name="9lives"', "9lives"), ('argument name="x:y"', "x:y"),
 )  # fmt: skip
 

@@ -421,7 +421,7 @@ class Parser(Outside):
         self._block = None
         if block.keeps_source:
             block.raw.append(rest)
-        if block.error is None and block.ends_complete(rest):
+        if block.error is None and block.ends_complete(rest, self._pos - len(rest)):
             block.end_early(self._pos)
             self._block = block
             self._end_block(block, self._pos)
