@@ -101,6 +101,7 @@ SOUP: tuple[tuple[int, Tokens], ...] = (
     (2, ['<path value="a"/>', '<inner path="a"/>', '<edits path="a" k="v"/>', '<x name="path">', "<|im_end|>", "<|"]),
     (3, ["]]></path></arguments></tool>", "</path></arguments></tool>", "]]]><![CDATA[]>", "]]><![CDATA["]),
     (2, ["<tool><tool_name>types</tool_name><arguments><path>x</path></arguments></tool>", "<![CDATA[x]]>"]),
+    (1, ["\\d", "\\n", "'", "True", "(1,)", '{"a": "\\d"}', '{"tool": "types", "args": {', "1, 2", '"5"', "[1 2]"]),
     (5, [" ", "\n", "\t", "\r\n", "\r", "  \n  ", "\n\n", "\x0b", "\x85", "\u00a0", "\u2028"]),
     (2, ["\0", "\x1b[31m", "\ud800", "\udfff", "\ufffe", "\uffff", "\ufeff", "\x7f", "e\u0301", "😀", "表"]),
     (6, ["x", "prose", "5", " 5 ", "+05", "5.0", "true", "Yes", "null", "write", "a && b", "the <tool> tag"]),
@@ -232,6 +233,9 @@ SLIPS = (
     ("true", "Yes"), ("false", "0"), ("42", "+42"), ("-7", "-7.0"), ("0.5", "NaN"), ("read", "Read"),
     ("path", "a b"), ("diff", "x:y"), ("item", "b"), ("}", ",}"), ("}", "}x"), ('"', '"\n'), ("{", '{"a": 1, '),
     ("\n", "\n```\n"), ("</arguments>", ""), ("</tool>", ""), ("<arguments>", ""), ("5", "1e999"),
+    ('"', "'"), ("true", "True"), ("null", "None"), ("}", "}}"), ("}", ""), ('"arguments"', '"args"'),
+    ('"tool_name"', '"tool"'), ("x", "\\d"), ("x", "C:\\new\\dir"), ("42", '"42"'), ("</item><item>", ", "),
+    ('"arguments": {', ""),
     ('name="any name"', "name=any"), ('argument name="9lives"', "9lives"), ('argument name="x:y"', "x:y"),
 )  # fmt: skip
 

@@ -173,13 +173,22 @@ def test_only_the_end_tag_of_the_block_may_be_missing(arguments: str) -> None:
         f"{OPEN}<arguments><path>a.py</path>{BEHIND}",
         f"{OPEN}<arguments><path>a.py</arguments>{BEHIND}",
         f"{OPEN}{BEHIND}",
-        '<tool>{"name": "apply_diff", "arguments": {"path": "a.py"}}</tool>',
     ],
 )
 def test_without_the_end_of_the_arguments_nothing_may_be_missing(text: str) -> None:
     assert len(read(text).calls) == 1
     for cut in range(len(text)):
         assert read(text[:cut]).calls == (), text[:cut]
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_json_body_may_lack_its_end_tag_and_no_more(quote: str) -> None:
+    text = '<tool>{"name": "apply_diff", "arguments": {"path": "a.py"}}\n</tool>'.replace('"', quote)
+    arguments = read(text).calls[0].arguments
+    for cut in range(len(text)):
+        calls = read(text[:cut]).calls
+        assert [call.arguments for call in calls] == [arguments] * (cut > text.rindex("}")), text[:cut]
+        assert all(Code.MISSING_END_TAG in {repair.code for repair in call.repairs} for call in calls)
 
 
 def test_a_name_that_stands_behind_the_arguments_may_not_be_missing() -> None:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Failure", "Leaf"]
 
+_MORE_JSON: Final = "{}[]\"',:"
+"""What begins a part of JSON."""
+
 
 class Block(ElementStates):
     """The state of one block. `done` says that it has ended; `repairs`, `error` and the tree say how."""
@@ -66,15 +69,26 @@ class Block(ElementStates):
             else:
                 self.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
 
-    def ends_complete(self, rest: str) -> bool:
-        """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
+    def ends_complete(self, rest: str, place: int) -> bool:
+        """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which stands at
+        `place` in the stream, was not consumed."""
         end_tag = f"</{self.dialect.block}>"
-        if self.name is None or not (end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]):
+        is_part = end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]
+        if self.json is not None and self._state == State.JSON_END and not self.lacks_brace:
+            return is_part or self._is_last_fence(rest, place)
+        if self.name is None or not is_part:
             return False
         if self._ends_json:
             self.unsure = True
             self._confirm()
-        return self.arguments_closed and len(self._stack) == 1 and self._state == State.MARKUP
+        return self.arguments_closed and len(self._stack) == 1 and self._state in (State.MARKUP, State.JSON_END)
+
+    def _is_last_fence(self, rest: str, place: int) -> bool:
+        """Is `rest`, with which the reply ends, a closing fence after a JSON body, or a part of one?"""
+        if not rest or rest.strip("`" + SPACES):
+            return False
+        self.note(Code.CODE_FENCE, place, "the body of the block stood in a code fence")
+        return True
 
     @property
     def _ends_json(self) -> bool:
@@ -127,7 +141,12 @@ class Block(ElementStates):
             self._json_name(scanner.names)
         arguments = self.json_arguments
         if scanner.error and isinstance(arguments, tuple) and self._top.is_arguments and not scanner.too_deep:
-            self._json_leaf(arguments[0])  # no JSON, but perhaps a Python literal: its end tag ends it
+            self._json_leaf(arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
+        elif scanner.error and self.json is not None and scanner.in_envelope and text[end] in "<`":
+            # Only the brace of the body itself is missing: if </tool> follows, that is where it belongs.
+            self.json = (self.json[0], self._base + end)
+            self.lacks_brace = True
+            self._state = State.JSON_END
         elif scanner.error:
             code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
             # The scanner stops at a character that cannot stand there, but behind a bracket that is wrong.
@@ -140,7 +159,7 @@ class Block(ElementStates):
         elif scanner.done and isinstance(self.json_arguments, tuple):
             self.json_arguments = (self.json_arguments[0], self._base + end)
             self.arguments_closed = len(self._stack) == 1
-            self._state = State.MARKUP
+            self._state = State.JSON_END
         return end
 
     def _json_name(self, names: dict[str, str]) -> None:
@@ -152,30 +171,47 @@ class Block(ElementStates):
                 continue
             if key in self.dialect.json_server_name:
                 self.server = value
-            elif key in self.dialect.json_tool_name:
+            elif key in self.dialect.json_tool_name or key in self.dialect.json_other_tool_name:
                 self.name = value
                 self._on_name(self)
                 return
 
     def _json_end(self, text: str, at: int) -> int:
-        """Behind the JSON object of a body."""
+        """After a JSON object: the body, or the text of `arguments`."""
         here = skip_space(text, at)
         if here > at:
             return here
-        if text[at] == "`":
+        character = text[at]
+        if character == "}" and not (self.lacks_brace or self.extra_brace):
+            self.extra_brace = True
+            self.note(Code.JSON_EXTRA_BRACE, self._base + at, "dropped a closing brace that closed nothing")
+            return at + 1
+        if self.json is None:
+            return self._after_json_arguments(text, at)
+        if character == "`":
             fence = read_fence(text, at)
             if fence is MORE:
                 return -1
             if fence:
                 self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
                 return fence
-        if text[at] == "<":
+        if character == "<":
             return self._behind_json(text, at)
         return self._no_end(at)
+
+    def _after_json_arguments(self, text: str, at: int) -> int:
+        """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
+        if text[at] in _MORE_JSON:
+            message = "more JSON stands after the object with the arguments"
+            self.fail(Code.INVALID_JSON, message, self._base + at)
+        self._state = State.MARKUP
+        return at
 
     def _behind_json(self, text: str, at: int) -> int:
         tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
         if tag and tag.name == self.dialect.block:
+            if self.lacks_brace:
+                self.note(Code.JSON_MISSING_BRACE, self._base + at, "the last brace of the JSON object is missing")
             self._close(tag.name, self._base + at)
             return tag.end
         opening = f"<{self.dialect.block}"

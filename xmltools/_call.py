@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from xmltools._block import Block, Failure, Leaf
+from xmltools._envelope import Envelope, EnvelopeError
 from xmltools._frame import cut_off
-from xmltools._json import JSONDepthError, JSONError, loads, loads_lenient
+from xmltools._json import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
 from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name, skip_space
 from xmltools._rope import Rope
 from xmltools._text import TextReader
@@ -163,9 +164,9 @@ def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Tool
 
 def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None, strict: bool) -> ToolCall:
     default = block.dialect.default_server
-    body: Any = None
+    body: Envelope | None = None
     if block.json is not None:
-        body = _json_body(block, text, base)
+        body = _json_body(block, text, base, toolbox)
     if block.name is None:
         block.take_name()
     if block.name is None:
@@ -314,10 +315,10 @@ def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int,
 # -- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def _arguments(block: Block, source: str, base: int, stop: int, body: Any, shape: Shape | None) -> Reading:
+def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope | None, shape: Shape | None) -> Reading:
     """The arguments of a block that ends at `stop` in the stream."""
-    if block.json is not None:
-        return read_object(body, shape, block.json[0])
+    if body is not None:
+        return _body_arguments(block, body, shape)
     if block.json_arguments is None:
         return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
     if block.arguments.children:
@@ -330,7 +331,7 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Any, shape
         start = block.json_arguments.offset
         text = _without_fence(block.json_arguments.text)
         written = base + source.find(text, start - base, stop - base)  # not to be found if it was decoded
-    return read_object(_object(block, text, start, written, lenient=True), shape, start)
+    return read_object(_object(block, text, start, written), shape, start)
 
 
 def _without_fence(text: str) -> str:
@@ -338,51 +339,79 @@ def _without_fence(text: str) -> str:
     return text.rstrip("`") if text.endswith("```") else text
 
 
-def _object(block: Block, text: str, place: int, written: int, *, lenient: bool = False) -> dict[str, Any]:
+def _object(block: Block, text: str, place: int, written: int, *, is_body: bool = False) -> dict[str, Any]:
     """The JSON object in `text`, which starts at `place` in the stream.
 
-    Character by character it stands at `written`; before `place` means nowhere, since it was decoded.
+    Character by character it stands at `written`; before `place` means nowhere, since it was decoded. `is_body`: JSON
+    is right there, and a Python literal is not. Elsewhere a repair says already that elements belong there.
     """
     try:
-        value, repairs = (loads_lenient if lenient else loads)(text, depth=block.limits.depth)
+        value, repairs = loads_lenient(text, depth=block.limits.depth)
     except JSONError as error:
         offence = written + error.offset if written >= place else place
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
-        raise _Refused(code, f"the JSON could not be read: {error}", offence) from None
+        hint = error.hint if isinstance(error, JSONEscapeError) else None
+        raise _Refused(code, f"the JSON could not be read: {error}", offence, hint) from None
     if not isinstance(value, dict):
         raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
     for code, offset, message in repairs:
-        _repair(block, code, place + offset, message)
+        if is_body or code is not Code.PYTHON_LITERAL:
+            _repair(block, code, place + offset, message)
     return value
 
 
-def _json_body(block: Block, source: str, base: int) -> dict[str, Any]:
-    """Name, server and arguments of a JSON body; the arguments are returned, the others set on the block."""
+def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) -> Envelope:
+    """A JSON body; its name and server are set on the block."""
     assert block.json is not None
     start, end = block.json
-    body = _object(block, source[start - base : end - base], start, start)
-    dialect = block.dialect
-    name = _take(body, dialect.json_tool_name, start)
-    server = _take(body, dialect.json_server_name, start)
-    arguments = _take(body, dialect.json_arguments, start)
-    for key in body:
-        _repair(block, Code.IGNORED_ATTRIBUTE, start, f"the key {key!r} means nothing")
-    block.name = _name(name, start)
-    block.server = _name(server, start)
-    if isinstance(arguments, str):
-        _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
-        return _object(block, arguments, start, -1)
-    if arguments is not None and not isinstance(arguments, dict):
-        message = f"expected an object with the arguments, got {arguments!r:.60}"
-        raise _Refused(Code.INVALID_ARGUMENTS, message, start)
-    return arguments or {}
+    text = source[start - base : end - base] + "}" * block.lacks_brace
+    announced, default = block.name, block.dialect.default_server
+
+    def declares(name: str, key: str) -> bool:
+        shape = toolbox.guess(name, None, default) if toolbox else None
+        return shape is not None and shape.has_property(key)
+
+    def is_argument(key: str, value: Any) -> bool:
+        if toolbox is None or block.name is None or toolbox.guess(block.name, str(value), default):
+            return False
+        return declares(block.name, key)
+
+    try:
+        body = Envelope(_object(block, text, start, start, is_body=True), block.dialect)
+        is_tool = (lambda name: toolbox.resolve(name) is not None) if toolbox else lambda name: False
+        block.name = _name(body.name(is_tool, declares), start)
+        if toolbox is not None and block.name is not None:
+            resolve_name(block, toolbox)
+        if block.call_id is not None and block.name != announced:
+            raise EnvelopeError(Code.DUPLICATE_FIELD, f"both {announced} and {block.name} are named as the tool")
+        block.server = _name(body.server(is_argument), start)
+    except EnvelopeError as error:
+        raise _Refused(error.code, error.message, start, error.hint) from None
+    return body
 
 
-def _take(body: dict[str, Any], keys: tuple[str, ...], place: int) -> Any:
-    found = [key for key in keys if key in body]
-    if len(found) > 1:
-        raise _Refused(Code.DUPLICATE_FIELD, f"{' and '.join(found)} mean the same", place)
-    return body.pop(found[0]) if found else None
+def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Reading:
+    """The arguments of a JSON body, once its tool is known."""
+    assert block.json is not None
+    start = block.json[0]
+    try:
+        arguments = body.wrapped(shape)
+        if isinstance(arguments, str):
+            _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
+            arguments = _object(block, arguments, start, -1)
+        elif arguments is not None and not isinstance(arguments, dict):
+            message = f"expected an object with the arguments, got {arguments!r:.60}"
+            raise _Refused(Code.INVALID_ARGUMENTS, message, start)
+        arguments = arguments or {}
+        beside = body.unwrapped(arguments, shape)
+    except EnvelopeError as error:
+        raise _Refused(error.code, error.message, start, error.hint) from None
+    if block.lacks_brace and (beside or body.in_arguments(arguments, shape)):
+        # It is a brace of the arguments that is missing, and where it belongs can't be said.
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
+    for code, message in body.repairs:
+        _repair(block, code, start, message)
+    return read_object({**arguments, **beside}, shape, start)
 
 
 def _name(value: Any, place: int) -> str | None:

@@ -191,6 +191,8 @@ class Frame:
         self.early = False  # arguments were read before the tool was known
         self.json: tuple[int, int] | None = None
         self.json_arguments: tuple[int, int] | Element | None = None
+        self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
+        self.extra_brace = False  # there was one brace too many after the JSON object
         self.events: list[Event] = []
         self.leaf: Leaf | None = None
         self.arguments = Element(dialect.arguments)

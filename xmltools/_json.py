@@ -1,8 +1,10 @@
 """JSON from models: read strictly, within limits, in linear time.
 
 Models write JSON where XML was asked for, and it is untrusted: a key that is repeated, an infinity or a lone
-surrogate would mean one thing here and another thing to the next reader, so all of these are errors. Two
-slips are mended and reported: raw line breaks in strings, and a comma behind the last member.
+surrogate would mean one thing here and another thing to the next reader, so all of these are errors. `loads` repairs
+two slips and reports them: raw line breaks in strings, and a comma after the last member. `loads_lenient` also reads
+what models write where they don't know JSON well: Python literals, backslashes that begin no escape, and one closing
+brace too many.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from typing import Any, NoReturn
 
 from xmltools.errors import Code
 
-__all__ = ["MAX_DIGITS", "JSONDepthError", "JSONError", "Slip", "loads", "loads_lenient", "max_digits"]
+__all__ = [
+    "MAX_DIGITS",
+    "JSONDepthError",
+    "JSONError",
+    "JSONEscapeError",
+    "Slip",
+    "loads",
+    "loads_lenient",
+    "max_digits",
+]
 
 MAX_DIGITS = 4300
 """Digits that an integer may have: reading one takes quadratic time, and CPython stops at the same number."""
@@ -36,6 +47,15 @@ class JSONError(ValueError):
 
 class JSONDepthError(JSONError):
     """The text nests too deep."""
+
+
+class JSONEscapeError(JSONError):
+    """A string holds backslashes of which nobody can say what they mean: `hint` says how to write them."""
+
+    hint = (
+        "Write each backslash in a JSON string as two (C:\\\\dir), "
+        "or write the arguments as XML elements, where a backslash is itself."
+    )
 
 
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
@@ -59,10 +79,15 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
 
 
 def loads_lenient(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
-    """Read JSON text or, if it is none, a Python literal.
+    """Read JSON as models write it, which may be a Python literal, or something between the two.
 
-    That is dicts, lists, tuples (they become lists), strings, numbers, True, False and None. Returns and
-    raises as `loads` does; the error is that of the text read as JSON.
+    In lists and objects, strings may stand in single quotes; `True`, `False`, `None` and tuples (they become lists)
+    are read, and one closing brace too many. A backslash that begins no escape of JSON stays in its string.
+
+    Returns and raises as `loads` does, each slip with a code of its own; the error is that of the text read as JSON.
+    Raises `JSONEscapeError` for backslashes that could be meant one way or the other: a string with one that begins no
+    escape and with one of `\\b \\f \\n \\r \\t`, or with `\\\\` at its beginning, and escapes that Python has and JSON
+    has not in a Python literal.
     """
     try:
         return loads(text, depth=depth)
@@ -70,7 +95,9 @@ def loads_lenient(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
         if not _CONTAINER.match(text):
             raise
         try:
-            return _load_literal(text, depth), []
+            return _LooseReader(text).read(depth)
+        except JSONEscapeError:
+            raise
         except JSONError:
             raise error from None
 
@@ -211,7 +238,7 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 def _mend(text: str) -> tuple[str, list[Slip]]:
-    """Replace each comma behind a last member by a space, and look for control characters in strings."""
+    """Replace each comma after a last member by a space, and look for control characters in strings."""
     slips: dict[Code, Slip] = {}
     pieces: list[str] = []
     done = 0
@@ -219,7 +246,7 @@ def _mend(text: str) -> tuple[str, list[Slip]]:
         if match["comma"]:
             pieces += (text[done : match.start()], " ")
             done = match.end()
-            _note(slips, Code.JSON_TRAILING_COMMA, match.start(), "dropped a comma behind a last member")
+            _note(slips, Code.JSON_TRAILING_COMMA, match.start(), "dropped a comma after a last member")
         elif control := _CONTROL.search(text, match.start(), match.end()) if match[0][0] == '"' else None:
             _note(slips, Code.JSON_LINE_BREAK, control.start(), "kept a line break or tab in a string")
     pieces.append(text[done:])
@@ -234,14 +261,11 @@ def _plain(error: json.JSONDecodeError) -> str:
     return error.msg[:1].lower() + error.msg[1:]
 
 
-# Python literals: functions that take a position and return a value and the position behind it.
+# JSON and Python literals, mixed: methods that take a position and return a value and the position after it.
 
 _CONTAINER = re.compile(r"[ \t\r\n]*+[\[{(]")
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _QUOTED = re.compile(r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\"""", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\r\n|.))", re.DOTALL)
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0"}
-_SIMPLE |= {"\\": "\\", "'": "'", '"': '"', "/": "/", "\n": "", "\r\n": ""}
 _ATOM = re.compile(
     r"(?P<name>[A-Za-z_]\w*+)|"
     r"(?P<int>-?(?:0|[1-9][0-9]*+))(?P<rest>(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])",
@@ -250,87 +274,163 @@ _ATOM = re.compile(
 _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
-
-def _load_literal(text: str, depth: int) -> Any:
-    try:
-        value, at = _value(text, _skip(text, 0), depth)
-    except _RefusedError as error:
-        raise JSONError(error.message, 0) from None
-    if at < len(text):
-        raise JSONError("more text behind the value", at)
-    return value
+_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
+_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 
 
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def _up_to(escape: str) -> re.Pattern[str]:
+    """Return what matches the inside of a string up to the first backslash that begins an `escape`."""
+    return re.compile(rf"(?:[^\\]++|\\(?!{escape}).)*+", re.DOTALL)
 
 
-def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    first = text[at : at + 1]
-    if first in _CLOSERS:
-        if not depth:
-            raise JSONError("too many levels of nesting", at)
-        value, at = _members(text, at, depth - 1)
-    elif first in ("'", '"'):
-        value, at = _quoted(text, at)
-    else:
-        value, at = _atom(text, at)
-    return value, _skip(text, at)
+_SINGLE_QUOTED_UP_TO_NO_ESCAPE = _up_to(r"""(?!["'\\/bfnrt]|u[0-9a-fA-F]{4})""")
+_DOUBLE_QUOTED_UP_TO_NO_ESCAPE = _up_to(r"""(?!["\\/bfnrt]|u[0-9a-fA-F]{4})""")
+_UP_TO_WHITE_SPACE = _up_to("[bfnrt]")
+_UP_TO_PYTHON = _up_to(r"(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|N\{|[0-7]|[\r\n])")
+_SERVER = re.compile(r"\\\\(?!\\)")
 
 
-def _members(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """Read a dict, list or tuple whose opening bracket stands at `at`."""
-    opener = text[at]
-    closer = _CLOSERS[opener]
-    read: Callable[[str, int, int], tuple[Any, int]] = _pair if opener == "{" else _value
-    members: list[Any] = []
-    comma = True
-    at = _skip(text, at + 1)
-    while not text.startswith(closer, at):
-        if not comma:
-            raise JSONError(f"expected a comma or {closer}", at)
-        member, at = read(text, at, depth)
-        members.append(member)
-        comma = text.startswith(",", at)
-        at = _skip(text, at + comma)
-    if opener == "(" and len(members) == 1 and not comma:
-        raise JSONError("a tuple of one item needs a comma", at)
-    return (_object(members) if opener == "{" else members), at + 1
+class _LooseReader:
+    """Reads one text. `slips` is what was repaired, each kind once, at its first place."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.slips: dict[Code, Slip] = {}
+        self.comma = -1  # the first one after a last member
+        self.escape = -1  # the first one that only Python has
+
+    def read(self, depth: int) -> tuple[Any, list[Slip]]:
+        """Return the value of the whole text and the slips."""
+        try:
+            value, at = self.value(self.space(0), depth)
+        except _RefusedError as error:
+            raise JSONError(error.message, 0) from None
+        except RecursionError:
+            raise JSONError("too deeply nested", 0) from None
+        if isinstance(value, dict) and self.text.startswith("}", at):
+            self.note(Code.JSON_EXTRA_BRACE, at, "dropped a closing brace that closed nothing")
+            at = self.space(at + 1)
+        if at < len(self.text):
+            raise JSONError("more text after the value", at)
+        if Code.PYTHON_LITERAL not in self.slips:
+            if self.comma >= 0:
+                self.note(Code.JSON_TRAILING_COMMA, self.comma, "dropped a comma after a last member")
+        elif self.escape >= 0:
+            raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
+        return value, sorted(self.slips.values(), key=lambda slip: slip[1])
+
+    def note(self, code: Code, offset: int, message: str) -> None:
+        """Report a slip."""
+        _note(self.slips, code, offset, message)
+
+    def space(self, at: int) -> int:
+        """Return the place after white space."""
+        match = _SPACE.match(self.text, at)
+        return match.end() if match else at
+
+    def value(self, at: int, depth: int) -> tuple[Any, int]:
+        """Read any value and the white space after it."""
+        first = self.text[at : at + 1]
+        if first in _CLOSERS:
+            if not depth:
+                raise JSONError("too many levels of nesting", at)
+            value, at = self.members(at, depth - 1)
+        elif first in ("'", '"'):
+            value, at = self.quoted(at)
+        else:
+            value, at = self.atom(at)
+        return value, self.space(at)
+
+    def members(self, at: int, depth: int) -> tuple[Any, int]:
+        """Read a dict, list or tuple whose opening bracket stands at `at`."""
+        text, opener = self.text, self.text[at]
+        closer = _CLOSERS[opener]
+        read: Callable[[int, int], tuple[Any, int]] = self.pair if opener == "{" else self.value
+        if opener == "(":
+            self.note(Code.PYTHON_LITERAL, at, "read a tuple as a list")
+        members: list[Any] = []
+        comma = at = self.space(at + 1)
+        while not text.startswith(closer, at):
+            if comma < 0:
+                raise JSONError(f"expected a comma or {closer}", at)
+            member, at = read(at, depth)
+            members.append(member)
+            comma = at if text.startswith(",", at) else -1
+            at = self.space(at + (comma >= 0))
+        if opener == "(" and len(members) == 1 and comma < 0:
+            raise JSONError("a tuple of one item needs a comma", at)
+        if members and comma >= 0 > self.comma:
+            self.comma = comma
+        return (_object(members) if opener == "{" else members), at + 1
+
+    def pair(self, at: int, depth: int) -> tuple[tuple[str, Any], int]:
+        """Read a key and its value."""
+        if self.text[at : at + 1] not in ("'", '"'):
+            raise JSONError("expected a key in quotes", at)
+        key, at = self.quoted(at)
+        at = self.space(at)
+        if not self.text.startswith(":", at):
+            raise JSONError("expected a colon", at)
+        value, at = self.value(self.space(at + 1), depth)
+        return (key, value), at
+
+    def quoted(self, at: int) -> tuple[str, int]:
+        """Read a string in quotes of either kind."""
+        match = _QUOTED.match(self.text, at)
+        if not match:
+            raise JSONError("a string that does not end", at)
+        single, value = match[0][0] == "'", match[0][1:-1]
+        if single:
+            self.note(Code.PYTHON_LITERAL, at, "read a string in single quotes")
+        control = _CONTROL.search(value)
+        if control:
+            self.note(Code.JSON_LINE_BREAK, at + 1 + control.start(), "kept a line break or tab in a string")
+        if "\\" in value:
+            value = self.unescaped(value, at + 1, single=single)
+        if not value.isascii() and _SURROGATE.search(value):
+            value = _join_surrogates(value, at)
+        return value, match.end()
+
+    def unescaped(self, inside: str, at: int, *, single: bool) -> str:
+        """Return what the inside of a string, which stands at `at`, says with its escapes."""
+        odd = _end_of(_SINGLE_QUOTED_UP_TO_NO_ESCAPE if single else _DOUBLE_QUOTED_UP_TO_NO_ESCAPE, inside)
+        if odd < len(inside):
+            self.check_doubts(inside, at, odd)
+            self.note(Code.JSON_ESCAPE, at + odd, "kept a backslash that begins no escape")
+        return _ESCAPE.sub(_decoded if single else _decoded_in_json, inside)
+
+    def check_doubts(self, inside: str, at: int, odd: int) -> None:
+        """Refuse a string in which one backslash stands for itself, if another one may stand for itself or not."""
+        doubt = 0 if _SERVER.match(inside) else _end_of(_UP_TO_WHITE_SPACE, inside)
+        if doubt < len(inside):
+            said = f"{inside[odd : odd + 2]!r} is no escape, so {inside[doubt : doubt + 2]!r} may be none either"
+            raise JSONEscapeError(said, at + doubt)
+        python = _end_of(_UP_TO_PYTHON, inside)
+        if python < len(inside) and self.escape < 0:
+            self.escape = at + python
+
+    def atom(self, at: int) -> tuple[Any, int]:
+        """Read a number or a word."""
+        match = _ATOM.match(self.text, at)
+        if not match or (match["name"] and match["name"] not in _NAMES):
+            raise JSONError("expected a value", at)
+        word = match["name"]
+        if word:
+            if word[0].isupper():
+                self.note(Code.PYTHON_LITERAL, at, f"read {word} of Python")
+            return _NAMES[word], match.end()
+        read = _number if match["rest"] else _integer
+        return read(match[0]), match.end()
 
 
-def _pair(text: str, at: int, depth: int) -> tuple[tuple[str, Any], int]:
-    if text[at : at + 1] not in ("'", '"'):
-        raise JSONError("expected a key in quotes", at)
-    key, at = _quoted(text, at)
-    at = _skip(text, at)
-    if not text.startswith(":", at):
-        raise JSONError("expected a colon", at)
-    value, at = _value(text, _skip(text, at + 1), depth)
-    return (key, value), at
+def _decoded(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return _SIMPLE[match[2]] if match[2] else match[0]
 
 
-def _quoted(text: str, at: int) -> tuple[str, int]:
-    match = _QUOTED.match(text, at)
-    if not match:
-        raise JSONError("a string that does not end", at)
-    value = _ESCAPE.sub(_unescape, match[0][1:-1]) if "\\" in match[0] else match[0][1:-1]
-    if _SURROGATE.search(value):
-        value = _join_surrogates(value, at)
-    return value, match.end()
-
-
-def _unescape(match: re.Match[str]) -> str:
-    digits = match[1] or match[2] or match[3]
-    if not digits:
-        # As in Python, a backslash before anything else is itself. Octal and named characters are not read.
-        if match[4] in tuple("xuUN1234567"):
-            raise _RefusedError("an escape that cannot be read")
-        return _SIMPLE.get(match[4], match[0])
-    number = int(digits, 16)
-    if number > 0x10FFFF:
-        raise _RefusedError("an escape of no character")
-    return chr(number)
+def _decoded_in_json(match: re.Match[str]) -> str:
+    return match[0] if match[2] == "'" else _decoded(match)
 
 
 def _join_surrogates(value: str, at: int) -> str:
@@ -338,13 +438,3 @@ def _join_surrogates(value: str, at: int) -> str:
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         raise JSONError("a surrogate that is half a character", at) from None
-
-
-def _atom(text: str, at: int) -> tuple[Any, int]:
-    match = _ATOM.match(text, at)
-    if not match or (match["name"] and match["name"] not in _NAMES):
-        raise JSONError("expected a value", at)
-    if match["name"]:
-        return _NAMES[match["name"]], match.end()
-    read = _number if match["rest"] else _integer
-    return read(match[0]), match.end()

@@ -1,7 +1,8 @@
 """Where a JSON object ends: a pushdown reader for streams (protocol, section 6).
 
 Only the shape is read here, so that the object's closing brace is found however the text is cut, and a text that is
-no JSON is seen where it goes wrong. Values are made later, from the whole text.
+no JSON is seen where it goes wrong. Values are made later, from the whole text. A Python literal has the same shape,
+but for strings in single quotes and for tuples, which are read here too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ __all__ = ["ObjectScanner"]
 
 _SPACE = re.compile("[ \t\r\n]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
-_CLOSES: Final = {"}": "{", "]": "["}
+_CLOSES: Final = {"}": "{", "]": "[", ")": "("}
 _NAME_LENGTH: Final = 300
 
 # What may come next.
@@ -28,8 +29,9 @@ class ObjectScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
     `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper
-    than `depth`. Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of
-    the top level by key, so that a call's name is known before its end.
+    than `depth`. `in_envelope` says that the object would be whole if its own brace stood in place of what is wrong.
+    Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level by
+    key, so that a call's name is known before its end.
     """
 
     __slots__ = (
@@ -38,11 +40,12 @@ class ObjectScanner:
         "_escaped",
         "_expect",
         "_in_scalar",
-        "_in_string",
         "_key",
+        "_quote",
         "_stack",
         "done",
         "error",
+        "in_envelope",
         "names",
         "too_deep",
     )
@@ -51,20 +54,21 @@ class ObjectScanner:
         self._depth = depth
         self._stack: list[str] = []
         self._expect = _VALUE
-        self._in_string = False
+        self._quote = ""  # that ends the string
         self._in_scalar = False
         self._escaped = False
         self._capture: list[str] | None = None
         self._key = ""
         self.done = False
         self.error = ""
+        self.in_envelope = False
         self.too_deep = False
         self.names: dict[str, str] = {}
 
     def scan(self, text: str, at: int) -> int:
         """Read on from `at`; returns the place behind what was read (at an error: its place)."""
         while at < len(text) and not self.done and not self.error:
-            if self._in_string:
+            if self._quote:
                 at = self._string(text, at)
             elif self._in_scalar:
                 at = self._scalar(text, at)
@@ -77,12 +81,12 @@ class ObjectScanner:
     def _token(self, text: str, at: int) -> int:
         character = text[at]
         expect = self._expect
-        if character == '"' and expect <= _KEY:
-            self._in_string = True
+        if character in "\"'" and expect <= _KEY:
+            self._quote = character
             self._capture = [] if len(self._stack) == 1 else None
-        elif character in "{[" and expect <= _FIRST:
+        elif character in "{[(" and expect <= _FIRST:
             self._open(character)
-        elif character in "}]" and expect != _VALUE and expect != _COLON:
+        elif character in "}])" and expect != _VALUE and expect != _COLON:
             self._close(character)
         elif character == "," and expect == _NEXT:
             self._expect = _KEY if self._stack[-1] == "{" else _FIRST
@@ -92,6 +96,7 @@ class ObjectScanner:
             self._in_scalar = True
         else:
             self.error = f"{character!r} cannot stand there"
+            self.in_envelope = expect == _NEXT and len(self._stack) == 1
             return at
         return at + 1
 
@@ -124,10 +129,10 @@ class ObjectScanner:
         if self._escaped:
             self._escaped = False
             at += 1
-        quote = text.find('"', at)
+        quote = text.find(self._quote, at)
         while True:
             if 0 <= quote < at:
-                quote = text.find('"', at)
+                quote = text.find(self._quote, at)
             end = quote if quote >= 0 else len(text)
             backslash = text.find("\\", at, end)
             if backslash < 0:
@@ -138,7 +143,7 @@ class ObjectScanner:
         self._keep(text, start, end)
         if quote < 0:
             return len(text)
-        self._in_string = False
+        self._quote = ""
         self._end_string()
         return quote + 1
 

@@ -39,6 +39,11 @@ class Dialect:
     json_arguments: tuple[str, ...]
     """Keys of the deprecated JSON body, the preferred one first."""
     default_server: str
+    json_other_tool_name: tuple[str, ...] = ()
+    json_other_arguments: tuple[str, ...] = ()
+    """Keys that models write in place of those of the JSON body."""
+    json_wrappers: tuple[str, ...] = ()
+    """Keys in which models put the whole body."""
 
 
 FORGE = Dialect(
@@ -60,6 +65,9 @@ FORGE = Dialect(
     json_server_name=("server_name", "server"),
     json_arguments=("arguments", "parameters"),
     default_server="local",
+    json_other_tool_name=("tool", "function"),
+    json_other_arguments=("args", "params", "input"),
+    json_wrappers=("function", "tool", "tool_call", "function_call"),
 )
 """The Forge protocol: `<tool><tool_name>…</tool_name><arguments>…</arguments></tool>`."""
 

@@ -112,6 +112,14 @@ class Code(StrEnum):
     JSON_VALUE = ("json_value", "Write lists and objects as nested elements, not as JSON.")
     JSON_LINE_BREAK = ("json_line_break", "Write line breaks in JSON strings as \\n.")
     JSON_TRAILING_COMMA = ("json_trailing_comma", "Write no comma behind the last member of a JSON object or list.")
+    JSON_ESCAPE = (
+        "json_escape",
+        "Write each backslash in a JSON string as two, or write the value as an XML element, where it is itself.",
+    )
+    JSON_EXTRA_BRACE = ("json_extra_brace", "Close each brace of a JSON object once.")
+    JSON_MISSING_BRACE = ("json_missing_brace", "Close each brace of a JSON object, also the last one before </tool>.")
+    JSON_KEY = ("json_key", "Call the keys of a JSON tool call tool_name and arguments, and put them in one object.")
+    PYTHON_LITERAL = ("python_literal", "Write JSON, not Python: double quotes, true, false and null.")
     JSON_STRING = ("json_string", "Write the arguments as a JSON object, not as a string that holds one.")
     MIXED_CONTENT = (
         "mixed_content",
@@ -139,6 +147,8 @@ class Code(StrEnum):
     CHAT_TOKEN = ("chat_token", "Write </tool> right after </arguments>, before the reply ends.")
     WRONG_SERVER = ("wrong_server", "Leave <server_name> out, or write exactly the server that is given for the tool.")
     MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
+    COMMA_LIST = ("comma_list", "Write each item of a list as an element of its own, not separated by commas.")
+    SINGLE_ITEM = ("single_item", "Write a list as nested elements, one for each item, also if there is only one.")
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 
 

@@ -477,7 +477,7 @@ class Parser(Outside):
         return True
 
     def _cut_off(self, block: Block, rest: str) -> None:
-        if block.error is None and block.ends_complete(rest):
+        if block.error is None and block.ends_complete(rest, self._pos - len(rest)):
             block.end_early(self._pos)
             self._block = block
             self._end_block(block, self._pos)

@@ -52,32 +52,23 @@ _JSON_CALLS = (
     ("<tool><tool_name>types</tool_name><arguments>{", "}</arguments></tool>"),
     ("<tool><tool_name>types</tool_name><arguments><edits>[{", "}]</edits></arguments></tool>"),
     ('<tool>```json\n{"tool_name": "read", "arguments": "{', '}"}\n```\n</tool>'),
+    ("<tool>{'tool_name': 'types', 'arguments': {", "}}}</tool>"),
+    ('<tool>{"tool": "types", "args": {', "}</tool>"),
+    ('<tool>{"type": "function", "function": {"name": "types", "arguments": {', "}}}"),
+    ('<tool>{"tool_name": "types", "id": "call_1", ', "}</tool>"),
+    ("<tool><tool_name>types</tool_name><arguments>{", "}}</arguments></tool>"),
+    ("<tool><tool_name>types</tool_name><arguments><any>[", "]</any></arguments></tool>"),
 )
 _JSON = (
     '"path": ', '"count": ', '"edits": ', '"any": ', '"a"', '"</tool>"', "5", "1.5", "true", "null", ", ", ", ", "[",
     "]", "{", "}", '"\\u00e9\\n"', '"\\ud800"', '"x\ny"', ",", "NaN", "1e999", "<", "]]>", "<![CDATA[", "</arguments>",
+    "'path': ", "'a'", "'it's'", "'</tool>'", "True", "None", "(1, ", ")", "'", '"C:\\dir"', '"\\d\\n"', "'\\'\\x41'",
+    '"thought": ', '"tool": ', '"arguments": {', '"\\"5\\""', '"1, 2"', "}}", "\\", "\n```",
 )  # fmt: skip
 _EXAMPLE = "<tool><tool_name>types</tool_name><arguments><path>y</path></arguments></tool>"
-_VALUES = (
-    f"see {_EXAMPLE} there",
-    "a <![CDATA[b]]> c",
-    "<![CDATA[",
-    "<tool><a>",
-    "a.py",
-    "5",
-    "true",
-    "x",
-    " ",
-    "\n  x\n",
-    "write",
-    "0.5",
-    "a < b && c",
-    "&lt;p&gt;",
-    "]]",
-    "[1]",
-    "{}",
-    "",
-)
+_VALUES = ("a.py", "5", "true", "x", " ", "\n  x\n", "write", "0.5", "a < b && c", "&lt;p&gt;", "]]", "[1]", "{}", "")
+_VALUES += ('"5"', "'true'", "1, 2", "[1 2]", "[a](b)", "['a', '\\d']", '{"a": 1}}', '{"a": "\\d\\n"}', '"write"')
+_VALUES += (f"see {_EXAMPLE} there", "a <![CDATA[b]]> c", "<![CDATA[", "<tool><a>")
 
 
 def _elements() -> list[tuple[str, str]]:

@@ -23,7 +23,19 @@ __all__ = ["ROOT", "SCOPE", "SKIPPED", "Mutant", "digest_of", "module_of", "muta
 
 ROOT = Path(__file__).resolve().parents[2]
 _PARSER = (
-    *("parser", "_block", "_call", "_elements", "_ends", "_fences", "_frame", "_leaves", "_limits", "_markup"),
+    *(
+        "parser",
+        "_block",
+        "_call",
+        "_elements",
+        "_ends",
+        "_envelope",
+        "_fences",
+        "_frame",
+        "_leaves",
+        "_limits",
+        "_markup",
+    ),
     *("_outside", "_reply", "_rope", "_scan", "_text", "_tree", "_json"),
 )
 SCOPE = [ROOT / "xmltools" / f"{name}.py" for name in _PARSER]

@@ -116,7 +116,7 @@ def test_any_character_may_stand_in_a_json_body(before, character):
     codes = {error[0] for error in whole["errors"]}
     assert codes <= {Code.INVALID_JSON, Code.MISSING_TOOL_NAME, Code.TRUNCATED}
     # Only a string that does not end reaches over the end of its block.
-    assert (Code.TRUNCATED in codes) == (len(whole["calls"]) == 0) == (character == '"' and before[-1] in "{:")
+    assert (Code.TRUNCATED in codes) == (len(whole["calls"]) == 0) == (character in "\"'" and before[-1] in "{:")
 
 
 @pytest.mark.parametrize("character", [*string.printable, "é", "\x00"])

@@ -163,6 +163,42 @@ def test_what_elements_cannot_say_stands_in_a_json_body(schema, value):
     assert read.arguments == {"x": value}
 
 
+@pytest.mark.parametrize("value", [{".": "x", "item": "y"}, {"item": "y", ".": "x"}, {"argument": None}])
+def test_a_name_for_the_attribute_where_an_alternative_has_a_property_called_argument(value):
+    record = {"type": "object", "properties": {".": STRING, "item": STRING}, "required": ["item"]}
+    other = {"type": "object", "properties": {"argument": {"type": "null"}}, "required": ["argument"]}
+    given_tool = tool({"x": {"anyOf": [{"enum": ["y"]}, other, record]}})
+    read = parse(render_call(call({"x": value}), given_tool), tools=[given_tool]).calls[0]
+    assert read.clean
+    assert read.arguments == {"x": value}
+
+
+NUMBERS = [0, -0.0, 5, 5.0, 1e22, 2**53 + 1, 10**300, 1e300, 10**308 * 17, -(10**4300) + 1, 5e-324, 1.7e308]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number"},
+        {"type": ["number", "null", "boolean"]},
+        {"anyOf": [{"type": "number"}, STRING]},
+        {"type": "array", "items": {"type": "number"}},
+        {"enum": NUMBERS},
+        {},
+    ],
+    ids=str,
+)
+def test_numbers_of_any_size_come_back_as_they_were(schema):
+    given_tool = tool({"x": schema})
+    for number in NUMBERS:
+        value = [number] if schema.get("type") == "array" else number
+        for legacy_json in (False, True):
+            text = render_call(call({"x": value}), given_tool, legacy_json=legacy_json)
+            read = parse(text, tools=[given_tool]).calls[0]
+            assert read.clean
+            assert read.arguments == {"x": value}, text
+
+
 def test_names_that_are_no_xml_names_stand_in_an_attribute():
     text = render_call(call({'a "b" & c': "d", "x:y": None, "arguments": "e"}))
     assert arguments_of(text) == (

@@ -76,8 +76,9 @@ ERRORS: dict[Code, tuple[str, str, str]] = {
         _ADD,
     ),
     Code.INVALID_JSON: (
-        "The JSON in a block can't be read, not even with the mends that are made for models. So it is for keys that "
-        "are repeated, for NaN, and for anything that stands behind the object.",
+        "The JSON in a block can't be read, not even with the repairs that are made for models. So it is for keys that "
+        "are repeated, for NaN, for backslashes whose meaning is in doubt, and for anything that stands after the "
+        "object.",
         '<tool>\n{"tool_name": "add", "arguments": {"a": 1, "b": two}}\n</tool>',
         _ADD,
     ),

@@ -25,12 +25,16 @@ def _label(content: str) -> str:
     return f"<tool>\n<tool_name>label</tool_name>\n<arguments>\n  <tags>{content}</tags>\n</arguments>\n</tool>"
 
 
+def _plot(content: str) -> str:
+    return f"<tool>\n<tool_name>plot</tool_name>\n<arguments>\n  <values>{content}</values>\n</arguments>\n</tool>"
+
+
 _LISTED = _label("\n    <tag>a</tag>\n    <tag>b</tag>\n  ")
 
 REPAIRS: dict[Code, tuple[str, str, str]] = {
     Code.IGNORED_ATTRIBUTE: (
         "A tag has an attribute that means nothing here, and it was skipped. Only the name of <argument> and "
-        'nil="true" mean something. A key of a JSON body that means nothing has this code too.',
+        'nil="true" mean something. A key of a JSON body that means nothing has this code too, such as "id".',
         _ADD.replace("<a>", '<a type="integer">'),
         _ADD,
     ),
@@ -87,7 +91,8 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _ADD.replace("<arguments>", "<!-- add both -->\n<arguments>"),
     ),
     Code.UNWRAPPED_ARGUMENT: (
-        "An argument stands directly in the block, without <arguments> around it, and was taken for one.",
+        "An argument stands directly in the block, without <arguments> around it, and was taken for one. In a JSON "
+        "body it stands beside the name.",
         _save("<data>Hello</data>").replace("<arguments>\n", "").replace("</arguments>\n", ""),
         _save("<data>Hello</data>"),
     ),
@@ -110,6 +115,34 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
     Code.JSON_TRAILING_COMMA: (
         "A comma stands behind the last member of a JSON object or list, and was skipped.",
         _JSON.replace("2}", "2,}"),
+        _ADD,
+    ),
+    Code.JSON_ESCAPE: (
+        "A string in JSON holds a backslash that begins no escape of JSON, as in a Windows path, and was read with it. "
+        "If the string also holds \\n, \\t or the like, what they mean is in doubt, and that is an error.",
+        '<tool>\n{"tool_name": "save", "arguments": {"data": "C:\\dir\\a.py"}}\n</tool>',
+        _save("<data>C:\\dir\\a.py</data>"),
+    ),
+    Code.JSON_EXTRA_BRACE: (
+        "After a JSON object stands one closing brace too many, and was skipped.",
+        _JSON.replace("}}", "}}}"),
+        _ADD,
+    ),
+    Code.JSON_MISSING_BRACE: (
+        "The last closing brace of a JSON body is missing before </tool>, and was added. If one is missing inside the "
+        "arguments, nobody can say where it belongs, and that is an error.",
+        _JSON.replace("}}", "}"),
+        _ADD,
+    ),
+    Code.JSON_KEY: (
+        "A JSON body names the tool or the arguments by another key, or holds them in an object of its own. Some APIs "
+        "write calls so.",
+        '<tool>\n{"tool": "add", "args": {"a": 1, "b": 2}}\n</tool>',
+        _ADD,
+    ),
+    Code.PYTHON_LITERAL: (
+        "A JSON body is written in Python: in single quotes, or with True, False, None or tuples. It was read.",
+        "<tool>\n{'tool_name': 'add', 'arguments': {'a': 1, 'b': 2}}\n</tool>",
         _ADD,
     ),
     Code.JSON_STRING: (
@@ -207,9 +240,20 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         "<tool>\n<server_name>notes</server_name>\n<tool_name>search</tool_name>\n"
         "<arguments>\n  <query>xml</query>\n</arguments>\n</tool>",
     ),
+    Code.COMMA_LIST: (
+        "A list of numbers, of booleans or of an enum is written as one text, its items separated by commas, and was "
+        "read. A list of strings is not read so: texts may hold commas.",
+        _plot("1, 2.5"),
+        _plot("\n    <value>1</value>\n    <value>2.5</value>\n  "),
+    ),
+    Code.SINGLE_ITEM: (
+        "A list is written as plain text, which was taken for its only item.",
+        _label("a"),
+        _label("\n    <tag>a</tag>\n  "),
+    ),
     Code.COERCED_VALUE: (
         "A value has its declared type in another form than JSON's, and was converted. Such forms are a sign +, "
-        "leading zeros, 5.0 for an integer, yes for true, and letters in another case.",
+        "leading zeros, 5.0 for an integer, yes for true, quotes around a number, and letters in another case.",
         _ADD.replace("<a>1", "<a>+1"),
         _ADD,
     ),

@@ -63,6 +63,7 @@ EXAMPLE_TOOLS = (
     _tool("add", ("a", "b"), a={"type": "integer"}, b={"type": "integer"}),
     _tool("write_file", ("path", "text"), path={"type": "string"}, text={"type": "string"}),
     _tool("label", tags={"type": "array", "items": {}}),
+    _tool("plot", values={"type": "array", "items": {"type": "number"}}),
     _tool("save", data={}, x__trace={"type": "string"}),
     _tool("search", ("query",), server="notes", query={"type": "string"}),
 )

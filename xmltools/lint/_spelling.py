@@ -1,7 +1,7 @@
 """One spelling for calls that the protocol lets models write in several ways.
 
 A RELAX NG schema describes the spelling that instructions teach. The parser takes others too without a repair: a list
-as repeated elements, as one plain value or with items of any name, `<argument name="path">` for `<path>`, white space
+as repeated elements or with items of any name, `<argument name="path">` for `<path>`, white space
 around a name, `nil="false"`. A tree that lxml has read is respelled here, so that the schema judges names and
 values, not habits. The texts of values are not touched.
 """

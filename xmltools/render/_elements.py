@@ -87,6 +87,8 @@ class _Writer:
         inner = shape.opens(items[0][0], name)
         if inner is None:
             raise _Unwritable
+        # It asks the whole union, of which `inner` is a part: an alternative may declare `argument` as a property.
+        self.tag(items[0][0], shape)
         return [self.element(each, content, inner, indent) for each, content in items]
 
     def tag(self, name: str, parent: Shape, top: bool = False) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from xmltools._json import JSONDepthError, JSONError, loads_lenient
+from xmltools._json import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools._tree import Element
 from xmltools.errors import Code, Repair
 from xmltools.schema._check import Checker
@@ -23,6 +23,10 @@ from xmltools.schema._values import Problem, fits_type
 
 __all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
 
+_DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
+"""Slips of JSON after which a text may as well be a string, where the schema takes one."""
+_TOLD = frozenset((Code.JSON_VALUE, Code.COMMA_LIST))
+"""What says of a string in JSON that it was converted."""
 MAX_PROBLEMS = 100
 """Problems that are reported of one call; a model mends no more than that at once."""
 
@@ -129,8 +133,9 @@ class _Reader:
             self.too_deep = self.too_deep or isinstance(error, JSONDepthError)
             return _Value(text)
         repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]
-        repairs += (Repair(code, offset, message) for code, _, message in slips)
-        return _Value(value, tuple(repairs))
+        # That it is a Python literal is no second deviation: JSON does not belong there either.
+        repairs += (Repair(code, offset, message) for code, _, message in slips if code is not Code.PYTHON_LITERAL)
+        return _Value(value, tuple(repairs), guessed=any(code in _DOUBTFUL for code, _, _ in slips))
 
     # Elements
 
@@ -164,11 +169,27 @@ class _Reader:
         repairs: list[Repair] = []
         duplicates: list[str] = []
         for name, group in by_name(children).items():
-            read = self._group(group, shape.child(name))
+            child = shape.child(name)
+            if child.exact and len(group) == 1 and _is_open(child) and shape.has_property(name):
+                read = self._open_value(group[0], child)
+            else:
+                read = self._group(group, child)
             values[name] = read.value
             repairs += read.repairs
             duplicates += read.duplicates
         return _Value(values, tuple(repairs), tuple(duplicates))
+
+    def _open_value(self, element: Element, shape: Shape) -> _Value:
+        """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""
+        text = element.text.strip(WHITE_SPACE)
+        if not element.children and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+            try:
+                value, slips = loads(text, depth=self._depth)
+            except JSONError:
+                slips = [(Code.JSON_VALUE, 0, "")]
+            if not slips and self.fits(shape, value):
+                return _Value(value, (Repair(Code.JSON_VALUE, element.offset, "read the text as JSON"),))
+        return self.element(element, shape)
 
     def _group(self, group: list[Element], shape: Shape) -> _Value:
         """Read the elements of one name."""
@@ -239,9 +260,41 @@ class _Reader:
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
                 return _behind(loaded, self.json(loaded.value, shape, offset))
+            if trimmed[-1] == "]":
+                return _Value(text)  # a list was meant, but nobody can say which
+        read = self._one_item(text, shape, offset, source)
+        if "," in trimmed and not self.fits(shape.item(0), read.value[0]):
+            return self._comma_list(trimmed, shape, offset) or read
+        return read
+
+    def _one_item(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
         item = shape.item(0)
-        read = self.element(source, item) if isinstance(source, Element) else self.json(source, item, offset)
-        return read._replace(value=[read.value], guessed=True)
+        if not isinstance(source, Element):
+            read = self.json(source, item, offset)
+            return read._replace(value=[read.value], guessed=True)
+        read = self.element(source, item)
+        repair = Repair(Code.SINGLE_ITEM, offset, f"read {text[:40]!r} as a list of one item")
+        return read._replace(value=[read.value], repairs=(*read.repairs, repair), guessed=True)
+
+    def _comma_list(self, text: str, shape: ArrayShape, offset: int) -> _Value | None:
+        """Read numbers and the like that are separated by commas; None if they are none. Text may hold commas."""
+        reads: list[_Value] = []
+        for number, part in enumerate(text.split(",")):
+            item = shape.item(number)
+            if not all(isinstance(each, (ScalarShape, EnumShape)) for each in item.alternatives):
+                return None
+            read = self._plain_item(part.strip(WHITE_SPACE), item, offset)
+            if read is None:
+                return None
+            reads.append(read)
+        joined = _joined(reads)
+        repair = Repair(Code.COMMA_LIST, offset, f"read {text[:40]!r} as a list of {len(reads)} items")
+        return joined._replace(repairs=(*joined.repairs, repair), guessed=True)
+
+    def _plain_item(self, text: str, item: Shape, offset: int) -> _Value | None:
+        """Read an item without an element of its own; None if it is none."""
+        read = self._choose(item.alternatives, lambda each: self._leaf(text, each, offset))
+        return read if text and self.fits(item, read.value) else None
 
     def _load(self, text: str, offset: int) -> _Value:
         """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
@@ -280,7 +333,7 @@ class _Reader:
         else:
             read = self._leaf(text, shape, offset)
         # In JSON the types are plain to see, so that a string for anything else is never as it should be.
-        if read.value == text or any(repair.code is Code.JSON_VALUE for repair in read.repairs):
+        if read.value == text or any(repair.code in _TOLD for repair in read.repairs):
             return read
         return read._replace(repairs=(*read.repairs, _coerced(text, read.value, offset)))
 
@@ -335,7 +388,14 @@ class _Reader:
 
 
 def _behind(loaded: _Value, read: _Value) -> _Value:
-    return read._replace(repairs=(*loaded.repairs, *read.repairs))
+    return read._replace(repairs=(*loaded.repairs, *read.repairs), guessed=loaded.guessed or read.guessed)
+
+
+def _is_open(shape: Shape) -> bool:
+    """Return whether a value may have any type, and no alternative says that text is a string."""
+    if isinstance(shape, UnionShape):
+        return any(each.is_any for each in shape.alternatives) and not any(each.is_text for each in shape.alternatives)
+    return shape.is_any
 
 
 def _joined(reads: list[_Value]) -> _Value:

@@ -32,9 +32,22 @@ _BOOLEANS = {
 _NULLS = ("null", "none", "nil", "")
 
 
+_QUOTED = re.compile(r"""(["'])([^"']*)\1""")
+
+
 def read_scalar(text: str, type: str) -> Read:
-    """Read trimmed `text` as an integer, number, boolean or null."""
-    return _READERS[type](text)
+    """Read trimmed `text` as an integer, number, boolean or null. The first three may stand in quotes."""
+    read = _READERS[type](text)
+    if read is None and type != "null" and (inside := _inside_quotes(text)):
+        read = _READERS[type](inside)
+        return (read[0], True) if read else None
+    return read
+
+
+def _inside_quotes(text: str) -> str:
+    """Return what stands in the quotes around a text, trimmed; nothing if there are none."""
+    match = _QUOTED.fullmatch(text)
+    return match[2].strip(WHITE_SPACE) if match else ""
 
 
 def _integer(text: str) -> Read:
@@ -89,7 +102,7 @@ _READERS: dict[str, Callable[[str], Read]] = {
 
 
 def read_enum(text: str, values: list[Any]) -> Read:
-    """Read `text` as one of the values: exactly, then trimmed, then as JSON, then without regard to case."""
+    """Read `text` as one of the values: exactly, then trimmed, then as JSON, then without regard to case or quotes."""
     strings = [value for value in values if isinstance(value, str)]
     others = [value for value in values if not isinstance(value, (str, list, dict))]
     trimmed = text.strip(WHITE_SPACE)
@@ -100,9 +113,10 @@ def read_enum(text: str, values: list[Any]) -> Read:
     found.sort(key=lambda pair: pair[1][1])
     if found and not found[0][1][1]:
         return found[0][0], False
-    folded = [value for value in strings if value.strip(WHITE_SPACE).casefold() == trimmed.casefold()]
-    if folded:
-        return folded[0], True
+    for candidate in filter(None, (trimmed, _inside_quotes(trimmed))):
+        folded = [value for value in strings if value.strip(WHITE_SPACE).casefold() == candidate.casefold()]
+        if folded:
+            return min(folded, key=lambda value: value != candidate), True
     return (found[0][0], True) if found else None
 
 
