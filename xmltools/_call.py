@@ -72,6 +72,10 @@ class Toolbox:
                 return bare[start:]
         return None
 
+    def serves(self, name: str, server: str) -> bool:
+        """True if there is a tool of this name on the server."""
+        return server in self._shapes.get(name, {})
+
     def guess(self, name: str, server: str | None, default: str) -> Shape | None:
         """The schema by which the arguments will be read, if that can be said before the block has ended."""
         servers = self._shapes.get(name, {})
@@ -372,7 +376,7 @@ def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) ->
         return shape is not None and shape.has_property(key)
 
     def is_argument(key: str, value: Any) -> bool:
-        if toolbox is None or block.name is None or toolbox.guess(block.name, str(value), default):
+        if toolbox is None or block.name is None or toolbox.serves(block.name, str(value)):
             return False
         return declares(block.name, key)
 
