@@ -28,6 +28,7 @@ MODULES = (
     "_reply",
     "_rope",
     "_scan",
+    "_shown",
     "_text",
     "_tree",
     "events",

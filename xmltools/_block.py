@@ -48,8 +48,8 @@ class Block(ElementStates):
 
     def ends_complete(self, rest: str) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest` was not consumed."""
-        end_tag = f"</{self.dialect.block}>"
-        if self.name is None or not (end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]):
+        end_tags = f"</{self.dialect.block}>", f"</{self.spelling}>"
+        if self.name is None or not any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags):
             return False
         if self._ends_json:
             self.unsure = True
@@ -105,7 +105,9 @@ class Block(ElementStates):
         end = scanner.scan(text, at)
         if self.json is not None:
             self._json_name(scanner.names)
-        if scanner.error and isinstance(self.json_arguments, tuple) and not scanner.too_deep:
+        is_text = isinstance(self.json_arguments, tuple) and self._top.is_arguments
+        if scanner.error and is_text and not scanner.too_deep:
+            assert isinstance(self.json_arguments, tuple)
             self._json_leaf(self.json_arguments[0])  # no JSON, but perhaps a Python literal: its end tag ends it
         elif scanner.error:
             code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
@@ -140,7 +142,7 @@ class Block(ElementStates):
         here = skip_space(text, at)
         if here > at:
             return here
-        if text[at] == "`":
+        if text[at] in "`~":
             fence = read_fence(text, at)
             if fence is MORE:
                 return -1
@@ -153,7 +155,7 @@ class Block(ElementStates):
 
     def _behind_json(self, text: str, at: int) -> int:
         tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
-        if tag and tag.name == self.dialect.block:
+        if tag and self._is_block(tag.name):
             self._close(tag.name, self._base + at)
             return tag.end
         opening = f"<{self.dialect.block}"
@@ -182,7 +184,7 @@ class Block(ElementStates):
         tag = read_end_tag(text, at)
         if tag is MORE:
             return -1
-        if tag and tag.name == self.dialect.block:
+        if tag and self._is_block(tag.name):
             self.done = True
             return tag.end
         return at + 2

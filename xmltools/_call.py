@@ -53,9 +53,9 @@ class Toolbox:
                 )
             servers[tool.server] = tool.shape
 
-    def has(self, name: str) -> bool:
-        """True if some server has a tool of this name."""
-        return name in self._shapes
+    def has(self, name: str, *, is_cut: bool = False) -> bool:
+        """True if some server has a tool of this name, or, if the name `is_cut`, of one that begins so."""
+        return name in self._shapes or (is_cut and any(known.startswith(name) for known in self._shapes))
 
     def guess(self, name: str, server: str | None, default: str) -> Shape | None:
         """The schema by which the arguments will be read, if that can be said before the block has ended."""

@@ -88,6 +88,7 @@ class Code(StrEnum):
         "The JSON in the tool call could not be read. Write the arguments as XML elements, one for each argument.",
         True,
     )
+    SEVERAL_CALLS = ("several_calls", "Write one <tool> block for each call.", True)
 
     # Repairs: the block gives a call, and the deviation is on record.
     IGNORED_ATTRIBUTE = ("ignored_attribute", "Write tags without attributes; values go between the tags.")
@@ -127,6 +128,8 @@ class Code(StrEnum):
     CDATA_CASE = ("cdata_case", "Write CDATA in capitals: <![CDATA[...]]>.")
     UNSPLIT_CDATA_END = ("unsplit_cdata_end", "Write ]]> inside CDATA as ]]]]><![CDATA[>.")
     FORBIDDEN_CHARACTER = ("forbidden_character", "Leave out control characters, such as those of terminal colours.")
+    TAG_CASE = ("tag_case", "Write the names of all tags in lower case: <tool> and </tool>.")
+    BARE_NAME = ("bare_name", "Write the name of the tool as <tool_name>name</tool_name>.")
     MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block
@@ -60,12 +59,6 @@ COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
 
 
-@lru_cache(maxsize=8)
-def _too_many(blocks: int) -> str:
-    # One string for all the blocks of a reply that are too many: there can be one in each six characters.
-    return f"the reply has more than {blocks} tool calls"
-
-
 def _new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
@@ -95,10 +88,12 @@ class Parser(Outside):
         "_mark",
         "_mode",
         "_new_id",
+        "_other_lead",
         "_path",
         "_pos",
         "_reader",
         "_seconds",
+        "_spent",
         "_stop",
         "_strict",
         "_toolbox",
@@ -127,16 +122,19 @@ class Parser(Outside):
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
             fenced_calls=code_fences == "call",
+            longest=_LIMITS.block_size if limits is None else limits.block_size,
         )
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
-        self._seconds = "".join({name[0] for name in (dialect.block, *tags)})
-        self._lead = f"<{self._seconds}" if len(self._seconds) == 1 else "<"
+        self._seconds = "".join({letter for name in self._words for letter in (name[0], name[0].upper())})
+        self._lead = f"<{self._seconds[0].lower()}" if len(self._seconds) == 2 else "<"
+        self._other_lead = self._lead.upper()
         self._block: Block | None = None
         self._blocks = 0
+        self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
@@ -163,7 +161,9 @@ class Parser(Outside):
             if mode == 0:
                 start = self._pos
                 end = start + len(chunk)
-                if end <= self._mark and ("<" not in chunk or (self._lead not in chunk and chunk[-1] != "<")):
+                if end <= self._mark and (
+                    "<" not in chunk or (self._lead not in chunk and self._other_lead not in chunk and chunk[-1] != "<")
+                ):
                     self._pos = end
                     self._pieces.append(chunk)
                     event = TextDelta()
@@ -270,8 +270,10 @@ class Parser(Outside):
         if self._block is not None:
             if self._block.keeps_source:
                 self._block.raw.append(text)
+        elif self._closers:
+            self._thought.take(text)
         else:
-            self._fences.read(text)
+            self._prose.take(text)
 
     def _choose_mode(self) -> None:
         self._mode = _OTHER
@@ -281,8 +283,8 @@ class Parser(Outside):
         if block is None:
             if not self._brackets and not self._closers:
                 self._mode = _PROSE
-                if self._pos >= self._mark or not self._pieces:
-                    self._mark = self._pos + _GATHER
+            if self._pos >= self._mark or not self._pieces:
+                self._mark = self._pos + _GATHER
             return
         leaf = block.leaf
         if leaf is None:
@@ -315,11 +317,15 @@ class Parser(Outside):
                 place = self._read_block(self._block, text, at, base)
             elif self._closers:
                 place = self._read_reasoning(text, at, base)
+            elif self._spent:
+                place = self._emit_text(text, at, len(text), base)
             else:
                 place = self._read_prose(text, at, base)
             if place < 0:
                 break
             at = place
+        if self._closers:
+            self._say_thought(text, at, base, at)
         self._held = text[at:]
         self._found = None  # it holds the whole text
 
@@ -334,15 +340,19 @@ class Parser(Outside):
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _open_block(self, text: str, at: int, end: int, base: int) -> None:
+    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
         block = Block(base + at, end - at, self._dialect, self._limits, self._name_call)
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
-            block.give_up(Code.LIMIT_EXCEEDED, _too_many(self._limits.blocks), block.start)
-        if self._fences.open:
+            message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
+            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
+        if self._prose.open:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
-        if text[at:end].rstrip("> \t\r\n") != f"<{self._dialect.block}":
+        if word != self._dialect.block:
+            block.spelling = word
+            block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{self._dialect.block}>")
+        if text[at:end].rstrip("> \t\r\n") != f"<{word}":
             block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
@@ -379,7 +389,10 @@ class Parser(Outside):
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
         """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
         self._block = None
-        self._fences.skip()
+        self._prose.skip()
+        if self._blocks > self._limits.blocks:
+            self._spent = True
+            self._brackets = False
         if text is None:
             text, base = block.raw.take(), block.start
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
@@ -390,6 +403,9 @@ class Parser(Outside):
             verdict = self._late_start(block, verdict)
         self._events.append(CallCompleted(verdict))
 
+    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
+        return self._toolbox is not None and self._toolbox.has(word, is_cut=is_cut)
+
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
         """A call whose name was known only at its end (a JSON body with escapes in the name)."""
         started = CallStarted(self._next_id(), call.name, block.server)
@@ -399,6 +415,7 @@ class Parser(Outside):
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
+        self._final = True
         rest, self._held = self._held, ""
         self._pos -= len(rest)
         self._read(rest)  # nothing is put off any more

@@ -157,6 +157,18 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _write("\x1b[31mred\x1b[0m"),
         _write("red"),
     ),
+    Code.TAG_CASE: (
+        "The opener of a block is written with capital letters. What follows it looks like a call, so it was read as "
+        "one, and an end tag with the same letters ends it.",
+        _ADD.replace("<tool>", "<Tool>").replace("</tool>", "</Tool>"),
+        _ADD,
+    ),
+    Code.BARE_NAME: (
+        "The name of a tool stands right after the opener, without its element. Only the name of a tool that is given "
+        "is read so, and only if something to call it with follows.",
+        _ADD.replace("<tool_name>add</tool_name>", "add"),
+        _ADD,
+    ),
     Code.MISSING_SERVER: (
         "A block names no server, and its tool is on another one than local. Only one server has such a tool, and it "
         "was taken.",
