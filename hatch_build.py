@@ -29,6 +29,7 @@ MODULES = (
     "_reply",
     "_rope",
     "_scan",
+    "_shown",
     "_text",
     "_tree",
     "events",

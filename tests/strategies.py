@@ -72,6 +72,7 @@ UNKNOWN = ("extra", "argument", "b", "a-b.c", "größe", "9lives", "x:y", "tool"
 # of single tags hardly ever becomes a call.
 SOUP: tuple[tuple[int, Tokens], ...] = (
     (9, ["<tool>", "<tool>", "<tool>\n", "<tool >", '<tool id="1">', "<tool\n>", "<tool", "<Tool>"]),
+    (2, ["<Tool>", "</Tool>", "<TOOL>\n", "<tool>[{", "}]</tool>", "<tool>types\n{", "<tool>read <", "\\<tool>", "\\"]),
     (9, ["</tool>", "</tool>", "</tool >", "</ tool>", "</tool", "</TOOL>"]),
     (9, ["<tool_name>apply_diff</tool_name>", "<tool_name>types</tool_name>", "<tool_name>read</tool_name>"]),
     (3, ["<tool_name>", "</tool_name>", "<tool_name/>", "<tool_name>a\nb</tool_name>"]),
@@ -90,7 +91,9 @@ SOUP: tuple[tuple[int, Tokens], ...] = (
     (3, ["<!-- c -->", "<!-- a -- b -->", "<!--", "-->", "<!DOCTYPE a>", "<!", "<?pi v?>", "<?", "?>"]),
     (4, ["&lt;", "&amp;", "&#65;", "&#x1F600;", "&#0;", "&#xD800;", "&nbsp;", "&", "&am", "p;", "&#13;"]),
     (4, ["<", ">", "/", "<a", "</", "</>", "<>", "< b", "a<b", "<1>", "=", '"', "'"]),
-    (4, ["`", "``", "```", "\n```\n", "\n```xml\n", "```json\n", "\n   ```\n", "~~~", "`<tool>`"]),
+    (4, ["`", "``", "```", "\n```\n", "\n```xml\n", "```json\n", "\n   ```\n", "~~~", "`<tool>`", "\n~~~~\n"]),
+    (3, ["<!--", "-->", "<![CDATA[", "]]>", "`", "``", "` e.g. ", "\\`", "\n~~~xml\n", "`</think>`", "`<!--`"]),
+    (2, ["<think >", "<Think>", '<think a="1">', "</THINK >", "<think", "</think", "<THINKING>", "</Thinking>"]),
     (3, ["<think>", "</think>", "<thinking>", "</thinking>", "<plan>", "</plan>", "\n[", "]\n", "\n\n"]),
     (3, ["{", "}", '{"tool_name": "types", "arguments": {', '"path": "a"', '"count": 1', ",", "[", "}}"]),
     (2, ['{"name": "apply_diff", "parameters": {"path": "</tool>"}}', '"{\\"path\\": 1}"']),

@@ -63,7 +63,7 @@ class Block(ElementStates):
 
     def read_opener(self, opener: str) -> None:
         """Take the name of the tool out of the opening tag; other attributes mean nothing there."""
-        for name, value, _ in attributes_of(opener.removeprefix(f"<{self.dialect.block}")):
+        for name, value, _ in attributes_of(opener.removeprefix(f"<{self.spelling}")):
             if name == self.dialect.argument_name and value is not None and self.proposed is None:
                 self.proposed = decode_entities(value).strip(SPACES), self.start, None
             else:
@@ -72,8 +72,8 @@ class Block(ElementStates):
     def ends_complete(self, rest: str, place: int) -> bool:
         """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which stands at
         `place` in the stream, was not consumed."""
-        end_tag = f"</{self.dialect.block}>"
-        is_part = end_tag.startswith(rest) or rest.rstrip(SPACES) == end_tag[:-1]
+        end_tags = f"</{self.dialect.block}>", f"</{self.spelling}>"
+        is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
         if self.json is not None and self._state == State.JSON_END and not self.lacks_brace:
             return is_part or self._is_last_fence(rest, place)
         if self.name is None or not is_part:
@@ -188,7 +188,7 @@ class Block(ElementStates):
             return at + 1
         if self.json is None:
             return self._after_json_arguments(text, at)
-        if character == "`":
+        if character in "`~":
             fence = read_fence(text, at)
             if fence is MORE:
                 return -1
@@ -209,7 +209,7 @@ class Block(ElementStates):
 
     def _behind_json(self, text: str, at: int) -> int:
         tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
-        if tag and tag.name == self.dialect.block:
+        if tag and self._is_block(tag.name):
             if self.lacks_brace:
                 self.note(Code.JSON_MISSING_BRACE, self._base + at, "the last brace of the JSON object is missing")
             self._close(tag.name, self._base + at)
@@ -240,7 +240,7 @@ class Block(ElementStates):
         tag = read_end_tag(text, at)
         if tag is MORE:
             return -1
-        if tag and tag.name == self.dialect.block:
+        if tag and self._is_block(tag.name):
             self.done = True
             return tag.end
         return at + 2

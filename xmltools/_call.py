@@ -76,6 +76,10 @@ class Toolbox:
         """True if there is a tool of this name on the server."""
         return server in self._shapes.get(name, {})
 
+    def begins(self, name: str) -> bool:
+        """True if the name of some tool begins so."""
+        return any(known.startswith(name) for known in self._shapes)
+
     def guess(self, name: str, server: str | None, default: str) -> Shape | None:
         """The schema by which the arguments will be read, if that can be said before the block has ended."""
         servers = self._shapes.get(name, {})

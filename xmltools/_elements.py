@@ -16,6 +16,7 @@ from xmltools._markup import (
     attributes_of,
     decode_entities,
     is_valid_name,
+    read_bare_name,
     read_cdata_open,
     read_chat_token,
     read_confirmation,
@@ -56,14 +57,34 @@ class ElementStates(LeafStates):
             self._state = State.JSON
             self.json = (self._base + at, -1)
             return at
-        if text[at] == "`":
+        if text[at] in "`~":
             fence = read_fence(text, at)
             if fence is MORE:
                 return -1
             self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
             return fence or at + 1
+        if text[at] == "[":
+            message = f"the block holds a list of calls; each needs a <{self.dialect.block}> of its own"
+            self.give_up(Code.SEVERAL_CALLS, message, self._base + at)
+            self._scanner = ObjectScanner(self.limits.depth)
+            self._state = State.JSON
+            self.json = (self._base + at, -1)
+            return at
         self._state = State.MARKUP
-        return at
+        return at if text[at] == "<" else self._bare_name(text, at)
+
+    def _bare_name(self, text: str, at: int) -> int:
+        """The name of a given tool without its element; what follows was seen when the opener was confirmed."""
+        word, end, _ = read_bare_name(text, at)
+        place = self._base + at
+        self.note(Code.BARE_NAME, place, f"{word!r} stood outside <{self.dialect.tool_name}>")
+        self._fields.add(self.dialect.tool_name)
+        self.name = word
+        self.name_start = place
+        self._on_name(self)
+        if text[end] == "{":
+            self._begin_json_arguments(end, end)
+        return end
 
     def _markup(self, text: str, at: int) -> int:
         """Where an element, a comment or an end tag may come."""
@@ -129,11 +150,14 @@ class ElementStates(LeafStates):
             start = at
         if text[start] != "{":
             return -2
+        self._begin_json_arguments(at, start)
+        return start
+
+    def _begin_json_arguments(self, at: int, start: int) -> None:
         self.note(Code.JSON_ARGUMENTS, self._base + at, "the arguments were read from JSON")
         self._scanner = ObjectScanner(self.limits.depth)
         self.json_arguments = (self._base + start, -1)
         self._state = State.JSON
-        return start
 
     def _json_leaf(self, start: int) -> None:
         """The content of `arguments`, from `start` on, is one value."""
@@ -225,7 +249,7 @@ class ElementStates(LeafStates):
             return self._malformed(at)
         place = self._base + at
         if self._too_deep:
-            if tag.name not in (self._arguments, self.dialect.block):
+            if tag.name != self._arguments and not self._is_block(tag.name):
                 self._too_deep -= 1
                 return tag.end
             self._too_deep = 0
@@ -260,7 +284,7 @@ class ElementStates(LeafStates):
                     self._next_opener(self._base + at)
                     return at
             elif self.arguments_closed and self._begins_call(tag):
-                self.note(Code.SEVERAL_CALLS, self._base + at, "another call stands in the same block", self.start)
+                self.note(Code.JOINED_CALLS, self._base + at, "another call stands in the same block", self.start)
                 self.again = self.done = True
                 return at
         if not tag.is_xml:

@@ -351,7 +351,7 @@ class LeafEnds(Frame):
             tag = read_end_tag(text, at)
             if tag is MORE:
                 return MORE
-            return bool(tag and tag.name == self.dialect.block)
+            return bool(tag and self._is_block(tag.name))
         if following == "/":
             name = read_name(text, skip_space(text, at + 2))
             if not isinstance(name, str):

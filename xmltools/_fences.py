@@ -1,5 +1,4 @@
-"""Where prose stands in Markdown: inside a code fence, behind a backtick, at the start of a line (protocol, 1.3 and
-1.4)."""
+"""Fence lines of Markdown, read piece by piece (protocol, 1.4)."""
 
 from __future__ import annotations
 
@@ -8,59 +7,74 @@ from typing import Final
 
 __all__ = ["FenceReader"]
 
-_FENCE = re.compile(r"^ {0,3}(`{3,})([^`\n]*)$", re.MULTILINE)
-_MAYBE_FENCE = re.compile(r" {0,3}(?:`[^\n]*)?\Z")
+# Of backticks or of tildes, and the info word; only after backticks it may not hold the same character.
+_FENCE = re.compile(r" {0,3}(?:(`{3,})([^`\n]*)|(~{3,})([^\n]*))\Z")
+_MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")
 _LINE_LENGTH: Final = 256
 
 
 class FenceReader:
-    """Follows prose piece by piece. It keeps the current line only as long as that may be a fence line."""
+    """Says whether text stands in a fence. It keeps the current line only as long as that may be a fence line."""
 
-    __slots__ = ("_fence", "_line", "_ticks")
+    __slots__ = ("line", "marker")
 
     def __init__(self) -> None:
-        self._fence = 0  # backticks of the open fence
-        self._line = ""
-        self._ticks = 0
+        self.marker = ""  # backticks or tildes of the open fence
+        self.line = ""  # so far; "x" if it is no fence line
 
-    def read(self, text: str) -> None:
-        """Take the next piece of prose."""
-        bare = text.rstrip("`")
-        self._ticks = len(text) - len(bare) + (self._ticks if not bare else 0)
-        text = self._line + text
-        start = text.rfind("\n") + 1
-        if start and "```" in text:
-            for found in _FENCE.finditer(text, 0, start - 1):
-                self._toggle(found)
-        line = text[start:] if start else text
-        self._line = line if len(line) <= _LINE_LENGTH and _MAYBE_FENCE.match(line) else "x"
+    def read(self, piece: str) -> None:
+        """Take the next piece of the current line."""
+        if self.line != "x":
+            line = self.line + piece
+            self.line = line if len(line) <= _LINE_LENGTH and _MAYBE_FENCE.match(line) else "x"
+
+    def end_line(self) -> bool:
+        """The line is over: was it a fence line?"""
+        found = _FENCE.match(self.line) if self.line else None
+        self.line = ""
+        if found is None:
+            return False
+        marker, info = found[1] or found[3], found[2] or found[4] or ""
+        if not self.marker:
+            self.marker = marker
+            return True
+        if self.closes(marker) and not info.strip():
+            self.marker = ""
+            return True
+        return False
+
+    def closes(self, marker: str) -> bool:
+        """Do these backticks or tildes close the open fence?"""
+        return marker[0] == self.marker[0] and len(marker) >= len(self.marker)
 
     def skip(self) -> None:
-        """Something that is no prose stands in this line."""
-        self._line = "x"
-        self._ticks = 0
+        """Something that is no prose stands in this line, which may be the info of a fence line all the same."""
+        found = self._opening
+        self.line = f"{found[1] or found[3]}x" if found else "x"
 
     @property
     def open(self) -> bool:
-        """True inside a fence, also right behind the backticks that open one."""
-        return self._fence > 0 or self._opens
+        """True inside a fence, also in the line that opens it."""
+        return self.marker != "" or self._opening is not None
 
     @property
-    def is_inline(self) -> bool:
-        """True right behind backticks that are no fence line."""
-        return self._ticks > 0 and not self._opens
+    def is_marker(self) -> bool:
+        """True if the line so far is what opens a fence, and nothing else."""
+        found = self._opening
+        return found is not None and not (found[2] or found[4])
 
     @property
-    def _opens(self) -> bool:
-        return self._ticks >= 3 and self._line.lstrip(" ").strip("`") == ""
+    def fence(self) -> str:
+        """The backticks or tildes of the open fence, also in the line that opens it; empty if there is none."""
+        found = None if self.marker else self._opening
+        return (found[1] or found[3]) if found else self.marker
 
     @property
-    def at_line_start(self) -> bool:
-        """True if nothing stands in the line so far."""
-        return not self._line
+    def is_closing(self) -> bool:
+        """True if the line so far closes the open fence, and nothing else stands in it."""
+        found = _FENCE.match(self.line) if self.marker and self.line else None
+        return found is not None and self.closes(found[1] or found[3]) and not (found[2] or found[4] or "").strip()
 
-    def _toggle(self, found: re.Match[str]) -> None:
-        if not self._fence:
-            self._fence = len(found[1])
-        elif len(found[1]) >= self._fence and not found[2].strip():
-            self._fence = 0
+    @property
+    def _opening(self) -> re.Match[str] | None:
+        return _FENCE.match(self.line) if self.line not in ("", "x") else None

@@ -182,6 +182,7 @@ class Frame:
         self.final = False  # the reply has ended: nothing follows
         self.name_start = -1  # where the content of the element stands that named the tool
         self.server: str | None = None
+        self.spelling = dialect.block  # of the opener's name
         self.call_id: str | None = None
         self.deltas = False  # the call has been announced, and its arguments are told as they come
         self.shape: Shape | None = None
@@ -356,7 +357,11 @@ class Frame:
         for depth in range(len(self._stack) - 1, -1, -1):
             if self._stack[depth].tag == name:
                 return depth
-        return -1
+        return 0 if name == self.spelling else -1
+
+    def _is_block(self, name: str) -> bool:
+        """Is this the name of the block, in one of the spellings that its end tag may have?"""
+        return name == self.dialect.block or name == self.spelling
 
     def _close(self, name: str, place: int, leaf: Leaf | None = None) -> bool:
         """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""

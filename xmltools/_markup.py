@@ -13,7 +13,7 @@ Every token has a greatest length, so what a caller must keep back is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "SPACES",
     "Tag",
     "attributes_of",
+    "begins_with_field",
     "count_sections",
     "decode_entities",
     "find_ampersands",
@@ -33,6 +34,7 @@ __all__ = [
     "is_valid_name",
     "is_xml_name",
     "partial_entity",
+    "read_bare_name",
     "read_cdata_open",
     "read_chat_token",
     "read_confirmation",
@@ -79,8 +81,8 @@ _TOKEN_LENGTH = 44
 _OPENER_REST = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
 _OPENER_PART = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
 _SPACE = re.compile(f"{_W}*")
-_FENCE = re.compile(r"`{3,}[^`\n<{]*(?:\n|(?=[<{]))")
-_FENCE_PART = re.compile(r"`{1,2}\Z|`{3,}[^`\n<{]*\Z")
+_FENCE = re.compile(r"(?:`{3,}[^`\n<{]*|~{3,}[^~\n<{]*)(?:\n|(?=[<{]))")
+_FENCE_PART = re.compile(r"(?:`{1,2}|`{3,}[^`\n<{]*|~{1,2}|~{3,}[^~\n<{]*)\Z")
 _START_CHAR = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -183,7 +185,7 @@ def read_cdata_open(text: str, at: int) -> str | Answer:
 
 
 def read_fence(text: str, at: int) -> int | Answer:
-    """The place behind a fence line (three or more backticks, an optional info word) that starts at `at`."""
+    """The place behind a fence line (three or more backticks or tildes, an optional info word) that starts at `at`."""
     if found := _FENCE.match(text, at, at + FENCE_LENGTH):
         return found.end()
     return MORE if len(text) - at < FENCE_LENGTH and _FENCE_PART.match(text, at) else NO
@@ -199,22 +201,79 @@ def read_opener(text: str, at: int, name: str) -> Tag | Answer:
     return MORE if len(text) < limit and _OPENER_PART.match(text, place) else NO
 
 
-def read_confirmation(text: str, at: int, *, fences: bool = True) -> bool | None:
-    """Does what stands behind an opener make it the start of a block: `<` or `{`, perhaps behind a fence line?"""
+def read_confirmation(
+    text: str, at: int, *, fences: bool = True, begins: Callable[[str, int], bool | None] | None = None
+) -> bool | None:
+    """Does what stands behind an opener make it the start of a block: `<`, `{` or a list of objects, perhaps behind a
+    fence line? `begins` is asked instead, if it is given, about the place of the first character that is no white
+    space."""
     here = skip_space(text, at)
     if here - at > OPENER_SPACE:
         return NO
     if here == len(text):
         return MORE
-    if text[here] in "<{":
-        return True
-    fence = read_fence(text, here) if fences else NO
-    if not fence:
-        return MORE if fence is MORE else NO
-    here = skip_space(text, fence)
-    if here - fence > OPENER_SPACE:
+    fence = read_fence(text, here) if fences and text[here] in "`~" else NO
+    if fence is MORE:
+        return MORE
+    if fence:
+        here = skip_space(text, fence)
+        if here - fence > OPENER_SPACE:
+            return NO
+        if here == len(text):
+            return MORE
+    return begins(text, here) if begins is not None else _begins(text, here)
+
+
+def _begins(text: str, at: int) -> bool | None:
+    if text[at] != "[":
+        return text[at] in "<{"
+    here = skip_space(text, at + 1)
+    if here == len(text):
+        return MORE if here - at <= OPENER_SPACE else NO
+    return text[here] == "{" and here - at <= OPENER_SPACE
+
+
+def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
+    """Does the start tag of a field stand at `at`, in any case, or a JSON object with a key that names the tool? The
+    key is looked for from `start` on."""
+    if text[at] == "<":
+        written = text[at + 1 : at + 2 + max(map(len, fields))].lower()
+        if any(written.startswith(field) and written[len(field) : len(field) + 1] in _FIELD_ENDS for field in fields):
+            return True
+        is_cut = at + 1 + len(written) == len(text)
+        return MORE if is_cut and any(field.startswith(written) for field in fields) else NO
+    if text[at] != "{":
         return NO
-    return MORE if here == len(text) else text[here] in "<{"
+    first = skip_space(text, at + 1)
+    if first - at > OPENER_SPACE:
+        return NO
+    if first == len(text):
+        return MORE
+    if text[first] not in "\"'":
+        return NO
+    if key.search(text, max(start, first), at + OPENER_SPACE):
+        return True
+    return MORE if len(text) - at < OPENER_SPACE else NO
+
+
+_FIELD_ENDS = (">", "/", *SPACES)
+
+
+def read_bare_name(text: str, at: int) -> tuple[str, int, bool]:
+    """A word at `at` behind which, white space aside, `{` or a start tag stands: the word, the place behind that space,
+    and False. True, if the text ends before that is clear; an empty word, if there is none."""
+    found = _WORD.match(text, at)
+    if found is None or len(found[1]) > NAME_LENGTH or len(found[2]) > OPENER_SPACE:
+        return "", at, False
+    end = found.end()
+    following = text[end : end + 2]
+    if not following or following == "<":
+        return found[1], end, True
+    opens = following[0] == "{" or (following[0] == "<" and following[1].isalpha())
+    return found[1] if opens else "", end, False
+
+
+_WORD = re.compile(rf"([^ \t\r\n<>{{}}`]{{1,{NAME_LENGTH + 1}}}+)([ \t\r\n]{{0,{OPENER_SPACE + 1}}}+)")
 
 
 def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:

@@ -7,10 +7,21 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from xmltools._fences import FenceReader
-from xmltools._markup import MORE, NO, OPENER_LENGTH, read_confirmation, read_opener
+from xmltools._markup import (
+    MORE,
+    NO,
+    OPENER_LENGTH,
+    OPENER_SPACE,
+    Tag,
+    begins_with_field,
+    read_bare_name,
+    read_confirmation,
+    read_opener,
+    skip_space,
+)
+from xmltools._shown import SECTION_LENGTH, Shown
 from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.events import Event, ReasoningDelta, TextDelta
@@ -19,6 +30,12 @@ __all__ = ["Outside", "checked_tags"]
 
 _BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
+PATIENCE: Final = 100
+"""End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
+_NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
+"""Keys that name the tool in a JSON body, also those that are not read as its name."""
+_KEY_LENGTH: Final = 40
+"""Characters that `_NAME_KEY` takes at most."""
 
 
 class Outside:
@@ -38,40 +55,81 @@ class Outside:
         "_dialect",
         "_events",
         "_fenced_calls",
-        "_fences",
+        "_final",
         "_found",
+        "_later",
+        "_later_depth",
+        "_later_fence",
+        "_key_search",
+        "_later_from",
+        "_longest",
+        "_nested",
         "_opener",
+        "_patience",
+        "_origin",
         "_pieces",
+        "_prose",
         "_reach",
-        "_reasoning",
         "_searched",
+        "_settled",
+        "_tags",
+        "_thought",
+        "_thought_start",
+        "_words",
     )
 
     def __init__(
-        self, dialect: Dialect, tags: tuple[str, ...], *, in_reasoning: bool, brackets: bool, fenced_calls: bool
+        self,
+        dialect: Dialect,
+        tags: tuple[str, ...],
+        *,
+        in_reasoning: bool,
+        brackets: bool,
+        fenced_calls: bool,
+        longest: int,
     ) -> None:
+        """`longest` is the greatest length of what is held back, if less is allowed than the protocol says."""
         self._dialect = dialect
         self._brackets = brackets
         self._fenced_calls = fenced_calls
-        self._reasoning = {f"<{tag}>": f"</{tag}>" for tag in tags}
-        self._closers: tuple[str, ...] = tuple(self._reasoning.values()) if in_reasoning else ()
-        self._opener, self._cut, self._reach = _openers(dialect, tags)
+        self._longest = longest
+        self._words = {tag.lower(): tag for tag in (*tags, dialect.block)}
+        self._closers: tuple[str, ...] = tags if in_reasoning else ()  # the elements whose end tag ends the reasoning
+        self._opener, self._cut, self._reach = _openers((dialect.block, *tags))
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
-        self._fences = FenceReader()
+        self._final = False  # no more text will come
+        self._prose = Shown(dialect.block, longest)
+        self._thought = Shown(dialect.block, longest, sections=False)  # of the reasoning region
+        self._tags = _reasoning_tags(self._closers)
+        self._thought_start = 0  # where reasoning begins that was not said yet
+        self._nested = 0  # openers in the reasoning that have not ended
+        self._settled = 0  # end tags before this place have others behind them
+        self._patience = PATIENCE
+        self._origin = 0  # where the text begins that is being read
+        self._key_search = (-1, 0)  # of the object after an opener in another case: its place, and how far it was read
+        # The end tag that waits for another one: its place, how far that was looked for, and what is open there.
+        self._later_from = -1
+        self._later = 0
+        self._later_depth = 0
+        self._later_fence = ""
         self._covered = 0  # where reasoning begins that no event covers yet
         self._events: list[Event] = []
-        self._pieces: list[str] = []  # text that was not yet given to the fences, or to the block
+        self._pieces: list[str] = []  # text that was not yet given to those that follow it
 
     @abstractmethod
-    def _open_block(self, text: str, at: int, end: int, base: int) -> None:
-        """A block opens at `at`; its opening tag ends at `end`."""
+    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
+        """A block opens at `at`; its opening tag ends at `end`, and its name is spelt `word`."""
 
     @abstractmethod
     def _gather(self) -> None:
         """Hand the pieces to those that keep the books."""
+
+    @abstractmethod
+    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
+        """Is `word` the name of a given tool, or, if it `is_cut`, the beginning of one?"""
 
     def _decides_nothing(self, held: str, chunk: str) -> bool:
         """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
@@ -92,7 +150,7 @@ class Outside:
         place = found.start() if found else len(text)
         if place > at:
             return self._emit_text(text, at, place, base)
-        if found is None or found.lastindex:
+        if found is None or found.lastindex == 2:
             return -1
         return self._read_opener(text, place, base)
 
@@ -106,30 +164,74 @@ class Outside:
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
         self._gather()
-        inline = self._fences.is_inline
-        for opener, closer in self._reasoning.items():
-            if text.startswith(opener, at):
-                if inline:
-                    return self._emit_text(text, at, at + len(opener), base)
-                self._closers = (closer,)
-                self._covered = base + at
-                return at + len(opener)
-        end = NO if inline or (self._fences.open and not self._fenced_calls) else self._confirm(text, at)
-        if end is MORE:
-            return -1
-        if not end:
+        self._origin = base
+        prose = self._prose
+        prose.settle()
+        found = self._opener.match(text, at)
+        word = found[1] if found else ""
+        if prose.is_escaped or prose.is_quoting:
             return self._emit_text(text, at, at + 1, base)
-        self._gather()
-        self._open_block(text, at, end, base)
+        if word.lower() != self._dialect.block:
+            return self._read_region(text, at, base, word)
+        end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
+        hidden = prose.hides(text, at, final=self._final, is_block=True) if end else NO
+        if end is MORE or hidden is MORE:
+            return -1
+        if not end or hidden:
+            return self._emit_text(text, at, hidden or at + 1, base)
+        self._open_block(text, at, end, base, word)
         return at
 
-    def _confirm(self, text: str, at: int) -> int | bool | None:
+    def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
         """The place behind a block's opening tag, if it opens one."""
-        tag = read_opener(text, at, self._dialect.block)
+        tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
-        confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls)
+        begins = None if word == self._dialect.block else self._begins_with_field
+        confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls, begins=begins)
+        if confirmed is NO and begins is None:
+            confirmed = self._confirm_name(text, tag)
         return tag.end if confirmed else confirmed
+
+    def _begins_with_field(self, text: str, at: int) -> bool | None:
+        """An opener in another case may be any other element: only what looks like a call makes it one."""
+        fields = (self._dialect.tool_name, self._dialect.server_name, self._dialect.arguments)
+        place, searched = self._key_search
+        start = searched - self._origin if place == self._origin + at else at
+        answer = begins_with_field(text, at, fields, _NAME_KEY, start)
+        self._key_search = self._origin + at, self._origin + max(at, len(text) - _KEY_LENGTH)
+        return answer
+
+    def _confirm_name(self, text: str, tag: Tag) -> bool | None:
+        """Does the bare name of a given tool stand behind the opener, and something to call it with behind that?"""
+        at = skip_space(text, tag.end)
+        word, end, is_cut = read_bare_name(text, at)
+        if not word or at - tag.end > OPENER_SPACE:
+            return NO
+        if self._may_name_tool(word, is_cut=is_cut and end == at + len(word) == len(text)):
+            return MORE if is_cut else True
+        return NO
+
+    def _read_region(self, text: str, at: int, base: int, word: str) -> int:
+        """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
+        tag = read_opener(text, at, word)
+        hidden = self._prose.hides(text, at, final=self._final) if tag else NO
+        if tag is MORE or hidden is MORE:
+            return -1
+        if not tag or hidden:
+            return self._emit_text(text, at, hidden or at + 1, base)
+        if self._prose.open:
+            self._emit_text(text, at, tag.end, base)
+            self._gather()
+            self._prose.quote(word)
+            return tag.end
+        self._closers = (self._words[word.lower()],)
+        self._tags = _reasoning_tags(self._closers)
+        self._thought = Shown(self._dialect.block, self._longest, sections=False)
+        self._nested = self._settled = 0
+        self._covered = base + at
+        self._thought_start = base + tag.end
+        return tag.end
 
     def _emit_text(self, text: str, at: int, end: int, base: int) -> int:
         if end > at:
@@ -141,21 +243,104 @@ class Outside:
     # -- reasoning -------------------------------------------------------------------------------------------------
 
     def _read_reasoning(self, text: str, at: int, base: int) -> int:
-        places = [(place, closer) for closer in self._closers if (place := text.find(closer, at)) >= 0]
-        if places:
-            place, closer = min(places)
-            self._emit_reasoning(text[at:place], base + place + len(closer))
-            self._closers = ()
-            self._gather()
-            self._fences.skip()
-            return place + len(closer)
-        place = text.rfind("<", at)
-        if place < 0 or not any(closer.startswith(text[place : place + len(closer) + 1]) for closer in self._closers):
-            place = len(text)
-        if place == at:
+        found = self._tags.tag.search(text, at) or self._tags.cut.search(text, max(at, len(text) - self._tags.reach))
+        place = found.start() if found else len(text)
+        if place > at:
+            return self._think(text, at, place, base)
+        if found is None or not found["name"]:
             return -1
-        self._emit_reasoning(text[at:place], base + place)
-        return place
+        self._gather()
+        self._thought.settle()
+        if found["end"]:
+            return self._read_thought_end(text, at, base, found.end())
+        return self._read_nested(text, at, base, found["name"])
+
+    def _think(self, text: str, at: int, end: int, base: int) -> int:
+        """Take reasoning. It is said when all of this text was read, so that its tags do not cut it in pieces."""
+        self._pieces.append(text[at:end])
+        return end
+
+    def _say_thought(self, text: str, end: int, base: int, behind: int) -> None:
+        """Say the reasoning that was taken up to `end`; what stands up to `behind` belongs to the region."""
+        start = self._thought_start - base
+        if end > start or behind > end:
+            self._emit_reasoning(text[start:end], base + behind)
+            self._thought_start = base + behind
+
+    def _read_nested(self, text: str, at: int, base: int, word: str) -> int:
+        """An opener of the region's own name. It counts if it is not only shown."""
+        tag = read_opener(text, at, word)
+        hidden = self._thought.hides(text, at, final=self._final) if tag else NO
+        if tag is MORE or hidden is MORE:
+            return -1
+        if not tag or hidden:
+            return self._think(text, at, hidden or at + 1, base)
+        self._nested += not (self._thought.open or self._thought.is_escaped)
+        return self._think(text, at, tag.end, base)
+
+    def _read_thought_end(self, text: str, at: int, base: int, behind: int) -> int:
+        """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
+        end = skip_space(text, behind)
+        if end == len(text) and end - at < OPENER_LENGTH:
+            return -1
+        if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
+            return self._think(text, at, at + 1, base)
+        end += 1
+        thought = self._thought
+        hidden = thought.hides(text, at, final=self._final)
+        if hidden is MORE:
+            return -1
+        if hidden and thought.is_right_behind_backticks:
+            return self._think(text, at, hidden, base)
+        is_fenced = thought.open and not thought.is_closing
+        is_nested = not hidden and not is_fenced and self._nested > 0
+        if hidden or is_fenced or is_nested:
+            is_later: bool | None = is_nested and base + at < self._settled
+            is_later = is_later or self._ends_later(text, at, end, base, thought.fence if is_fenced else "")
+            if is_later is MORE:
+                return -1
+            if is_later:
+                self._nested -= is_nested
+                return self._think(text, at, hidden or end, base)
+        self._say_thought(text, at, base, end)
+        self._closers = ()
+        self._pieces.clear()
+        self._prose.skip()
+        return end
+
+    def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
+        """Does an end tag that no opener claims stand behind the one from `at` to `end`? If that stands in a fence,
+        which `marker` opened, the fence must end first."""
+        if not self._patience:
+            return NO
+        if self._later_from != base + at:
+            self._later_from = base + at
+            self._later = end - at
+            self._later_depth = 0
+            self._later_fence = marker
+        most = end + min(SECTION_LENGTH, self._longest)
+        last = at + self._later
+        for found in self._tags.later.finditer(text, last, min(most, len(text))):
+            last = found.end()
+            if self._later_fence:
+                fence = found["fence"]
+                if fence and fence[0] == self._later_fence[0] and len(fence) >= len(self._later_fence):
+                    self._later_fence = ""
+            elif found["fence"]:
+                continue
+            elif not found["end"]:
+                self._later_depth += 1
+            elif self._later_depth:
+                self._later_depth -= 1
+            else:
+                if not marker:
+                    self._settled = base + found.start()
+                return True
+        if self._final or len(text) >= most:
+            self._patience -= 1
+            return NO
+        self._later = max(last, len(text) - OPENER_LENGTH) - at
+        return MORE
 
     def _emit_reasoning(self, text: str, end: int) -> None:
         if end > self._covered:
@@ -166,7 +351,7 @@ class Outside:
         """The first `[` at the start of a line before `end`, or -1."""
         if at < end and text[at] == "[":
             self._gather()
-            if self._fences.at_line_start:
+            if not self._prose.line:
                 return at
         return text.find("\n[", at, end) + 1 or -1
 
@@ -207,20 +392,59 @@ _LINE_OR_MARKUP = re.compile(r"[\r\n<]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
+def _any_case(word: str) -> str:
+    """A pattern of a word in any case. It begins with a literal character, so that it is quick to look for."""
+    return "".join(f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else re.escape(c) for c in word)
+
+
+def _any_start(words: Sequence[str]) -> str:
+    """A pattern of what a word may begin with, but for nothing at all."""
+    starts = {word[:size] for word in words for size in range(1, len(word) + 1)}
+    return "|".join(map(_any_case, sorted(starts, key=len, reverse=True)))
+
+
 @lru_cache(maxsize=32)
-def _openers(dialect: Dialect, tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], int]:
-    """What a block or a reasoning region may begin with; that (as a group) which the end of a text cuts off, and its
-    greatest length."""
-    words = [f"{re.escape(dialect.block)}[> \t\r\n]", *(re.escape(f"{tag}>") for tag in tags)]
-    starts = {word[:size] for word in (dialect.block + ">", *(f"{tag}>" for tag in tags)) for size in range(len(word))}
-    cut = "|".join(re.escape(start) for start in sorted(starts, key=len, reverse=True))
-    return re.compile(f"<(?:{'|'.join(words)})"), re.compile(f"<({cut})\\Z"), 1 + max(map(len, starts))
+def _openers(words: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], int]:
+    """What a block or a reasoning region may begin with, with its name as a group; what the end of a text cuts off of
+    it, as a group too, and the greatest length of that."""
+    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True)))
+    return (
+        re.compile(f"<({names})[> \t\r\n]"),
+        re.compile(f"<()((?:{_any_start(words)})?)\\Z"),
+        1 + max(map(len, words)),
+    )
+
+
+class _Tags(NamedTuple):
+    """Patterns of the tags of a reasoning region: its end tags and openers; what the end of a text cuts off of them,
+    and the greatest length of that; and what matters behind an end tag."""
+
+    tag: re.Pattern[str]
+    cut: re.Pattern[str]
+    reach: int
+    later: re.Pattern[str]
+
+
+@lru_cache(maxsize=32)
+def _reasoning_tags(names: tuple[str, ...]) -> _Tags:
+    any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
+    tag = f"<(?P<end>/?)(?P<name>{any_name})"
+    fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
+    return _Tags(
+        re.compile(f"{tag}(?=[> \t\r\n])"),
+        re.compile(f"<(?P<end>/?)(?P<name>)(?:{_any_start(names) or '(?!)'})?\\Z"),
+        2 + max(map(len, names), default=0),
+        re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
+    )
 
 
 def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
     for tag in tags:
-        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag == dialect.block:
+        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag.lower() == dialect.block:
             raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
-    return tuple(dict.fromkeys(tags))
+    found: dict[str, str] = {}
+    for tag in tags:
+        found.setdefault(tag.lower(), tag)
+    return tuple(found.values())

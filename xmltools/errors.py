@@ -88,6 +88,7 @@ class Code(StrEnum):
         "The JSON in the tool call could not be read. Write the arguments as XML elements, one for each argument.",
         True,
     )
+    SEVERAL_CALLS = ("several_calls", "Write one <tool> block for each call.", True)
 
     # Repairs: the block gives a call, and the deviation is on record.
     IGNORED_ATTRIBUTE = ("ignored_attribute", "Write tags without attributes; values go between the tags.")
@@ -143,9 +144,11 @@ class Code(StrEnum):
     NAME_TAG = ("name_tag", "Write the name of the tool in <tool_name>, and its server in <server_name>.")
     ATTRIBUTE_VALUE = ("attribute_value", "Write values between tags, as in <path>a.py</path>, not as attributes.")
     DECORATED_NAME = ("decorated_name", "Write the name of the tool alone: no prefix, no quotes, no ().")
-    SEVERAL_CALLS = ("several_calls", "Write a <tool> block of its own for each call.")
+    JOINED_CALLS = ("joined_calls", "Write a <tool> block of its own for each call.")
     CHAT_TOKEN = ("chat_token", "Write </tool> right after </arguments>, before the reply ends.")
     WRONG_SERVER = ("wrong_server", "Leave <server_name> out, or write exactly the server that is given for the tool.")
+    TAG_CASE = ("tag_case", "Write the names of all tags in lower case: <tool> and </tool>.")
+    BARE_NAME = ("bare_name", "Write the name of the tool as <tool_name>name</tool_name>.")
     MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
     COMMA_LIST = ("comma_list", "Write each item of a list as an element of its own, not separated by commas.")
     SINGLE_ITEM = ("single_item", "Write a list as nested elements, one for each item, also if there is only one.")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block
@@ -55,17 +54,11 @@ are joined."""
 _LONG: Final = 256
 """Characters held back from which on a look is taken only when the new chunk may decide what they are."""
 _LIMITS: Final = Limits()
-_MOST_SETTLED: Final = 16
+_MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
-
-
-@lru_cache(maxsize=8)
-def _too_many(blocks: int) -> str:
-    # One string for all the blocks of a reply that are too many: there can be one in each six characters.
-    return f"the reply has more than {blocks} tool calls"
 
 
 def _new_id() -> str:
@@ -91,17 +84,19 @@ class Parser(Outside):
         "_argument_deltas",
         "_block",
         "_blocks",
+        "_decided",
         "_held",
         "_lead",
         "_limits",
         "_mark",
         "_mode",
         "_new_id",
+        "_other_lead",
         "_path",
         "_pos",
         "_reader",
         "_seconds",
-        "_settled",
+        "_spent",
         "_stop",
         "_strict",
         "_toolbox",
@@ -130,23 +125,26 @@ class Parser(Outside):
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
             fenced_calls=code_fences == "call",
+            longest=_LIMITS.block_size if limits is None else limits.block_size,
         )
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
-        self._seconds = "".join({name[0] for name in (dialect.block, *tags)})
-        self._lead = f"<{self._seconds}" if len(self._seconds) == 1 else "<"
+        self._seconds = "".join({letter for name in self._words for letter in (name[0], name[0].upper())})
+        self._lead = f"<{self._seconds[0].lower()}" if len(self._seconds) == 2 else "<"
+        self._other_lead = self._lead.upper()
         self._block: Block | None = None
         self._blocks = 0
+        self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
         self._path: tuple[str | int, ...] = ()
         self._argument_deltas = argument_deltas
         self._reader = TextReader()
-        self._settled = 0
+        self._decided = 0
         self._stop = ""  # what ends the run of a leaf without deltas
         self._mode = _OTHER
         self._choose_mode()
@@ -157,9 +155,9 @@ class Parser(Outside):
         return bool(self._closers)
 
     @property
-    def has_settled(self) -> bool:
+    def has_decided(self) -> bool:
         """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
-        return self._settled > 0
+        return self._decided > 0
 
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of text, of any length; returns what it brought about.
@@ -172,7 +170,9 @@ class Parser(Outside):
             if mode == 0:
                 start = self._pos
                 end = start + len(chunk)
-                if end <= self._mark and ("<" not in chunk or (self._lead not in chunk and chunk[-1] != "<")):
+                if end <= self._mark and (
+                    "<" not in chunk or (self._lead not in chunk and self._other_lead not in chunk and chunk[-1] != "<")
+                ):
                     self._pos = end
                     self._pieces.append(chunk)
                     event = TextDelta()
@@ -278,8 +278,10 @@ class Parser(Outside):
         self._pieces.clear()
         if self._block is not None:
             self._keep(self._block, text, self._pos)
+        elif self._closers:
+            self._thought.take(text)
         else:
-            self._fences.read(text)
+            self._prose.take(text)
 
     def _choose_mode(self) -> None:
         self._mode = _OTHER
@@ -289,8 +291,8 @@ class Parser(Outside):
         if block is None:
             if not self._brackets and not self._closers:
                 self._mode = _PROSE
-                if self._pos >= self._mark or not self._pieces:
-                    self._mark = self._pos + _GATHER
+            if self._pos >= self._mark or not self._pieces:
+                self._mark = self._pos + _GATHER
             return
         leaf = block.leaf
         if leaf is None:
@@ -323,11 +325,15 @@ class Parser(Outside):
                 place = self._read_block(self._block, text, at, base)
             elif self._closers:
                 place = self._read_reasoning(text, at, base)
+            elif self._spent:
+                place = self._emit_text(text, at, len(text), base)
             else:
                 place = self._read_prose(text, at, base)
             if place < 0:
                 break
             at = place
+        if self._closers:
+            self._say_thought(text, at, base, at)
         self._held = text[at:]
         self._found = None  # it holds the whole text
 
@@ -342,16 +348,21 @@ class Parser(Outside):
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _open_block(self, text: str, at: int, end: int, base: int) -> None:
+    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
         block = Block(base + at, end - at, self._dialect, self._limits, self._name_call, self._knows_tool)
+        block.final = self._final
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
-            block.give_up(Code.LIMIT_EXCEEDED, _too_many(self._limits.blocks), block.start)
-        if self._fences.open:
+            message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
+            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
+        if self._prose.open:
             block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
+        if word != self._dialect.block:
+            block.spelling = word
+            block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{self._dialect.block}>")
         opener = text[at:end].rstrip("> \t\r\n")
-        if opener and opener != f"<{self._dialect.block}":
+        if opener and opener != f"<{word}":
             block.read_opener(opener)
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
@@ -375,9 +386,9 @@ class Parser(Outside):
 
     def _open_again(self, text: str, at: int, base: int) -> None:
         """Another call begins, at `at`, in the block that has ended."""
-        self._open_block(text, at, at, base)
+        self._open_block(text, at, at, base, self._dialect.block)
         if self._block is not None:
-            self._block.note_opener(Code.SEVERAL_CALLS, "the call stands in the block of another one")
+            self._block.note_opener(Code.JOINED_CALLS, "the call stands in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:
         block.raw.append(text)
@@ -413,7 +424,10 @@ class Parser(Outside):
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
         """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
         self._block = None
-        self._fences.skip()
+        self._prose.skip()
+        if self._blocks > self._limits.blocks:
+            self._spent = True
+            self._brackets = False
         if text is None:
             text, base = block.raw.take(), block.start
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
@@ -424,6 +438,11 @@ class Parser(Outside):
             verdict = self._late_start(block, verdict)
         self._events.append(CallCompleted(verdict))
 
+    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
+        if self._toolbox is None:
+            return False
+        return self._toolbox.begins(word) if is_cut else self._toolbox.resolve(word) is not None
+
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
         """A call whose name was known only at its end (a JSON body with escapes in the name)."""
         started = CallStarted(self._next_id(), call.name, block.server)
@@ -433,6 +452,7 @@ class Parser(Outside):
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
+        self._final = True
         rest, self._held = self._held, ""
         self._pos -= len(rest)
         if self._block is not None:
@@ -462,11 +482,11 @@ class Parser(Outside):
         block.raw.append(rest)
         text = block.raw.take()
         block.events = self._events
-        again = block.settle(text) if self._settled < _MOST_SETTLED else None
+        again = block.settle(text) if self._decided < _MOST_DECIDED else None
         if again is None:
             self._keep(block, text, self._pos)
             return False
-        self._settled += 1
+        self._decided += 1
         after = again - block.start
         self._keep(block, text[:after], again)
         if block.error is not None:
@@ -486,7 +506,7 @@ class Parser(Outside):
 
     def _fail(self, block: Block, end: int) -> None:
         self._block = None
-        self._fences.skip()
+        self._prose.skip()
         text = block.raw.take() if block.keeps_source else ""
         error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
         self._events.append(CallFailed(error, block.call_id))

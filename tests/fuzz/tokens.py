@@ -32,6 +32,14 @@ _HEADS = (
     "<tool><tool_name>types</tool><parameters>",
     "<tool><tool_name>types</tool_name><arguments>\n```xml\n",
     "```xml\n<tool>\n<tool_name>apply_diff</tool_name>\n<arguments>\n",
+    "~~~\n<tool><tool_name>types</tool_name><arguments>",
+    "<!-- <tool><tool_name>types</tool_name><arguments>",
+    "<![CDATA[<tool><tool_name>types</tool_name><arguments>",
+    "`e.g. <tool><tool_name>types</tool_name><arguments>",
+    "`<tool><tool_name>types</tool_name><arguments>",
+    "<think>a <think><tool><tool_name>types</tool_name><arguments>",
+    "<Tool><tool_name>types</tool_name><arguments>",
+    "<tool>types\n<arguments>",
     "<tool><tool_name>types</tool_name><arguments><edits><item>",
 )
 _TAILS = (
@@ -44,6 +52,12 @@ _TAILS = (
     "</arguments><|im_end|></tool>",
     "</arguments><tool_name>types</tool_name><arguments><path>x</path></arguments></tool>",
     "</item></edits></arguments></tool>",
+    "</arguments></tool>\n~~~\n",
+    "</arguments></tool> -->",
+    "</arguments></tool>]]>",
+    "</arguments></tool>` ",
+    "</arguments></tool></think> b</think>",
+    "</arguments></Tool>",
     "",
 )
 _JSON_CALLS = (
@@ -51,6 +65,9 @@ _JSON_CALLS = (
     ('<tool>\n{"name": "apply_diff", "server": "local", "parameters": {', "}}\n</tool>"),
     ("<tool><tool_name>types</tool_name><arguments>{", "}</arguments></tool>"),
     ("<tool><tool_name>types</tool_name><arguments><edits>[{", "}]</edits></arguments></tool>"),
+    ('<Tool>{"tool_name": "types", "arguments": {', "}}</Tool>"),
+    ('<tool>[{"tool_name": "types", "arguments": {', "}}]</tool>"),
+    ("<tool>types\n{", "}</tool>"),
     ('<tool>```json\n{"tool_name": "read", "arguments": "{', '}"}\n```\n</tool>'),
     ("<tool>{'tool_name': 'types', 'arguments': {", "}}}</tool>"),
     ('<tool>{"tool": "types", "args": {', "}</tool>"),

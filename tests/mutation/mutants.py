@@ -23,20 +23,8 @@ __all__ = ["ROOT", "SCOPE", "SKIPPED", "Mutant", "digest_of", "module_of", "muta
 
 ROOT = Path(__file__).resolve().parents[2]
 _PARSER = (
-    *(
-        "parser",
-        "_block",
-        "_call",
-        "_elements",
-        "_ends",
-        "_envelope",
-        "_fences",
-        "_frame",
-        "_leaves",
-        "_limits",
-        "_markup",
-    ),
-    *("_outside", "_reply", "_rope", "_scan", "_text", "_tree", "_json"),
+    *("parser", "_block", "_call", "_claims", "_elements", "_ends", "_envelope", "_fences", "_frame", "_leaves"),
+    *("_limits", "_markup", "_outside", "_reply", "_rope", "_scan", "_shown", "_text", "_tree", "_json"),
 )
 SCOPE = [ROOT / "xmltools" / f"{name}.py" for name in _PARSER]
 SCOPE += sorted((ROOT / "xmltools" / "schema").glob("*.py"))

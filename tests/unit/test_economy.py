@@ -6,46 +6,48 @@ import pytest
 from effort import effort
 
 import xmltools as xt
-from xmltools.events import CallFailed
+from xmltools.events import CallFailed, TextDelta
 
 OVER = 1_000
 """The default of `Limits.blocks`."""
+CALL = "<tool><tool_name>f</tool_name></tool>"
 
 
-def failures(text, size):
-    parser = xt.Parser()
+def events_of(text, size, limits=None):
+    parser = xt.Parser(limits=limits, new_id=lambda: "")
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
-    return [event.error for event in (*events, *parser.close()) if isinstance(event, CallFailed)]
+    return [*events, *parser.close()]
 
 
 @pytest.mark.parametrize("size", [6, 4096, 10**6])
-def test_blocks_over_the_limit_share_their_words_and_keep_their_own_places_and_arguments(size):
-    count = OVER + 500
-    errors = failures("<tool>" * count + "<a>", size)[OVER:]
-    assert len(errors) == 500
-    assert len({id(error.message) for error in errors}) == len({id(error.hint) for error in errors}) == 1
-    assert errors[0].message == "the reply has more than 1000 tool calls"
-    assert [error.span[0] for error in errors] == [6 * number for number in range(OVER, count)]
-    assert len({id(error.arguments) for error in errors}) == 500  # a caller may change them
+def test_one_error_says_that_there_are_too_many_blocks_and_the_rest_is_text(size):
+    events = events_of("<tool>" * (OVER + 500) + "<a>", size)
+    *_, last = [event.error for event in events if isinstance(event, CallFailed)]
+    assert sum(isinstance(event, CallFailed) for event in events) == OVER + 1
+    assert last.message == "the reply has more than 1000 tool calls; what follows was read as text"
+    assert last.span == (6 * OVER, 6 * OVER + 6)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "<tool>" * 499 + "<a>"
 
 
-def test_each_limit_has_its_own_words():
-    text = "<tool><tool_name>f</tool_name></tool>" * 4
-    for most in (3, 2, 3, 1):
-        reply = xt.parse(text, limits=xt.Limits(blocks=most))
-        assert {error.message for error in reply.errors} == {f"the reply has more than {most} tool calls"}
+@pytest.mark.parametrize("size", [1, 5, 10**6])
+def test_what_follows_too_many_blocks_is_not_parsed(size):
+    rest = f" {CALL}<think>a</think>\n```\n[b]\n<"
+    for most in (3, 2, 1):
+        reply = xt.parser.build_reply(events_of(CALL * (most + 1) + rest, size, xt.Limits(blocks=most)))
+        (error,) = reply.errors
+        assert (len(reply.calls), error.code, error.span) == (most, "limit_exceeded", (37 * most, 37 * (most + 1)))
+        assert (reply.text, reply.reasoning) == (rest, "")
 
 
 def test_memory_of_a_reply_that_is_nothing_but_openers():
-    count = 20_000
-    text = "<tool>" * count
+    text = "<tool>" * 20_000
     tracemalloc.start()
     parser = xt.Parser()
     events = [*parser.feed(text), *parser.close()]
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert len(events) == count - 1  # nothing follows the last one: it is text
-    assert taken / count < 420  # an event, an error, its span and its arguments
+    assert len(events) == OVER + 2  # the last one is text
+    assert taken < OVER * 700 + 2 * len(text)  # an event, an error, its message, span and arguments
 
 
 def test_sections_of_one_value_are_not_those_of_another():

@@ -136,7 +136,8 @@ def test_any_character_may_begin_a_value_or_stand_between_elements(before, chara
 @pytest.mark.parametrize("character", string.printable)
 def test_a_mention_is_told_by_the_character_before_and_behind_it(character):
     block = "<tool><tool_name>f</tool_name></tool>"
-    assert len(outcome([character + block], None, 0)["calls"]) == (character != "`")
+    assert len(outcome([character + block], None, 0)["calls"]) == (character != "\\")
+    assert len(outcome([character + block + character], None, 0)["calls"]) == (character not in "`\\")
     behind = outcome([f"<tool>{character} {block}"], None, 0)
     mentioned = behind["text"].startswith("<tool>")
     assert mentioned == (character not in "<{" + string.whitespace.replace("\x0b", "").replace("\x0c", ""))
@@ -198,7 +199,20 @@ def test_reasoning_ends_at_its_own_end_tag(inside, starts):
         (f"   ```xml\n{CALL}\n```", ["code_fence"]),
         (f"    ```xml\n{CALL}\n```", []),
         (f"a ```xml\n{CALL}\n```", []),
-        (f"\n```xml {CALL}", []),
+        (f"\n```xml {CALL}", ["code_fence"]),
+        (f"```{CALL}\n```\n{CALL}", []),
+        (f"```{CALL}\n{CALL}", ["code_fence"]),
+        (f"```{CALL}```\n{CALL}", []),
+        (f"~~~\n{CALL}\n~~~", ["code_fence"]),
+        (f"   ~~~~ a `b`~\n{CALL}", ["code_fence"]),
+        (f"~~~\n```\n~~~\n{CALL}", []),
+        (f"```\n~~~\n{CALL}", ["code_fence"]),
+        (f"~~~~\n~~~\n{CALL}", ["code_fence"]),
+        (f"~~~\n~~~ a\n{CALL}", ["code_fence"]),
+        (f"~~\n{CALL}", []),
+        (f"<!--\n```\n-->\n{CALL}", []),
+        (f"<!--\n```\n{CALL}", ["code_fence"]),
+        (f"```\n<!--\n```\n-->\n{CALL}", []),
         (f"```\na\n```\n{CALL}", []),
         (f"````\n```\n{CALL}\n````", ["code_fence"]),
         (f"```\n````\n{CALL}", []),

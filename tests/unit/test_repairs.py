@@ -114,7 +114,7 @@ def test_an_unknown_tool_is_told_the_nearest_three_and_a_name_is_cut():
 @pytest.mark.parametrize("ticks", ["`", "``", "```", "\n```", "\n```xml"])
 def test_backticks_are_counted_however_long_the_prose_before_them_is(length, ticks):
     prose = "x" * length + ticks
-    text = f"{prose}<tool><tool_name>f</tool_name></tool>"
+    text = f"{prose}<tool><tool_name>f</tool_name></tool>{'' if ticks.startswith(chr(10)) else ticks}"
     whole = xt.parse(text)
     parser = xt.Parser(new_id=lambda: whole.calls[0].id if whole.calls else "")
     events = [event for character in text for event in parser.feed(character)] + parser.close()

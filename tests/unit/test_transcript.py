@@ -26,6 +26,8 @@ FRAGMENTS = (  # noqa: SIM905 - a list would be forty lines
     "<tool>|<tool|<tool |<tool/|</tool>|<tool_name>f</tool_name>|<tool_name>|<arguments>|</arguments>|<![CDATA[|]]>|"
     "<think>|</think>|<thinking>|</thinking>|<think|</think|<thinker>|&lt;tool>|&lt;tool|&amp;lt;tool>|&lt;/think>|"
     "&amp;lt;/thinking>|&lt;think|&|amp;|lt;|&lt;|<|tool|think>|/|>|`|```|```\n|```xml\n|{|[|]|x|é|\r\n|\u2028|\0|"
+    "<!--|-->|<![cdata[|~~~\n|\n~~~|\\|<Think>|</Think >|<think a='1'>|</THINKING>|<Tool>|&#96;``|\n&amp;#126;~~|"
+    "&lt;!--|"
     "Tool: f\nResult: y|Tool: f0|Tool: |\nResult: |Error: z|[attachment 1: image/png]|\n|\n\n| |  |😀"
 ).split("|")
 FRAGMENTS += [BLOCK, JSON_BLOCK]
@@ -320,7 +322,7 @@ RAW = [each for each in FRAGMENTS if "lt;" not in each and "\r" not in each]
 raw_texts = st.lists(st.sampled_from(RAW), max_size=10).map("".join)
 # A fence behind reasoning in one line is none, and is one without the reasoning. A space and a level of escaping are
 # taken off whenever a text is read.
-NOT_STABLE = re.compile(r"</think(ing)?> {0,3}`|\A +Tool: |lt;")
+NOT_STABLE = re.compile(r"(?i)</think(ing)? ?> {0,3}[`~&]|&|\A +Tool: |lt;")
 
 
 @settings(max_examples=500, deadline=None)
@@ -428,14 +430,19 @@ def test_a_call_is_written_by_the_schema_of_its_own_tool():
     ("text", "written"),
     [
         ("a < b && c", "a < b && c"),
-        ("a <tools> <tool-x> <tool_name> <Tool> </tool>", "a <tools> <tool-x> <tool_name> <Tool> </tool>"),
+        ("a <tools> <tool-x> <tool_name> </tool>", "a <tools> <tool-x> <tool_name> </tool>"),
+        ("a <Tool> b <THINK x='1'>", "a &lt;Tool> b &lt;THINK x='1'>"),
+        ("a <!-- b --> `<!-- c` -->", "a <!-- b --> `<!-- c` -->"),
+        ("<![CDATA[a]]> &lt;!-- &lt;![cdata[", "<![CDATA[a]]> &amp;lt;!-- &amp;lt;![cdata["),
+        ("```\ncode\n```\n~~~\n```\n~~~", "```\ncode\n```\n~~~\n```\n~~~"),
+        ("&#96;``\na &#96;`` \n &amp;#126;~~", "&amp;#96;``\na &#96;`` \n &amp;amp;#126;~~"),
+        ("&#96;` &#124;~~", "&#96;` &#124;~~"),
         ("&lt;p> &amp; &amp;lt;p>", "&lt;p> &amp; &amp;lt;p>"),
         ("the <tool> tag", "the &lt;tool> tag"),
         ("<tool\n>", "&lt;tool\n>"),
         ("ends in <tool", "ends in &lt;tool"),
         ("ends in <", "ends in <"),
         ("ends in `", "ends in `"),
-        ("```\ncode", "```\ncode"),
         ("&lt;tool>", "&amp;lt;tool>"),
         ("&amp;lt;tool/>", "&amp;amp;lt;tool/>"),
         ("<think>a</thinking>", "&lt;think>a&lt;/thinking>"),
@@ -450,6 +457,25 @@ def test_text_is_changed_no_more_than_needed(text, written):
 
 
 @pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("```\ncode", "&#96;``\ncode"),
+        ("  ~~~py", "  &#126;~~py"),
+        ("```\na\n```\n````\n~~~\n```", "```\na\n```\n&#96;```\n&#126;~~\n&#96;``"),
+        ("a <!-- b", "a &lt;!-- b"),
+        ("<!-- a --> <!-- <!--", "<!-- a --> &lt;!-- &lt;!--"),
+        ("<![CDATA[ ]]> <![cdata[", "<![CDATA[ ]]> &lt;![cdata["),
+    ],
+)
+def test_what_would_go_on_after_a_text_is_hidden_where_something_follows(text, written):
+    message = assistant(text, Reasoning(text="a"), call(), text)
+    (plain,) = inlined(message)
+    assert plain.text.startswith(f"{written}\n\n<think>a</think>\n\n<tool>")
+    assert plain.text.endswith(f"</tool>\n\n{text}")
+    assert extracted(plain)[0].parts == message.parts
+
+
+@pytest.mark.parametrize(
     ("thought", "written"),
     [
         ("a <tool>{", "<think>a <tool>{</think>"),
@@ -459,7 +485,12 @@ def test_text_is_changed_no_more_than_needed(text, written):
         ("</think></thinking>", "<think>&lt;/think></thinking></think>"),
         ("&lt;/think>", "<think>&amp;lt;/think></think>"),
         ("</think>&lt;/think>", "<thinking></think>&amp;lt;/think></thinking>"),
-        ("&lt;think>", "<think>&lt;think></think>"),
+        ("&lt;think>", "<think>&amp;lt;think></think>"),
+        ("the <think> tag", "<thinking>the <think> tag</thinking>"),
+        ("</Think >", "<thinking></Think ></thinking>"),
+        ("<think> and <thinking>", "<think>&lt;think> and <thinking></think>"),
+        ("a\n~~~\nb", "<think>a\n&#126;~~\nb</think>"),
+        ("```\na\n```\n<!--", "<think>```\na\n```\n<!--</think>"),
     ],
 )
 def test_reasoning_stands_in_an_element_that_it_does_not_end(thought, written):

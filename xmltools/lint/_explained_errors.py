@@ -82,4 +82,9 @@ ERRORS: dict[Code, tuple[str, str, str]] = {
         '<tool>\n{"tool_name": "add", "arguments": {"a": 1, "b": two}}\n</tool>',
         _ADD,
     ),
+    Code.SEVERAL_CALLS: (
+        "A block holds a list of JSON objects, one for each call. None of them is made: each call needs a block.",
+        '<tool>\n[{"tool_name": "add", "arguments": {"a": 1, "b": 2}}]\n</tool>',
+        _ADD,
+    ),
 }

@@ -218,7 +218,7 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _ADD.replace(">add<", ">functions.add()<"),
         _ADD,
     ),
-    Code.SEVERAL_CALLS: (
+    Code.JOINED_CALLS: (
         "A block holds two calls, one after the other. Each of the two has this code.",
         _ADD.replace("\n</tool>", "\n" + _ADD.removeprefix("<tool>\n")),
         f"{_ADD}\n{_ADD}",
@@ -231,6 +231,18 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
     Code.WRONG_SERVER: (
         "A block names a server that no tool is on. Only one tool has the name of the block, and it was taken.",
         _ADD.replace("<tool_name>", "<server_name>calculator</server_name>\n<tool_name>"),
+        _ADD,
+    ),
+    Code.TAG_CASE: (
+        "The opener of a block is written with capital letters. What follows it looks like a call, so it was read as "
+        "one, and an end tag with the same letters ends it.",
+        _ADD.replace("<tool>", "<Tool>").replace("</tool>", "</Tool>"),
+        _ADD,
+    ),
+    Code.BARE_NAME: (
+        "The name of a tool stands right after the opener, without its element. Only the name of a tool that is given "
+        "is read so, and only if something to call it with follows.",
+        _ADD.replace("<tool_name>add</tool_name>", "add"),
         _ADD,
     ),
     Code.MISSING_SERVER: (

@@ -119,14 +119,15 @@ class _Writer:
         if len(parts) < 2 and all(isinstance(part, Text) for part in parts):
             return change_first_text(parts, hide_tags)
         # Adjacent texts are one, so at each border there is a call or reasoning.
-        return (text_part(GLUE.join(map(self._write, parts))),)
+        written = [self._write(part, is_followed=number < len(parts)) for number, part in enumerate(parts, 1)]
+        return (text_part(GLUE.join(written)),)
 
     def _is_shown(self, part: Part) -> bool:
         return self._reasoning or not isinstance(part, Reasoning)
 
-    def _write(self, part: Part) -> str:
+    def _write(self, part: Part, *, is_followed: bool) -> str:
         if isinstance(part, Text):
-            return hide_tags(part.text)
+            return hide_tags(part.text, is_followed=is_followed)
         if isinstance(part, Reasoning):
             return write_reasoning(part.text)
         assert isinstance(part, ToolCall)

@@ -3,10 +3,14 @@
 Each change adds one level and is undone by taking one away. So text that was changed may be changed again, and nothing
 must say whether it was:
 
-- Text of the assistant: the `<` of `<tool`, `<think`, `</think` and the like, behind which white space, `/`, `>` or the
-  end stands, is written `&lt;`. Where `&lt;` stood already, it gets one `amp;` more: `&amp;lt;`, and so on.
-- Reasoning: the `&` of such an `&lt;/think>` likewise, but a `<` only if the reasoning holds the end tags of all
-  elements that it could stand in.
+- Text of the assistant: the `<` of `<tool`, `<think`, `</think` and the like, in any case, is written `&lt;` if white
+  space, `/`, `>` or the end stands after the name. Where `&lt;` stood already, it gets one `amp;` more: `&amp;lt;`, and
+  so on.
+- Text that something follows: the `<` of a comment or a CDATA section that has no end likewise, and the first character
+  of the fence line that opens a fence without an end, and of those behind it: it is written `&#96;` or `&#126;`. What
+  stands there already gets one `amp;` more, also in text that nothing follows.
+- Reasoning: the `&` of such an `&lt;/think>` likewise, but a `<` only if the reasoning holds tags of all elements that
+  it could stand in; and the lines of a fence that has no end.
 - Text of users and tools: a first line `Tool: …` that would be the header of a result, behind any number of spaces,
   gets one space more.
 """
@@ -17,6 +21,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+from xmltools._shown import Shown
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
 
@@ -38,60 +43,109 @@ GLUE = "\n\n"
 """What stands in one text between two parts."""
 
 _REASONING = "|".join(FORGE.reasoning)
-_TAG_STARTS = tuple(
-    f"{start}{name}" for name in (FORGE.block, *FORGE.reasoning) for start in ("<", "lt;", "</", "lt;/")
-)
-_TAG = rf"(?:{FORGE.block}|/?(?:{_REASONING}))(?:[ \t\r\n/>]|\Z)"
-_OPEN = re.compile(f"<(?={_TAG})")
-_HIDDEN = re.compile(f"&lt;(?={_TAG})")
-_AMPERSAND = re.compile(f"&(?=(?:amp;)*lt;{_TAG})")
-_HIDDEN_AMPERSAND = re.compile(f"&amp;(?=(?:amp;)*lt;{_TAG})")
+_END = r"(?:[ \t\r\n/>]|\Z)"
+_THOUGHT = rf"(?i:/?(?:{_REASONING})){_END}"
+_TAG = rf"(?:(?i:{FORGE.block}){_END}|{_THOUGHT})"
+_SECTION = r"!(?:--|\[(?i:CDATA)\[)"
+_FENCE = "(?:`{3}|~{3})"
+_HIDDEN_FENCE = "#(?:96;``|126;~~)"
 
-_END = f"/(?:{_REASONING})>"
-_HIDDEN_END = re.compile(f"&lt;(?={_END})")
-_END_AMPERSAND = re.compile(f"&(?=(?:amp;)*lt;{_END})")
-_HIDDEN_END_AMPERSAND = re.compile(f"&amp;(?=(?:amp;)*lt;{_END})")
+_OPEN = re.compile(f"<(?={_TAG})")
+_OPEN_FENCE = re.compile(f"^( {{0,3}})({_FENCE})", re.MULTILINE)
+
+
+class _Levels:
+    """Hides and shows by one level of `&…;` what a pattern says, behind `&`."""
+
+    __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand")
+
+    def __init__(self, tags: str) -> None:
+        hidden = f"(?=(?:amp;)*lt;{tags})"
+        fence = f"(?=(?:amp;)*{_HIDDEN_FENCE})"
+        self._ampersand = re.compile(f"()&{hidden}|^( {{0,3}})&{fence}", re.MULTILINE)
+        self._hidden_ampersand = re.compile(f"()&amp;{hidden}|^( {{0,3}})&amp;{fence}", re.MULTILINE)
+        self._hidden = re.compile(f"&lt;(?={tags})")
+
+    def hide(self, text: str) -> str:
+        return self._ampersand.sub(lambda found: f"{found[2] or ''}&amp;", text) if "&" in text else text
+
+    def show(self, text: str) -> str:
+        if "&" not in text:
+            return text
+        text = _HIDDEN_LINE.sub(lambda found: f"{found[1]}{chr(int(found[2]))}", self._hidden.sub("<", text))
+        return self._hidden_ampersand.sub(lambda found: f"{found[2] or ''}&", text)
+
+
+_HIDDEN_LINE = re.compile("^( {0,3})&#(96(?=;``)|126(?=;~~));", re.MULTILINE)
+_LEVELS = _Levels(f"(?:{_TAG}|{_SECTION})")
+_THOUGHT_LEVELS = _Levels(_THOUGHT)
 
 _HEADER = re.compile(" *Tool: [^\n]*\n(?:Result|Error): ")
 _HEADER_OF_TOOL = re.compile(" *Tool: ")
 
 
-def hide_tags(text: str) -> str:
-    """Return text of the assistant in which nothing is read as a call or as reasoning.
+def hide_tags(text: str, *, is_followed: bool = False) -> str:
+    """Return text of the assistant in which nothing is read as a call or as reasoning, and, if something follows,
+    behind which all is read as it is.
 
     >>> hide_tags("a <tool> and a &lt;tool>")
     'a &lt;tool> and a &amp;lt;tool>'
     """
-    if not _may_hold_tags(text):
-        return text
     # The ampersands come first: those that this makes of tags are right already.
-    return _OPEN.sub("&lt;", _AMPERSAND.sub("&amp;", text))
+    text = _OPEN.sub("&lt;", _LEVELS.hide(text))
+    if is_followed:
+        text = _hide_fence(_hide_sections(text), sections=True)
+    return text
 
 
 def show_tags(text: str) -> str:
     """Undo `hide_tags`."""
-    if not _may_hold_tags(text):
+    return _LEVELS.show(text)
+
+
+def _hide_sections(text: str) -> str:
+    """Hide what begins a comment or a CDATA section that has no end."""
+    for opens, closes in (("<!--", "-->"), ("<![CDATA[", "]]>")):
+        end = text.rfind(closes) + 1
+        pattern = re.compile(f"<(?={re.escape(opens[1:])})", re.IGNORECASE)
+        text = text[:end] + pattern.sub("&lt;", text[end:])
+    return text
+
+
+def _hide_fence(text: str, *, sections: bool) -> str:
+    """Hide the lines of a fence that has no end."""
+    if not _OPEN_FENCE.search(text):
         return text
-    return _HIDDEN_AMPERSAND.sub("&", _HIDDEN.sub("<", text))
-
-
-def _may_hold_tags(text: str) -> bool:
-    return any(start in text for start in _TAG_STARTS)
+    shown = Shown(FORGE.block, len(text) + 1, sections=sections)
+    start = at = 0
+    for line in re.findall("[^\n]*\n", f"{text}\n"):
+        before = shown.marker
+        shown.take(line)
+        if not before and shown.marker:
+            start = at
+        at += len(line)
+    if not shown.marker:
+        return text
+    return text[:start] + _OPEN_FENCE.sub(lambda found: f"{found[1]}&#{ord(found[2][0])};{found[2][1:]}", text[start:])
 
 
 def write_reasoning(text: str) -> str:
-    """Return reasoning in the first element of the dialect whose end tag it does not hold."""
-    text = _END_AMPERSAND.sub("&amp;", text)
-    tag = next((tag for tag in FORGE.reasoning if f"</{tag}>" not in text), None)
+    """Return reasoning in the first element of the dialect whose tags it does not hold."""
+    text = _hide_fence(_THOUGHT_LEVELS.hide(text), sections=False)
+    tag = next((tag for tag in FORGE.reasoning if not _tags_of(tag).search(text)), None)
     if tag is None:
         tag = FORGE.reasoning[0]
-        text = text.replace(f"</{tag}>", f"&lt;/{tag}>")
+        text = _tags_of(tag).sub("&lt;", text)
     return f"<{tag}>{text}</{tag}>"
+
+
+def _tags_of(tag: str) -> re.Pattern[str]:
+    return re.compile(f"<(?=(?i:/?{tag}){_END})")
 
 
 def show_reasoning(text: str) -> str:
     """Undo what `write_reasoning` did to the text between its tags."""
-    return _HIDDEN_END_AMPERSAND.sub("&", _HIDDEN_END.sub("<", text))
+    return _THOUGHT_LEVELS.show(text)
 
 
 def hide_header(parts: Iterable[Part], role: str) -> tuple[Part, ...]:
