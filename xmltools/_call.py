@@ -15,7 +15,7 @@ from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
 from xmltools.models import ToolCall
-from xmltools.schema import Reading, Shape, read_arguments, read_object
+from xmltools.schema import ObjectShape, Reading, Shape, read_arguments, read_object
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
@@ -179,10 +179,6 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         block.take_name()
     if block.name is None:
         raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
-    if block.lost >= 0 and not block.arguments.children and block.json is None and block.json_arguments is None:
-        message = "text stands where the arguments belong, and no argument"
-        hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
-        raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     server, shape = block.server or default, None
     if toolbox is not None:
         resolve_name(block, toolbox)
@@ -192,6 +188,12 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         elif block.server is not None and server != block.server:
             message = f"there is no server {block.server!r}: the tool is on {server!r}"
             _repair(block, Code.WRONG_SERVER, block.start, message)
+    nothing = not block.arguments.children and block.json is None and block.json_arguments is None
+    takes_some = not isinstance(shape, ObjectShape) or shape.properties
+    if block.lost >= 0 and nothing and takes_some:
+        message = "text stands where the arguments belong, and no argument"
+        hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
+        raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
         _judge(block, reading, shape)

@@ -113,7 +113,7 @@ class ElementStates(LeafStates):
     def _loose_text(self, text: str, at: int) -> int:
         top = self._top
         if self._too_deep == 0:
-            if self._is_untyped_node(top):
+            if top.loose:
                 self._to_text(top, self._base + at)
                 return at
             if self._may_be_json(top):
@@ -432,7 +432,7 @@ class ElementStates(LeafStates):
         path = None if path is None or self.discard else self._path_of(element.name, path)
         leaf = Leaf(tag.name, element, top.shape.child(element.name), self._base + tag.end, path)
         leaf.decided = leaf.shape.is_text or not leaf.shape.exact
-        leaf.exact = leaf.shape.exact and not self._is_untyped_node(top)
+        leaf.exact = leaf.shape.exact and not top.loose
         if others:
             self._read_properties(others, tag, leaf)
         if top.element.children is not None and not self.discard:

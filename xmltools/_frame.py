@@ -85,7 +85,18 @@ class End(NamedTuple):
 class Container:
     """An open element whose content is elements."""
 
-    __slots__ = ("counts", "element", "first_leaf", "first_repair", "is_arguments", "path", "shape", "start", "tag")
+    __slots__ = (
+        "counts",
+        "element",
+        "first_leaf",
+        "first_repair",
+        "is_arguments",
+        "loose",
+        "path",
+        "shape",
+        "start",
+        "tag",
+    )
 
     def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
         self.tag = tag
@@ -95,6 +106,7 @@ class Container:
         self.path = path
         self.counts: dict[str, int] = {}
         self.is_arguments = False
+        self.loose = False  # a node without a schema, or one that may be text: text beside its elements makes it a leaf
         self.first_leaf = 0
         self.first_repair = 0
         element.children = element.children or []
@@ -385,9 +397,6 @@ class Frame:
             self.arguments_closed = len(self._stack) == 1
         elif self.early and not self.discard:
             self.nodes.append((container.element, container.start, place))
-
-    def _is_untyped_node(self, container: Container) -> bool:
-        return container.shape.is_any and not container.is_arguments and container is not self._stack[0]
 
     def _spaced(self, tag: Tag, place: int) -> None:
         if tag.spaced:

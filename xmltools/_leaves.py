@@ -68,10 +68,11 @@ class LeafStates(LeafEnds):
             return -1
         if not tag or tag.spaced or not tag.is_xml:
             return self._enter_leaf(at)
-        shape = leaf.shape.opens(self._said_name(tag, leaf.shape), leaf.element.name)
+        name = self._said_name(tag, leaf.shape)
+        shape = leaf.shape.opens(name, leaf.element.name)
         if shape is None or leaf.element.nil:
             return self._enter_leaf(at)
-        self._enter_node(leaf, shape)
+        self._enter_node(leaf, shape, name)
         return at
 
     def _said_name(self, tag: Tag, shape: Shape) -> str:
@@ -116,16 +117,18 @@ class LeafStates(LeafEnds):
             self._keep(text[at:place])
         return place
 
-    def _enter_node(self, leaf: Leaf, shape: Shape) -> None:
+    def _enter_node(self, leaf: Leaf, shape: Shape, tag: str) -> None:
         for name, _ in leaf.attributes or ():
             message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
             self.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, message, leaf.start)
         path = leaf.path
-        if shape.is_any:
+        loose = shape.is_any or leaf.shape.doubts(tag, leaf.element.name)
+        if loose:
             path = None  # where its leaves will stand is known when it ends
         elif leaf.shape.is_list and not shape.is_list and path is not None:
             path = (*path, 0) if not isinstance(path[-1], int) else path
         container = Container(leaf.tag, leaf.element, shape, leaf.start, path)
+        container.loose = loose
         container.first_leaf = len(self.leaves)
         container.first_repair = len(self.repairs)
         self._stack.append(container)
@@ -157,7 +160,7 @@ class LeafStates(LeafEnds):
         del self.repairs[container.first_repair :]
         container.element.children = None
         leaf = Leaf(container.tag, container.element, ANY, container.start, None)
-        leaf.exact = not self._is_untyped_node(self._top)
+        leaf.exact = not self._top.loose
         leaf.literal = container.start
         leaf.pasted = leaf.mixed = True
         if not self.keeps_source:

@@ -20,7 +20,7 @@ from xmltools.grammar._xsd import xsd_format, xsd_pattern
 from xmltools.parser import parse
 from xmltools.render import render_call
 from xmltools.schema._formats import FORMATS
-from xmltools.schema._keywords import MAX_PATTERN_TEXT as CHECKED_PATTERN_TEXT
+from xmltools.schema._patterns import MAX_PATTERN_TEXT as CHECKED_PATTERN_TEXT
 from xmltools.tools import Tool
 
 INTEGER = {"type": "integer"}

@@ -22,6 +22,8 @@ from xmltools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShap
 __all__ = ["signature"]
 
 MAX_DEPTH = 4
+MAX_LISTS = 1_000
+"""Lists of one tool of which is said what they hold."""
 MAX_DESCRIPTION = 200
 """Characters of a tool's description; the rest of it is for the full style."""
 
@@ -45,10 +47,12 @@ def signature(name: str, server: str | None, description: str, shape: ObjectShap
 class _Writer:
     """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets behind them."""
 
-    __slots__ = ("told",)
+    __slots__ = ("_lists", "_open", "told")
 
     def __init__(self) -> None:
         self.told: dict[int, str] = {}
+        self._open: list[ArrayShape] = []
+        self._lists = MAX_LISTS
 
     def members(self, shape: ObjectShape, depth: int) -> list[str]:
         """Return the properties of an object."""
@@ -78,7 +82,17 @@ class _Writer:
         return f"{words} ({', '.join(bounds)})" if bounds else words
 
     def array(self, name: str, shape: ArrayShape, depth: int) -> str:
-        """Return the type of a list."""
+        """Return the type of a list; a word if it holds itself, or if there are too many."""
+        self._lists -= 1
+        if shape in self._open or self._lists < 0:
+            return "list"
+        self._open.append(shape)
+        words = self.items(name, shape, depth)
+        self._open.pop()
+        return words
+
+    def items(self, name: str, shape: ArrayShape, depth: int) -> str:
+        """Return the type of a list by that of its items."""
         items = items_of(shape)
         words = [self.type(name, each, depth) for each in items.first]
         if items.rest is None:

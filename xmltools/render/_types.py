@@ -50,8 +50,19 @@ def fact(shape: Shape, word: str) -> Any:
     return ABSENT
 
 
+MAX_LISTS = 4
+"""Lists inside each other of which is said what they hold."""
+MAX_WORDS = 500
+"""Characters that say what a list in a list holds."""
+
+
 def type_words(shape: Shape) -> str:
     """Return the name of a type, such as `string`, `list of integers`, `"a" or "b"`, `object or null`."""
+    return _words(shape, [], {})
+
+
+def _words(shape: Shape, lists: list[ArrayShape], known: dict[tuple[int, int], str]) -> str:
+    """Return the name of a type inside of `lists`. `known`: what was told of types, by their identity and depth."""
     if isinstance(shape, TextShape):
         return "string"
     if isinstance(shape, ScalarShape):
@@ -59,19 +70,29 @@ def type_words(shape: Shape) -> str:
     if isinstance(shape, EnumShape):
         return " or ".join(map(json_text, shape.values)) or "nothing"
     if isinstance(shape, UnionShape):
-        return " or ".join(dict.fromkeys(map(type_words, shape.alternatives)))
+        return " or ".join(dict.fromkeys(_words(each, lists, known) for each in shape.alternatives))
     if isinstance(shape, ArrayShape):
-        return _list_words(shape)
+        key = id(shape), len(lists)
+        if key not in known:
+            known[key] = _list_words(shape, lists, known)
+        return known[key]
     return "any" if isinstance(shape, AnyShape) else "object"
 
 
-def _list_words(shape: ArrayShape) -> str:
+def _list_words(shape: ArrayShape, lists: list[ArrayShape], known: dict[tuple[int, int], str]) -> str:
+    if shape in lists or len(lists) >= MAX_LISTS:
+        return "list"
     items = items_of(shape)
+    if not items.first and shape in shape.items.alternatives:
+        return "list of the same"
+    inside = [*lists, shape]
     if items.first:
-        words = [type_words(each) for each in (*items.first, items.rest) if each is not None]
-        return f"list of {', '.join(words)}{', ...' if items.rest is not None else ''}"
-    inner = type_words(shape.items)
-    return "list" if inner == "any" else f"list of {_PLURALS.get(inner, inner)}"
+        inner = ", ".join(_words(each, inside, known) for each in (*items.first, items.rest) if each is not None)
+        inner += ", ..." if items.rest is not None else ""
+    else:
+        inner = _words(shape.items, inside, known)
+        inner = _PLURALS.get(inner, inner)
+    return "list" if inner == "any" or (lists and len(inner) > MAX_WORDS) else f"list of {inner}"
 
 
 def json_text(value: Any) -> str:
@@ -149,15 +170,21 @@ def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
 
     With each comes the name of the element that it stands in.
     """
-    if isinstance(shape, ObjectShape):
-        return [(shape, name)]
-    if isinstance(shape, ArrayShape):
-        items = items_of(shape)
-        inner = [*items.first, items.rest] if items.rest is not None else items.first
-        return [found for each in inner for found in children_of(each, item_name(name))]
-    if isinstance(shape, UnionShape):
-        return [found for each in shape.alternatives for found in children_of(each, name)]
-    return []
+    found: list[tuple[ObjectShape, str]] = []
+    seen: set[tuple[int, str]] = set()
+    pending = [(shape, name)]
+    while pending:
+        shape, name = pending.pop()
+        if isinstance(shape, ObjectShape):
+            found.append((shape, name))
+        elif isinstance(shape, UnionShape):
+            pending += [(each, name) for each in shape.alternatives[::-1]]
+        elif isinstance(shape, ArrayShape) and (id(shape), name) not in seen:
+            seen.add((id(shape), name))
+            items = items_of(shape)
+            inner = [*items.first, items.rest] if items.rest is not None else items.first
+            pending += [(each, item_name(name)) for each in inner[::-1]]
+    return found
 
 
 def identity(shape: ObjectShape) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from xmltools.schema._document import Document, Node
 from xmltools.schema._facts import parts_of
+from xmltools.schema._patterns import Pattern
 from xmltools.schema._shapes import EnumShape, Shape
 from xmltools.schema._topics import by_word, number_for, text_for, words_of
 
@@ -76,8 +77,8 @@ def texts(document: Document, parts: list[Node], name: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _matching(pattern: re.Pattern[str]) -> tuple[str, ...]:
-    return tuple(filter(pattern.search, TYPICAL))
+def _matching(pattern: Pattern) -> tuple[str, ...]:
+    return tuple(filter(pattern.found, TYPICAL))
 
 
 def _spelt(name: str) -> tuple[str, ...]:

@@ -23,8 +23,17 @@ from xmltools.schema._values import equal, fits_type
 __all__ = ["Maker", "compile_schema"]
 
 
+MAX_MORE_WAYS = 200
+"""Alternatives that a value may have beyond twice the number of nodes in its schema."""
+
 _VALUES = frozenset(("const", "enum"))
 _INDIRECT = frozenset(("$ref", "allOf"))
+_CHOICES = frozenset(("anyOf", "oneOf"))
+_OBJECT = frozenset(("properties", "patternProperties", "additionalProperties"))
+_ARRAY = frozenset(("items", "prefixItems"))
+_DECIDING = _VALUES | _OBJECT | _ARRAY | {"type"}
+"""Keywords that say what a value is, whatever its alternatives are."""
+_DROPPED = frozenset(("anyOf", "oneOf", "allOf", "$ref", "description", "title", "$defs", "default", "examples"))
 _CONDITIONS = frozenset(("anyOf", "oneOf", "then", "else", "dependentSchemas"))
 
 
@@ -40,7 +49,7 @@ class Maker:
 
     def shape(self, nodes: tuple[Node, ...]) -> Shape:
         """Return the shape of a value that must fit all the nodes."""
-        key = (id(nodes[0]),) if len(nodes) == 1 else tuple(dict.fromkeys(map(id, nodes)))
+        key = _key(nodes)
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = self._make(nodes)
@@ -72,32 +81,53 @@ class Maker:
         return TextShape(self, nodes) if type == "string" else ScalarShape(self, nodes, type)
 
     def _untyped(self, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
-        alternatives = next((part[word] for part in parts for word in ("anyOf", "oneOf") if word in part), None)
         words = {word for part in parts for word in part}
-        if words & {"properties", "patternProperties", "additionalProperties"}:
+        if words & _OBJECT:
             return ObjectShape(self, nodes, parts)
-        if words & {"items", "prefixItems"}:
+        if words & _ARRAY:
             return ArrayShape(self, nodes, parts)
-        if alternatives:
-            rest = tuple(filter(None, map(self._without_alternatives, parts)))
-            return union([self.shape((each, *rest)) for each in alternatives], self, nodes)
+        if words & _CHOICES and (ways := self._ways(parts)):
+            return union(map(self.shape, ways), self, nodes)
         return AnyShape(self, nodes) if words else ANY
+
+    def _ways(self, parts: list[Node]) -> list[tuple[Node, ...]]:
+        """Return the nodes of each alternative, those of alternatives that have such again included.
+
+        Nothing is returned if there are far more than nodes in the schema: alternatives of alternatives multiply.
+        """
+        found: list[tuple[Node, ...]] = []
+        seen: set[tuple[int, ...]] = set()
+        most = MAX_MORE_WAYS + 2 * len(self.document.nodes)
+        pending = self._alternatives(parts)[::-1]
+        while pending:
+            nodes = pending.pop()
+            key = _key(nodes)
+            if key in seen:
+                continue
+            seen.add(key)
+            if len(seen) > most:
+                return []
+            inner = self._alternatives(self.parts(nodes))
+            pending += inner[::-1]
+            if not inner:
+                found.append(nodes)
+        return found
+
+    def _alternatives(self, parts: list[Node]) -> list[tuple[Node, ...]]:
+        """Return the nodes of each alternative, if nothing but alternatives says what a value is."""
+        if any(part.keys() & _DECIDING for part in parts):
+            return []
+        choices = (part[word] for part in parts for word in ("anyOf", "oneOf") if word in part)
+        said: list[Node] = next(choices, [])
+        rest = tuple(filter(None, map(self._without_alternatives, parts))) if said else ()
+        return [(each, *rest) for each in said]
 
     def _without_alternatives(self, part: Node) -> Node:
         # The same dict each time: shapes are known by the identity of their nodes.
+        if part.keys().isdisjoint(_DROPPED):
+            return part
         if id(part) not in self._bare:
-            dropped = {
-                "anyOf",
-                "oneOf",
-                "allOf",
-                "$ref",
-                "description",
-                "title",
-                "$defs",
-                "default",
-                "examples",
-            }
-            self._bare[id(part)] = {word: value for word, value in part.items() if word not in dropped}
+            self._bare[id(part)] = {word: value for word, value in part.items() if word not in _DROPPED}
         return self._bare[id(part)]
 
     def parts(self, nodes: Iterable[Node]) -> list[Node]:
@@ -132,6 +162,10 @@ class Maker:
                     found[id(each)] = each
                     pending.append(each)
         return list(found.values())[len(parts) :]
+
+
+def _key(nodes: tuple[Node, ...]) -> tuple[int, ...]:
+    return (id(nodes[0]),) if len(nodes) == 1 else tuple(dict.fromkeys(map(id, nodes)))
 
 
 def _common_types(parts: list[Node]) -> list[str] | None:

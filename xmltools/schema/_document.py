@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from xmltools.errors import XMLToolsError
+from xmltools.schema._patterns import Pattern, pattern_of
 
 __all__ = ["TYPES", "Document", "Node"]
 
@@ -24,11 +25,11 @@ TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 MAX_DEPTH = 200
 """Steps from the root of a schema to any place in it."""
-MAX_CHAIN = 40
+MAX_CHAIN = 100
 """Schemas that may apply to one value through each other: it bounds the recursion of all readers."""
 
-MAX_WIDTH = 5_000
-"""Schemas that may apply to one value, each as often as it is reached: references can double them at each step."""
+MAX_SHARED = 1_000
+"""Characters of a pattern that is kept for other schemas."""
 
 NEVER = "never"
 """Our keyword for the schema `false`."""
@@ -40,6 +41,7 @@ _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
+_PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _COUNTS_TOO = ("minContains", "maxContains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -49,7 +51,7 @@ _STRINGS = ("description", "title", "format")
 class Document:
     """A schema and all that it refers to. Raises XMLToolsError if any of it is invalid."""
 
-    __slots__ = ("_pending", "_raw", "nodes", "patterns", "root")
+    __slots__ = ("_pending", "_raw", "linked", "nodes", "patterns", "plain", "root")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         if not isinstance(schema, Mapping):
@@ -57,10 +59,16 @@ class Document:
         self._raw = _json_copy(schema)
         self._pending: list[tuple[str, str]] = []
         self.nodes: dict[str, Node] = {}
-        self.patterns: dict[str, re.Pattern[str]] = {}
+        self.patterns: dict[str, Pattern] = {}
         self.root = self._node(self._raw, "")
         self._follow_references()
         self._refuse_endless()
+        self.linked = frozenset(id(node) for node in self.nodes.values() if not node.keys().isdisjoint(_REACHING))
+        """The identities of nodes through which others apply to the same value."""
+        self.plain = {
+            id(node): node["type"] for node in self.nodes.values() if "type" in node and node.keys() <= _PLAIN
+        }
+        """The types of nodes that ask for nothing else, by their identities."""
 
     def target(self, node: Node) -> Node:
         """Return the node that `node` refers to by its `$ref`."""
@@ -127,7 +135,7 @@ class Document:
     def _pattern(self, value: Any, at: str) -> str:
         text = _string(self, value, at)
         try:
-            self.patterns[text] = re.compile(text)
+            self.patterns[text] = pattern_of(text) if len(text) <= MAX_SHARED else Pattern(text)
         except (re.error, OverflowError, RecursionError) as error:
             _fail(at, f"{text[:80]!r} is no regular expression that Python can read: {error}")
         return text
@@ -166,10 +174,9 @@ class Document:
         return value
 
     def _refuse_endless(self) -> None:
-        """Refuse schemas that apply to a value by way of themselves, or in too many ways to come to an end soon."""
+        """Refuse schemas that apply to a value by way of themselves, or by too long a way."""
         places = {id(node): at for at, node in self.nodes.items()}
         heights: dict[int, int] = {}
-        widths: dict[int, int] = {}
 
         def height(node: Node, chain: int) -> int:
             if heights.get(id(node)) == 0:
@@ -178,7 +185,7 @@ class Document:
                     "this schema refers to itself without a property or item in between",
                 )
             if node.keys().isdisjoint(_REACHING):
-                heights[id(node)] = widths[id(node)] = 1
+                heights[id(node)] = 1
             if id(node) not in heights:
                 if chain > MAX_CHAIN:
                     _fail(
@@ -188,14 +195,11 @@ class Document:
                 heights[id(node)] = 0
                 inner = self.in_place(node)
                 heights[id(node)] = 1 + max((height(each, chain + 1) for each in inner), default=0)
-                widths[id(node)] = 1 + sum(widths[id(each)] for each in inner)
             return heights[id(node)]
 
         for at, node in self.nodes.items():
             if height(node, 0) > MAX_CHAIN:
                 _fail(at, f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain")
-            if widths[id(node)] > MAX_WIDTH:
-                _fail(at, f"more than {MAX_WIDTH} schemas apply to one value; use fewer alternatives and references")
 
 
 def _modernise(node: Node) -> None:

@@ -153,4 +153,4 @@ class Draft:
             return name if isinstance(name, str) else "name"
         if pattern is None:
             return "name"
-        return next(filter(maker.document.patterns[pattern].search, ("name", *TYPICAL)), "name")
+        return next(filter(maker.document.patterns[pattern].found, ("name", *TYPICAL)), "name")

@@ -3,12 +3,13 @@
 Reading converts and never complains: what cannot be converted stays as it came, and the check of the
 finished value says what was expected in its place. An alternative of a union is chosen by trying: the first
 that fits without a guess. Answers are remembered, since nested unions ask for the same element again and
-again.
+again. Containers are read by generators that ask for what is inside, not by functions that call each other, so
+that the depth of a value takes no stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from xmltools._json import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools._tree import Element
 from xmltools.errors import Code, Repair
 from xmltools.schema._check import Checker
+from xmltools.schema._names import ITEM, singular_of
 from xmltools.schema._scalars import WHITE_SPACE, read_enum, read_scalar
 from xmltools.schema._shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.schema._untyped import by_name, untyped, untyped_object
@@ -45,16 +47,34 @@ class Reading(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """A value with what happened on the way. `guessed`: the text could as well mean something else."""
+    """A value with what happened on the way. `guessed`: the text could as well mean something else.
+
+    `lost`: it is nothing, since it would have to hold itself.
+    """
 
     value: Any
     repairs: tuple[Repair, ...] = ()
     duplicates: tuple[str, ...] = ()
     guessed: bool = False
+    lost: bool = False
 
     @property
     def tidy(self) -> bool:
         return not self.guessed and all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
+
+
+class _Request(NamedTuple):
+    """Something that must be read first: an element or a JSON value, by a shape."""
+
+    source: Any
+    shape: Shape
+    offset: int
+
+
+_Steps = Generator[_Request, _Value, _Value]
+"""Reading that asks for parts to be read, and returns what came of them."""
+
+_Key = tuple[int, int, int]
 
 
 def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64, check: bool = True) -> Reading:
@@ -64,7 +84,7 @@ def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: i
     """
     if shape is None:
         return Reading(untyped_object(children), [], [], [])
-    return _finish(shape, lambda reader: reader.properties(children, shape), depth, check)
+    return _finish(shape, lambda reader: reader.arguments(children, shape), depth, check)
 
 
 def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
@@ -98,13 +118,14 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
 class _Reader:
     """Reads one call. It remembers by identity, and lives no longer than the call."""
 
-    __slots__ = ("_checker", "_depth", "_loaded", "_seen", "too_deep")
+    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "too_deep")
 
     def __init__(self, shape: Shape, depth: int) -> None:
         self._depth = depth
         self.too_deep = False
         self._checker = Checker(shape.maker.document) if shape.maker else None
-        self._seen: dict[tuple[int, int, int], tuple[object, Shape, _Value]] = {}
+        self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
+        self._open: set[_Key] = set()
         self._loaded: dict[tuple[str, int], _Value] = {}
 
     def problems(self, shape: Shape, value: Any) -> Iterable[Problem]:
@@ -119,13 +140,6 @@ class _Reader:
         """Return whether `value` is valid."""
         return self._checker is None or all(self._checker.fits(node, value) for node in shape.nodes)
 
-    def _once(self, source: object, shape: Shape, offset: int, read: Callable[[], _Value]) -> _Value:
-        key = id(source), id(shape), offset
-        if key not in self._seen:
-            # Source and shape are kept with the answer, so that no other object gets their identity.
-            self._seen[key] = source, shape, read()
-        return self._seen[key][2]
-
     def _load_text(self, text: str, offset: int) -> _Value:
         try:
             value, slips = loads_lenient(text, depth=self._depth)
@@ -137,49 +151,105 @@ class _Reader:
         repairs += (Repair(code, offset, message) for code, _, message in slips if code is not Code.PYTHON_LITERAL)
         return _Value(value, tuple(repairs), guessed=any(code in _DOUBTFUL for code, _, _ in slips))
 
-    # Elements
+    def arguments(self, children: Iterable[Element], shape: Shape) -> _Value:
+        """Read elements as the arguments of a call."""
+        return self._finished(self._properties(children, shape), None)
 
     def element(self, element: Element, shape: Shape) -> _Value:
         """Read one element."""
-        return self._once(element, shape, element.offset, lambda: self._element(element, shape))
+        return self._read(_Request(element, shape, element.offset))
 
-    def _element(self, element: Element, shape: Shape) -> _Value:
+    def json(self, value: Any, shape: Shape, offset: int) -> _Value:
+        """Read a JSON value."""
+        return self._read(_Request(value, shape, offset))
+
+    # Requests
+
+    def _read(self, request: _Request) -> _Value:
+        begun = self._begin(request)
+        return begun if isinstance(begun, _Value) else self._finished(begun, request)
+
+    def _finished(self, steps: _Steps, request: _Request | None) -> _Value:
+        """Run steps to their end, and all that they ask for."""
+        stack = [(steps, request)]
+        answer: _Value | None = None
+        while True:
+            try:
+                wanted = stack[-1][0].send(answer)  # type: ignore[arg-type]
+            except StopIteration as stop:
+                answer = stop.value
+                request = stack.pop()[1]
+                if request is not None:
+                    key = _key(request)
+                    self._open.discard(key)
+                    # Source and shape are kept with the answer, so that no other object gets their identity.
+                    self._seen[key] = request.source, request.shape, stop.value
+                if not stack:
+                    return stop.value  # type: ignore[no-any-return]
+                continue
+            begun = self._begin(wanted)
+            if isinstance(begun, _Value):
+                answer = begun
+            else:
+                stack.append((begun, wanted))
+                answer = None
+
+    def _begin(self, request: _Request) -> _Value | _Steps:
+        """Return what was asked for, or the steps to it if there is more to it than a leaf."""
+        source, shape, offset = request
+        is_element = isinstance(source, Element)
+        if not isinstance(shape, (UnionShape, ArrayShape)):
+            if is_element and (source.nil or not source.children):
+                return _Value(None) if source.nil else self._leaf(source.text, shape, offset)
+            if not is_element and not isinstance(source, (dict, list)):
+                return self._json_scalar(source, shape, offset)
+        key = _key(request)
+        if key in self._seen:
+            return self._seen[key][2]
+        if key in self._open:
+            # A list of lists of … one item each, which all are this very text: there is no such value.
+            return _Value(source.text if is_element else source, lost=True)
+        self._open.add(key)
+        return self._element(source, shape) if is_element else self._json(source, shape, offset)
+
+    # Elements
+
+    def _element(self, element: Element, shape: Shape) -> _Steps:
         if element.nil:
             return _Value(None)
         if isinstance(shape, UnionShape):
-            return self._choose_for(element, shape)
+            return (yield from self._choose_for(element, shape))
         if isinstance(shape, ArrayShape):
-            return self.array([element], shape)
-        if element.children:
-            return self._node(element, shape)
-        return self._leaf(element.text, shape, element.offset)
-
-    def _node(self, element: Element, shape: Shape) -> _Value:
+            return (yield from self._array([element], shape))
         if isinstance(shape, ObjectShape):
-            return self.properties(element.children or (), shape)
+            return (yield from self._properties(element.children or (), shape))
         if shape.is_text:
             # It stood before the tool's name, when nobody knew that it was text.
             repair = Repair(Code.BARE_LESS_THAN, element.offset, f"read the markup in {element.name} as text")
             return _Value(element.inner, (repair,))
         return _Value(untyped(element))
 
-    def properties(self, children: Iterable[Element], shape: Shape) -> _Value:
+    def _properties(self, children: Iterable[Element], shape: Shape) -> _Steps:
         """Read elements as the properties of an object."""
         values: dict[str, Any] = {}
         repairs: list[Repair] = []
         duplicates: list[str] = []
+        lost = False
         for name, group in by_name(children).items():
             child = shape.child(name)
-            if child.exact and len(group) == 1 and _is_open(child) and shape.has_property(name):
-                read = self._open_value(group[0], child)
+            if len(group) > 1:
+                read = yield from self._group(group, child)
+            elif child.exact and _is_open(child) and shape.has_property(name):
+                read = yield from self._open_value(group[0], child)
             else:
-                read = self._group(group, child)
+                read = yield _Request(group[0], child, group[0].offset)
             values[name] = read.value
             repairs += read.repairs
             duplicates += read.duplicates
-        return _Value(values, tuple(repairs), tuple(duplicates))
+            lost = lost or read.lost
+        return _Value(values, tuple(repairs), tuple(duplicates), lost=lost)
 
-    def _open_value(self, element: Element, shape: Shape) -> _Value:
+    def _open_value(self, element: Element, shape: Shape) -> _Steps:
         """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""
         text = element.text.strip(WHITE_SPACE)
         if not element.children and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
@@ -189,20 +259,19 @@ class _Reader:
                 slips = [(Code.JSON_VALUE, 0, "")]
             if not slips and self.fits(shape, value):
                 return _Value(value, (Repair(Code.JSON_VALUE, element.offset, "read the text as JSON"),))
-        return self.element(element, shape)
+        return (yield _Request(element, shape, element.offset))
 
-    def _group(self, group: list[Element], shape: Shape) -> _Value:
-        """Read the elements of one name."""
-        if len(group) == 1:
-            return self.element(group[0], shape)
+    def _group(self, group: list[Element], shape: Shape) -> _Steps:
+        """Read several elements of one name."""
         array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
         if array:
-            return self.array(group, array)
+            return (yield from self._array(group, array))
         if shape.is_any:
             return _Value(list(map(untyped, group)))
-        return self.element(group[0], shape)._replace(duplicates=(group[0].name,))
+        read = yield _Request(group[0], shape, group[0].offset)
+        return read._replace(duplicates=(group[0].name,))
 
-    def array(self, elements: list[Element], shape: ArrayShape) -> _Value:
+    def _array(self, elements: list[Element], shape: ArrayShape) -> _Steps:
         """Read the elements of a list's name: each is an item, or holds items, or is a leaf with JSON."""
         if len(elements) == 1:
             element = elements[0]
@@ -213,7 +282,10 @@ class _Reader:
         items: list[Element] = []
         for element in elements:
             items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
-        return _joined([self.element(item, shape.item(number)) for number, item in enumerate(items)])
+        reads = []
+        for number, item in enumerate(items):
+            reads.append((yield _Request(item, shape.item(number), item.offset)))
+        return _joined(reads)
 
     def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
         if not element.children or (count > 1 and shape.items.is_list):
@@ -293,8 +365,9 @@ class _Reader:
 
     def _plain_item(self, text: str, item: Shape, offset: int) -> _Value | None:
         """Read an item without an element of its own; None if it is none."""
-        read = self._choose(item.alternatives, lambda each: self._leaf(text, each, offset))
-        return read if text and self.fits(item, read.value) else None
+        reads = ((each, self._leaf(text, each, offset)) for each in item.alternatives) if text else ()
+        fitting = [read for each, read in reads if self.fits(each, read.value)]
+        return min(fitting, key=lambda read: (not read.tidy, read.guessed), default=None)
 
     def _load(self, text: str, offset: int) -> _Value:
         """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
@@ -305,24 +378,24 @@ class _Reader:
 
     # JSON
 
-    def json(self, value: Any, shape: Shape, offset: int) -> _Value:
-        """Read a JSON value."""
-        if isinstance(value, (dict, list)) or isinstance(shape, UnionShape):
-            return self._once(value, shape, offset, lambda: self._json(value, shape, offset))
-        return self._json(value, shape, offset)
-
-    def _json(self, value: Any, shape: Shape, offset: int) -> _Value:
+    def _json(self, value: Any, shape: Shape, offset: int) -> _Steps:
         if isinstance(shape, UnionShape):
-            return self._choose(shape.alternatives, lambda each: self.json(value, each, offset), typed=True)
+            requests = [_Request(value, each, offset) for each in shape.alternatives]
+            return (yield from self._choose(requests, typed=True))
+        if isinstance(shape, ArrayShape) and value is not None and not isinstance(value, str):
+            return (yield from self._json_items(value, shape, offset))
+        if isinstance(shape, ObjectShape) and isinstance(value, dict):
+            names: dict[str, _Value] = {}
+            for name, each in value.items():
+                names[name] = yield _Request(each, shape.child(name), offset)
+            return _joined(list(names.values()))._replace(value={name: each.value for name, each in names.items()})
+        return self._json_scalar(value, shape, offset)
+
+    def _json_scalar(self, value: Any, shape: Shape, offset: int) -> _Value:
         if isinstance(value, str):
             return self._json_text(value, shape, offset)
         if isinstance(shape, ScalarShape) and isinstance(value, (int, float)):
             return _convert_number(value, shape.type, offset)
-        if isinstance(shape, ArrayShape) and value is not None:
-            return self._json_items(value, shape, offset)
-        if isinstance(shape, ObjectShape) and isinstance(value, dict):
-            read = {name: self.json(each, shape.child(name), offset) for name, each in value.items()}
-            return _joined(list(read.values()))._replace(value={name: each.value for name, each in read.items()})
         return _Value(value)
 
     def _json_text(self, text: str, shape: Shape, offset: int) -> _Value:
@@ -337,43 +410,47 @@ class _Reader:
             return read
         return read._replace(repairs=(*read.repairs, _coerced(text, read.value, offset)))
 
-    def _json_items(self, value: Any, shape: ArrayShape, offset: int) -> _Value:
+    def _json_items(self, value: Any, shape: ArrayShape, offset: int) -> _Steps:
         if isinstance(value, list):
-            return _joined([self.json(each, shape.item(number), offset) for number, each in enumerate(value)])
-        item = self.json(value, shape.item(0), offset)
-        if not self.fits(shape.item(0), item.value):
-            return _Value(value)
+            reads = []
+            for number, each in enumerate(value):
+                reads.append((yield _Request(each, shape.item(number), offset)))
+            return _joined(reads)
+        item = yield _Request(value, shape.item(0), offset)
+        if item.lost or not self.fits(shape.item(0), item.value):
+            return _Value(value, lost=item.lost)
         repair = _coerced(str(value)[:40], "a list of one item", offset)
         return item._replace(value=[item.value], repairs=(*item.repairs, repair), guessed=True)
 
     # Unions
 
-    def _choose_for(self, element: Element, shape: UnionShape) -> _Value:
+    def _choose_for(self, element: Element, shape: UnionShape) -> _Steps:
         shapes = shape.alternatives
         if element.children:
             # What the parser read as elements is none of the strings, and the other way round.
             is_node = shape.opens(element.children[0].name, element.name) is not None
             shapes = tuple(each for each in shapes if each.is_text is not is_node) or shapes
-        return self._choose(shapes, lambda each: self.element(element, each))
+        requests = [_Request(element, each, element.offset) for each in shapes]
+        return (yield from self._choose(requests))
 
-    def _choose(self, shapes: tuple[Shape, ...], read: Callable[[Shape], _Value], *, typed: bool = False) -> _Value:
+    def _choose(self, requests: list[_Request], *, typed: bool = False) -> _Steps:
         """Return the first tidy alternative that fits, else the first that fits, else the likeliest.
 
         `typed`: the value came with a type, so that an alternative of that very type comes before all others.
         """
-        ordered = sorted(shapes, key=lambda shape: shape.is_text or shape.is_any)
+        requests.sort(key=lambda request: request.shape.is_text or request.shape.is_any)
         fitting: list[_Value] = []
         reads: list[_Value] = []
-        for shape in ordered:
-            result = read(shape)
-            if not result.duplicates and self.fits(shape, result.value):
+        for request in requests:
+            result = _judged(request, (yield request))
+            if not result.lost and not result.duplicates and self.fits(request.shape, result.value):
                 if result.tidy and not (typed and result.repairs):
                     return result
                 fitting.append(result)
             reads.append(result)
         if fitting:
             return min(fitting, key=lambda result: (not result.tidy, result.guessed))
-        return self._likeliest(ordered, reads)
+        return self._likeliest([request.shape for request in requests], reads)
 
     def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
         """Return the reading whose problems are worth telling: that of a container of its own kind."""
@@ -385,6 +462,27 @@ class _Reader:
                 if self._checker.likely(nodes, each.value) is node:
                     return each
         return reads[-1]
+
+
+def _key(request: _Request) -> _Key:
+    return id(request.source), id(request.shape), request.offset
+
+
+def _judged(request: _Request, result: _Value) -> _Value:
+    """Return what an alternative made of something, as a guess if the tags speak for another kind of container.
+
+    Children that are called as items are (3.5) make a list, others the properties of an object.
+    """
+    source, shape, _ = request
+    if not isinstance(source, Element) or not source.children:
+        return result
+    tags = {child.name for child in source.children}
+    listed = len(tags) == 1 and tags <= {ITEM, *singular_of(source.name)}
+    if isinstance(shape, ArrayShape):
+        return result if listed else result._replace(guessed=True)
+    if isinstance(shape, ObjectShape) and listed and not shape.has_property(source.children[0].name):
+        return result._replace(guessed=True)
+    return result
 
 
 def _behind(loaded: _Value, read: _Value) -> _Value:
@@ -404,6 +502,7 @@ def _joined(reads: list[_Value]) -> _Value:
         [read.value for read in reads],
         tuple(repair for read in reads for repair in read.repairs),
         tuple(name for read in reads for name in read.duplicates),
+        lost=any(read.lost for read in reads),
     )
 
 

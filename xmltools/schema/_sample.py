@@ -11,17 +11,18 @@ inside itself is left out where it is optional, and its list is empty where that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain, islice
 from typing import Any
 
 from xmltools.schema._candidates import MAX_ITEMS, bound, numbers, texts, varied
-from xmltools.schema._check import Checker
+from xmltools.schema._check import Checker, ExhaustedError
 from xmltools.schema._document import NEVER, Document, Node
 from xmltools.schema._draft import MAX_TRIES, Draft, is_null
 from xmltools.schema._facts import parts_of
 from xmltools.schema._names import singular_of
+from xmltools.schema._requests import Ask
 from xmltools.schema._shapes import (
     AnyShape,
     ArrayShape,
@@ -32,7 +33,7 @@ from xmltools.schema._shapes import (
     TextShape,
     UnionShape,
 )
-from xmltools.schema._values import ABSENT, Path, Problem, comparable
+from xmltools.schema._values import ABSENT, comparable
 
 __all__ = ["sample_arguments"]
 
@@ -68,45 +69,24 @@ def sample_arguments(
     for lean in (True,) if smallest else (False, True):
         try:
             made = Sampler(shape, lean, wanted).value(shape, "")
-        except (_ExhaustedError, RecursionError):
+        except (ExhaustedError, RecursionError):
             continue
         if made is not ABSENT:
             return made  # type: ignore[no-any-return]
     return None
 
 
-class _ExhaustedError(Exception):
-    """The schema takes more work than an example is worth."""
+class _SilentChecker(Checker):
+    """A checker without words: it is only asked whether a value fits."""
 
-
-class _PatientChecker(Checker):
-    """A checker that counts its steps and has no words: it is only asked whether a value fits."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(document)
-        self._left = MAX_CHECKS
-
-    def _count(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise _ExhaustedError
-
-    def problems(self, node: Node, value: Any, path: Path = ()) -> Iterator[Problem]:
-        self._count()
-        return super().problems(node, value, path)
-
-    def fits(self, node: Node, value: Any) -> bool:
-        # What is remembered counts too: `unevaluatedProperties` asks nothing else.
-        self._count()
-        return super().fits(node, value)
+    __slots__ = ()
 
     def expectation(self, node: Node, depth: int = 3) -> str:
         return ""
 
-    def likely(self, nodes: list[Node], value: Any) -> Node | None:
+    def choose(self, nodes: list[Node], value: Any) -> Generator[Ask, bool | None, Node | None]:
         return None
+        yield  # a generator, like that of other checkers
 
 
 class Sampler:
@@ -120,7 +100,7 @@ class Sampler:
         self.wanted = wanted
         self.thorough = not _is_simple(document) or any("anyOf" in part for part in shape.parts)
         """Whether values must be checked, as the schema has more than they honour by construction."""
-        self._checker = _PatientChecker(document)
+        self._checker = _SilentChecker(document, MAX_CHECKS)
         self._kept: list[Any] = []
         self._left = MAX_VALUES
         self._open: list[tuple[int, ...]] = []
@@ -135,10 +115,10 @@ class Sampler:
         return _MAKERS[type(shape)](self, shape, parts, name)
 
     def spend(self, effort: int) -> None:
-        """Take `effort` from what is left; raise _ExhaustedError if nothing is."""
+        """Take `effort` from what is left; raise ExhaustedError if nothing is."""
         self._left -= effort
         if self._left < 0:
-            raise _ExhaustedError
+            raise ExhaustedError
 
     def recurs(self, shape: Shape, items: bool = True) -> bool:
         """Return whether a value of the shape would be inside another of the same schema, null aside."""

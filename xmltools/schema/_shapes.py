@@ -65,6 +65,14 @@ class Shape:
         """Return whether a property is declared by this very name."""
         return False
 
+    def declares(self, name: str) -> bool:
+        """Return whether a property is declared: by name, by pattern, or by a schema for all others."""
+        return self.has_property(name)
+
+    def doubts(self, tag: str, name: str) -> bool:
+        """Return whether a node `name` that begins with `<tag>` may turn out to be text."""
+        return False
+
     @property
     def alternatives(self) -> tuple[Shape, ...]:
         """The shapes that a value may have: this one, unless it is a union."""
@@ -178,13 +186,17 @@ class ObjectShape(_Container):
         return self.make.union([self.make.shape((each,)) for each in maybe])
 
     def knows(self, tag: str, previous: str) -> bool:
-        """Return whether `tag` is declared, by name, pattern or a schema for all others."""
-        if self.is_open or self.has_property(tag):
+        """Return whether `tag` is declared, or anything goes."""
+        return self.is_open or self.declares(tag)
+
+    def declares(self, name: str) -> bool:
+        """Return whether a property is declared: by name, by pattern, or by a schema for all others."""
+        if self.has_property(name):
             return True
         document = self.make.document
         return any(
             part.get("additionalProperties", {}).keys() - {NEVER}
-            or matching(document, part.get("patternProperties", ()), tag)
+            or matching(document, part.get("patternProperties", ()), name)
             for part in (*self.parts, *self._optional)
         )
 
@@ -232,9 +244,11 @@ class ArrayShape(_Container):
 
     def opens(self, tag: str, name: str) -> Shape | None:
         """Return this shape; that of an item, if `<tag>` is a property of items."""
-        if tag == ITEM or tag in singular_of(name) or not self.items.has_property(tag):
-            return self
-        return self.items.opens(tag, name)
+        return self if self.holds(tag, name) or not self.items.has_property(tag) else self.items.opens(tag, name)
+
+    def holds(self, tag: str, name: str) -> bool:
+        """Return whether `<tag>` is called as an item of a list `name` is."""
+        return tag == ITEM or tag in singular_of(name)
 
     def child(self, tag: str) -> Shape:
         """Return the shape of an item."""
@@ -270,15 +284,26 @@ class UnionShape(Shape):
 
     def opens(self, tag: str, name: str) -> Shape | None:
         """Return the container that `<tag>` begins: an array, or all objects that declare it; else None."""
-        closed = any(each.is_text for each in self._alternatives)
         takers = [each for each in self._alternatives if _takes(each, tag, name)]
-        if not takers and not closed:
-            takers = [each for each in self._alternatives if isinstance(each, (_Container, AnyShape))]
         if not takers:
-            return None
-        if isinstance(takers[0], ObjectShape):
+            if any(each.is_text for each in self._alternatives):
+                return None
+            takers = [each for each in self._alternatives if isinstance(each, (_Container, AnyShape))]
+            if not takers:
+                return None
+        first = takers[0]
+        if isinstance(first, ObjectShape):
             return union([each for each in takers if isinstance(each, ObjectShape)])
-        return takers[0].opens(tag, name)
+        if isinstance(first, ArrayShape) and not first.holds(tag, name) and first.items.has_property(tag):
+            return union(_owners(takers, tag))
+        return first.opens(tag, name)
+
+    def doubts(self, tag: str, name: str) -> bool:
+        """Return whether a string may begin with `<tag>`, which is taken for a property whose name is free."""
+        if not any(each.is_text for each in self._alternatives) or self.has_property(tag):
+            return False
+        arrays = (each for each in self._alternatives if isinstance(each, ArrayShape))
+        return not any(_takes(each, tag, name) for each in arrays)
 
     def child(self, tag: str) -> Shape:
         """Return the shapes that the alternatives have for this child."""
@@ -291,14 +316,35 @@ class UnionShape(Shape):
         return any(each.knows(tag, previous) for each in self._alternatives)
 
     def has_property(self, name: str) -> bool:
-        """Return whether any alternative declares it."""
+        """Return whether any alternative has it."""
         return any(each.has_property(name) for each in self._alternatives)
+
+    def declares(self, name: str) -> bool:
+        """Return whether any alternative declares it."""
+        return any(each.declares(name) for each in self._alternatives)
 
 
 def _takes(shape: Shape, tag: str, name: str) -> bool:
     if isinstance(shape, ArrayShape):
-        return tag == ITEM or tag in singular_of(name) or shape.items.has_property(tag)
-    return shape.has_property(tag)
+        return shape.holds(tag, name) or shape.items.has_property(tag)
+    return shape.declares(tag)
+
+
+def _owners(shapes: Iterable[Shape], tag: str) -> list[Shape]:
+    """Return the objects that have the property `tag`: those among the shapes, and those that are items of them."""
+    found: list[Shape] = []
+    seen: set[int] = set()
+    pending = list(shapes)[::-1]
+    while pending:
+        shape = pending.pop()
+        if id(shape) in seen or not (shape.has_property(tag) or isinstance(shape, ArrayShape)):
+            continue
+        seen.add(id(shape))
+        if isinstance(shape, ObjectShape):
+            found.append(shape)
+        else:
+            pending += (shape.items if isinstance(shape, ArrayShape) else shape).alternatives[::-1]
+    return found
 
 
 def union(shapes: Iterable[Shape], maker: Maker | None = None, nodes: tuple[Node, ...] = ()) -> Shape:
