@@ -199,7 +199,9 @@ class Outside:
         place, searched = self._key_search
         start = searched - self._origin if place == self._origin + at else at
         answer = begins_with_field(text, at, fields, _NAME_KEY, start)
-        self._key_search = self._origin + at, self._origin + max(at, len(text) - _KEY_LENGTH)
+        if not answer:  # where it was found it will be found again
+            start = max(at, len(text) - _KEY_LENGTH)
+        self._key_search = self._origin + at, self._origin + start
         return answer
 
     def _confirm_name(self, text: str, tag: Tag) -> bool | None:
