@@ -44,7 +44,7 @@ class ElementStates(LeafStates):
         if here == len(text) or here > at:
             return here
         if text[at] == "{":
-            self._scanner = ObjectScanner(self.limits.depth)
+            self._scanner = ObjectScanner(self.limits.depth, self.dialect.json_names)
             self._state = State.JSON
             self.json = (self._base + at, -1)
             return at
