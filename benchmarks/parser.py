@@ -247,6 +247,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "backslashes in a JSON string": (JSON, "\\\\"),
     "line breaks in a JSON string": (JSON, "\n"),
     "members of a JSON body": ('<tool>{"a": 1', ', "a": 1'),
+    "strings of a JSON body": ('<tool>{"a": 1', ', "a": "x"'),
     "broken JSON body": ("<tool>{x", "</tool"),
     "quotes in a string in single quotes": ("<tool>{'a': '", "\\'"),
     "odd backslashes in a JSON string": (JSON, "\\d"),

@@ -171,7 +171,7 @@ class Block(ElementStates):
                 continue
             if key in self.dialect.json_server_name:
                 self.server = value
-            elif key in self.dialect.json_tool_name or key in self.dialect.json_other_tool_name:
+            else:
                 self.name = value
                 self._on_name(self)
                 return

@@ -53,7 +53,7 @@ class ElementStates(LeafStates):
         if text[at] == "{" and self.proposed is not None:
             self._adopt_name()
         if text[at] == "{" and self.name is None:
-            self._scanner = ObjectScanner(self.limits.depth)
+            self._scanner = ObjectScanner(self.limits.depth, self.dialect.json_names)
             self._state = State.JSON
             self.json = (self._base + at, -1)
             return at

@@ -30,8 +30,8 @@ class ObjectScanner:
 
     `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper
     than `depth`. `in_envelope` says that the object would be whole if its own brace stood in place of what is wrong.
-    Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level by
-    key, so that a call's name is known before its end.
+    Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
+    under one of the `keys`, so that a call's name is known before its end.
     """
 
     __slots__ = (
@@ -41,6 +41,7 @@ class ObjectScanner:
         "_expect",
         "_in_scalar",
         "_key",
+        "_keys",
         "_quote",
         "_stack",
         "done",
@@ -50,8 +51,9 @@ class ObjectScanner:
         "too_deep",
     )
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, keys: tuple[str, ...] = ()) -> None:
         self._depth = depth
+        self._keys = keys
         self._stack: list[str] = []
         self._expect = _VALUE
         self._quote = ""  # that ends the string
@@ -158,5 +160,5 @@ class ObjectScanner:
             self._key = string
             return
         self._expect = _NEXT
-        if self._capture is not None and self._stack[-1] == "{" and len(string) < _NAME_LENGTH:
+        if self._key in self._keys and self._capture is not None and len(string) < _NAME_LENGTH:
             self.names.setdefault(self._key, string)

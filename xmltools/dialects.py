@@ -45,6 +45,11 @@ class Dialect:
     json_wrappers: tuple[str, ...] = ()
     """Keys in which models put the whole body."""
 
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a JSON body that say a server or a tool."""
+        return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+
 
 FORGE = Dialect(
     name="forge",
