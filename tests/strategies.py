@@ -219,7 +219,8 @@ def clean_block(rng: Random, tools: list[Tool] | None) -> Tokens:
     tool = rng.choice(tools) if tools else None
     name, server = (tool.name, tool.server) if tool else (rng.choice(["apply_diff", "any"]), "local")
     fields = [_element(rng, "tool_name", [name])]
-    if rng.random() < (0.3 if server == "local" else 0.8):
+    several = len({each.server for each in tools or ()}) > 1
+    if (several and server != "local") or rng.random() < 0.3:
         fields.insert(rng.randrange(2), _element(rng, "server_name", [server]))
     fields.insert(len(fields) if rng.random() < 0.9 else 0, _element(rng, "arguments", _arguments(rng, tool)))
     return ["<tool>", *_children(rng, fields), "</tool>"]

@@ -143,6 +143,7 @@ def test_docs_reads_standard_input(run):
         (["--required"], {"tool_choice": "required"}),
         (["--reasoning", "think"], {"reasoning_tag": "think"}),
         (["--reasoning", "plan"], {"reasoning_tag": "plan"}),
+        (["--server-names"], {"server_names": True}),
         (["--preamble", "p.txt"], {"preamble": "Ich höre.\n"}),
     ],
 )

@@ -26,9 +26,9 @@ def examples() -> dict[str, str]:
         "call.regex": build_grammar(TOOLS, "regex"),
         "arguments.lark": build_grammar(TOOLS, "lark", tool_choice="arguments", name="create_ticket"),
     }
-    for tool in TOOLS:
-        made[f"{tool.name}.rng"] = build_grammar(tool, "relaxng")
-    return made
+    schemas = build_grammar(TOOLS, "relaxng")
+    assert isinstance(schemas, dict)
+    return made | {f"{name}.rng": schema for name, schema in schemas.items()}
 
 
 @pytest.mark.parametrize("name", examples())

@@ -160,6 +160,19 @@ def test_a_grammar_goes_with_the_request_where_the_engine_takes_one() -> None:
     assert "structured_outputs" not in Exchange("chat", chat(tool_choice="none"), Settings(engine="vllm")).request
 
 
+@pytest.mark.parametrize("server_names", [False, True])
+def test_servers_are_named_in_all_that_is_written_if_asked_for(server_names: bool) -> None:
+    function = {"name": "read", "arguments": '{"path": "a"}'}
+    said = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+    messages = [*USER, said, {"role": "tool", "tool_call_id": "1", "content": "ok"}]
+    exchange = Exchange("chat", chat(messages=messages), Settings(retries=1, server_names=server_names))
+    assert exchange.answer(completion(BAD)) is None
+    prompt, _, history, *_, retry = [each["content"] for each in exchange.request["messages"]]
+    line = "\n<server_name>local</server_name>\n"
+    assert [text.count(line) for text in (prompt, history, retry)] == ([2, 1, 1] if server_names else [0, 0, 0])
+    assert [text.count("<tool>\n<") for text in (prompt, history, retry)] == [2, 1, 1]
+
+
 # Replies
 
 

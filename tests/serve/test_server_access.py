@@ -154,6 +154,11 @@ def test_the_command_says_how_many_may_be_open(arguments: list[str], most: int) 
     assert _config(options("--demo", *arguments)).max_streams == most
 
 
+@pytest.mark.parametrize("arguments", [[], ["--server-names"]])
+def test_the_command_says_whether_servers_are_named(arguments: list[str]) -> None:
+    assert _config(options("--demo", *arguments)).settings.server_names is bool(arguments)
+
+
 @pytest.mark.parametrize("number", ["-1", "x", "1.5", "100000"])
 def test_a_number_of_streams_that_is_none_is_refused(number: str) -> None:
     with pytest.raises((SystemExit, argparse.ArgumentError)):
