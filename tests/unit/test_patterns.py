@@ -118,6 +118,30 @@ def test_these_are_told_of_any_text(written, found, size):
     assert Pattern(written).found("a" * size + "!") is found
 
 
+@pytest.mark.parametrize(
+    ("written", "quick"),
+    [
+        ("^[a-z0-9_-]{3,40}$", True),
+        (r"^\d{4}-\d{2}-\d{2}\Z", True),
+        (r"\Aa+b{100}$", True),
+        ("^a+b{101}$", False),
+        ("^a{3000}b*$", True),
+        ("^a*a*$", False),
+        ("^(a)+$", True),
+        ("^(ab)+$", False),
+        ("a+", False),
+        ("(?m)^a+$", False),
+        ("^a(?=b)", False),
+        ("^(a|bc)$", False),
+    ],
+)
+def test_re_is_asked_where_it_has_one_way_to_go(written, quick):
+    made = Pattern(written)
+    assert (made._quick is not None) is quick
+    for size in (3, 120, 3_000, MAX_PATTERN_TEXT - 1):
+        assert effort(lambda size=size: made.found("a" * size + "!")) < 300
+
+
 def test_words_of_a_long_pattern_are_told_apart():
     words = [f"word{number}" for number in range(500)]
     made = Pattern(f"^({'|'.join(words)})$")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from xmltools.schema._document import NEVER, Document, Node
 from xmltools.schema._keywords import CHECKS
 from xmltools.schema._requests import Ask, Steps
-from xmltools.schema._values import Path, Problem, describe, fits_type, listed
+from xmltools.schema._values import Path, Problem, describe, is_one_of, listed
 
 __all__ = ["Checker", "ExhaustedError"]
 
@@ -99,16 +100,30 @@ class Checker:
                 answer = True
                 continue
             key = self.key(node, value)
-            answer = self._known.get(key) if key else None
+            if key is None:  # nothing more will be asked for: this needs no frame
+                steps = self._steps(node, value, path or ())
+                if path is None:
+                    answer = next(steps, None) is None
+                    continue
+                wrong = list(islice(steps, 1 if asking else None))
+                if wrong and asking:
+                    self._fail(stack)
+                    asking -= 1
+                    answer = False
+                elif wrong:
+                    _spoil(stack)
+                    yield from wrong  # type: ignore[misc]
+                continue
+            answer = self._known.get(key)
             if answer or (answer is False and path is None):
                 continue
             if answer is False and asking:
                 self._fail(stack)
                 asking -= 1
-            elif key and path is not None and not asking and (*key, path) in self._told:
+            elif path is not None and not asking and (*key, path) in self._told:
                 _spoil(stack)
             else:
-                if key and path is not None and not asking:
+                if path is not None and not asking:
                     self._told.add((*key, path))
                 frame = self._frame(node, value, path, key)
                 stack.append(frame)
@@ -142,12 +157,13 @@ class Checker:
 
     def _steps(self, node: Node, value: Any, path: Path) -> Steps:
         # A value of another type would only fail at everything else too.
-        for keyword in ("type", NEVER):
-            if keyword in node:
-                wrong = list(CHECKS[keyword](self, node[keyword], node, value, path))
-                if wrong:
-                    yield from wrong
-                    return
+        types = node.get("type")
+        if types is not None and not is_one_of(value, types):
+            yield from CHECKS["type"](self, types, node, value, path)
+            return
+        if NEVER in node:
+            yield from CHECKS[NEVER](self, True, node, value, path)
+            return
         for keyword, argument in node.items():
             check = CHECKS.get(keyword)
             if check and keyword != "type":
@@ -207,7 +223,7 @@ class Checker:
         """Return whether the type of `value` is one that `node` asks for."""
         if "$ref" in node and depth:
             return self.plausible(self.document.target(node), value, depth - 1)
-        return any(fits_type(value, name) for name in node.get("type", ())) or not node.keys() - {"description"}
+        return is_one_of(value, node.get("type", ())) or not node.keys() - {"description"}
 
     def _named_by(self, node: Node, value: Mapping[str, Any]) -> Generator[Ask, bool | None, bool]:
         """Return whether `value` has what `node` demands of discriminators (properties with one value)."""
@@ -232,4 +248,4 @@ def _spoil(stack: list[_Frame]) -> None:
 def _is_plain(document: Document, node: Node, value: Any) -> bool:
     """Return whether a value fits a node that asks for a type and nothing else, as most do."""
     types = document.plain.get(id(node))
-    return types is not None and any(fits_type(value, name) for name in types)
+    return types is not None and is_one_of(value, types)

@@ -16,7 +16,7 @@ from xmltools.schema._evaluated import evaluated_items, evaluated_properties, ma
 from xmltools.schema._formats import FORMATS
 from xmltools.schema._patterns import MAX_PATTERN_TEXT
 from xmltools.schema._requests import Ask, Steps, Sub
-from xmltools.schema._values import ABSENT, Path, Problem, comparable, describe, equal, fits_type, listed
+from xmltools.schema._values import ABSENT, Path, Problem, comparable, describe, equal, fits_type, is_one_of, listed
 
 if TYPE_CHECKING:
     from xmltools.schema._check import Checker
@@ -28,7 +28,7 @@ __all__ = ["CHECKS"]
 
 
 def _type(_: Checker, names: list[str], node: Node, value: Any, path: Path) -> Steps:
-    if not any(fits_type(value, name) for name in names):
+    if not is_one_of(value, names):
         expected = "one of " + listed(node["enum"]) if "enum" in node else " or ".join(names)
         yield Problem(path, expected, describe(value))
 
@@ -154,9 +154,10 @@ def _max_items(_: Checker, most: int, node: Node, value: Any, path: Path) -> Ste
 
 def _items(checker: Checker, item: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, list):
-        first = len(node.get("prefixItems", ()))
-        for number in range(first, len(value)):
-            yield Sub(item, value[number], (*path, number))
+        types = checker.document.plain.get(id(item))
+        for number in range(len(node.get("prefixItems", ())), len(value)):
+            if types is None or not is_one_of(value[number], types):  # the short way for most items
+                yield Sub(item, value[number], (*path, number))
 
 
 def _prefix_items(checker: Checker, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
@@ -200,9 +201,12 @@ def _unevaluated_items(checker: Checker, other: Node, node: Node, value: Any, pa
 
 def _properties(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
-        for name in nodes:
+        plain = checker.document.plain
+        for name, wanted in nodes.items():
             if name in value:
-                yield Sub(nodes[name], value[name], (*path, name))
+                types = plain.get(id(wanted))
+                if types is None or not is_one_of(value[name], types):  # the short way for most properties
+                    yield Sub(wanted, value[name], (*path, name))
 
 
 def _patterned(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:

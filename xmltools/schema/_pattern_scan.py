@@ -70,12 +70,19 @@ class _Closed(NamedTuple):
 
 
 class _State:
-    __slots__ = ("closed", "following", "kernel")
+    """A kernel, what is known of it by the checks that hold, and what follows it by those and the next character.
+
+    `free` and `freely` are the same for where no check holds.
+    """
+
+    __slots__ = ("closed", "following", "free", "freely", "kernel")
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.closed: dict[int, _Closed] = {}
         self.following: dict[tuple[str, int], _State] = {}
+        self.free: _Closed | None = None
+        self.freely: dict[str, _State] = {}
 
 
 class Scanner:
@@ -111,7 +118,7 @@ class Scanner:
 
 def _where(check: Spot | tuple[Look, _Machine], text: str, facts: dict[int, int], budget: Budget) -> list[int]:
     if isinstance(check, Spot):
-        return [match.start() for match in check.where.finditer(text)]
+        return check.places(text)
     look, machine = check
     size = len(text)
     if look.ahead:
@@ -145,12 +152,17 @@ class _Machine:
         """Yield the places at which a match ends, wherever it begins. `anchored`: it can only begin at 0."""
         state = self._state(())
         for at, character in enumerate(text):
-            if self._remembered > MAX_REMEMBERED:
-                state = self._forgetting(state)
-            bits = facts.get(at, 0)
-            closed = state.closed.get(bits)
-            if closed is None:
+            if at in facts:
+                bits = facts[at]
+                closed, following = state.closed.get(bits), state.following.get((character, bits))
+            else:  # what is true of nearly all places has a shorter way
+                bits = 0
+                closed, following = state.free, state.freely.get(character)
+            if following is None or closed is None:
+                if self._remembered > MAX_REMEMBERED:
+                    state = self._forgetting(state)
                 closed = self._close(state, bits, budget)
+                following = self._follow(state, closed, character, bits)
             budget.left -= closed.steps
             if budget.left < 0:
                 raise TooCostlyError
@@ -158,9 +170,6 @@ class _Machine:
                 yield at
             if anchored and not closed.ready:
                 return
-            following = state.following.get((character, bits))
-            if following is None:
-                following = self._follow(state, closed, character, bits)
             state = following
         closed = self._close(state, facts.get(len(text), 0), budget)
         budget.spend(closed.steps)
@@ -202,7 +211,11 @@ class _Machine:
                 if counts:
                     kernel[place] = kernel.get(place, 0) | counts
         self._remembered += 1
-        reached = state.following[character, bits] = self._state(tuple(kernel.items()))
+        reached = self._state(tuple(kernel.items()))
+        if bits:
+            state.following[character, bits] = reached
+        else:
+            state.freely[character] = reached
         return reached
 
     # Places. Equal ones are the same object.
@@ -224,6 +237,11 @@ class _Machine:
 
         Raises TooCostlyError, but takes nothing from the budget.
         """
+        known_by = state.closed.get(facts) if facts else state.free
+        if known_by is not None:
+            if known_by.steps > budget.left:
+                raise TooCostlyError
+            return known_by
         ready: dict[_Place, int] = {}
         fewest: dict[tuple[Loop, _Place | None], int] = {}
         seen: set[_Place] = set()
@@ -256,7 +274,11 @@ class _Machine:
             elif place not in seen:
                 seen.add(place)
                 self._enter(place, facts, pending)
-        closed = state.closed[facts] = _Closed(tuple(ready.items()), matched, steps)
+        closed = _Closed(tuple(ready.items()), matched, steps)
+        if facts:
+            state.closed[facts] = closed
+        else:
+            state.free = closed
         self._remembered += 1 + len(ready)
         return closed
 

@@ -16,6 +16,7 @@ from xmltools.schema._pattern_tree import (
     Branch,
     Chars,
     Check,
+    Fail,
     Group,
     If,
     Items,
@@ -233,4 +234,5 @@ _STEPS: dict[type[Any], Any] = {
     Atomic: _Search._atomic,
     Again: _Search._again,
     If: _Search._if,
+    Fail: _Search._fail,
 }

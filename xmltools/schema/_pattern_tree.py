@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from re import _compiler, _parser  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, Literal
 
 __all__ = [
     "Again",
@@ -123,9 +123,22 @@ Items = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spot:
-    """A place in the text, such as its end or the end of a word: `where` finds all of them."""
+    """A place in the text, such as its end or the end of a word: `where` finds all of them.
+
+    `kind`: which of those that need no search it is, the beginning, the end, or the end but for a line feed.
+    """
 
     where: re.Pattern[str]
+    kind: Literal["", "start", "end", "last"]
+
+    def places(self, text: str) -> list[int]:
+        """Return all places of this kind in a text."""
+        size = len(text)
+        if self.kind == "start":
+            return [0]
+        if self.kind == "last":
+            return [size - 1, size] if text.endswith("\n") else [size]
+        return [size] if self.kind == "end" else [match.start() for match in self.where.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +175,6 @@ _REFERENCES = ("GROUPREF", "GROUPREF_EXISTS")
 _ORDERED = ("ATOMIC_GROUP", "POSSESSIVE_REPEAT")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _UNITS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
-_STARTS = ("AT_BEGINNING", "AT_BEGINNING_STRING")
 _TYPES = re.ASCII | re.UNICODE | re.LOCALE
 
 
@@ -200,8 +212,8 @@ class _Reader:
     def tree(self, parsed: Any) -> Tree:
         items = self.items(parsed, parsed.state.flags)
         first = items[0] if items else None
-        start = isinstance(first, Check) and self._checks[first.number]
-        return Tree(items, tuple(self._checks), self._regular, isinstance(start, Spot) and _is_start(start))
+        start = self._checks[first.number] if isinstance(first, Check) else None
+        return Tree(items, tuple(self._checks), self._regular, isinstance(start, Spot) and start.kind == "start")
 
     def items(self, parsed: Any, flags: int) -> Items:
         self._depth += 1
@@ -226,7 +238,7 @@ class _Reader:
         if name == "BRANCH":
             return (Branch(tuple(self.items(way, flags) for way in argument[1])),)
         if name == "AT":
-            return (self._check(("AT", argument, flags), lambda: Spot(_compiled(operation, argument, flags))),)
+            return (self._check(("AT", argument, flags), lambda: _spot(operation, argument, flags)),)
         if name in ("ASSERT", "ASSERT_NOT"):
             return (self._look(name, argument, flags),)
         if name in _ORDERED:
@@ -296,9 +308,11 @@ def _changed(flags: int, added: int, taken: int) -> int:
     return int((flags | added) & ~taken)
 
 
-def _is_start(spot: Spot) -> bool:
-    """Return whether the place is the very beginning of a text."""
-    return [match.start() for match in spot.where.finditer("\n\n")] == [0]
+def _spot(operation: Any, argument: Any, flags: int) -> Spot:
+    kinds: dict[str, Literal["start", "end", "last"]] = {"AT_BEGINNING_STRING": "start", "AT_END_STRING": "end"}
+    if not flags & re.MULTILINE:
+        kinds |= {"AT_BEGINNING": "start", "AT_END": "last"}
+    return Spot(_compiled(operation, argument, flags), kinds.get(argument.name, ""))
 
 
 def _may_be_empty(items: Items) -> bool:

@@ -199,7 +199,7 @@ class _Reader:
         source, shape, offset = request
         is_element = isinstance(source, Element)
         if not isinstance(shape, (UnionShape, ArrayShape)):
-            if is_element and (source.nil or not source.children):
+            if is_element and not source.children:
                 return _Value(None) if source.nil else self._leaf(source.text, shape, offset)
             if not is_element and not isinstance(source, (dict, list)):
                 return self._json_scalar(source, shape, offset)
@@ -213,6 +213,12 @@ class _Reader:
         return self._element(source, shape) if is_element else self._json(source, shape, offset)
 
     # Elements
+
+    def _at_once(self, element: Element, shape: Shape) -> _Value | None:
+        """Read a leaf of a shape that is no union or list, as most are; None for all else."""
+        if element.children or isinstance(shape, (UnionShape, ArrayShape)):
+            return None
+        return _Value(None) if element.nil else self._leaf(element.text, shape, element.offset)
 
     def _element(self, element: Element, shape: Shape) -> _Steps:
         if element.nil:
@@ -242,7 +248,7 @@ class _Reader:
             elif child.exact and _is_open(child) and shape.has_property(name):
                 read = yield from self._open_value(group[0], child)
             else:
-                read = yield _Request(group[0], child, group[0].offset)
+                read = self._at_once(group[0], child) or (yield _Request(group[0], child, group[0].offset))
             values[name] = read.value
             repairs += read.repairs
             duplicates += read.duplicates
@@ -284,7 +290,8 @@ class _Reader:
             items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
         reads = []
         for number, item in enumerate(items):
-            reads.append((yield _Request(item, shape.item(number), item.offset)))
+            inner = shape.item(number)
+            reads.append(self._at_once(item, inner) or (yield _Request(item, inner, item.offset)))
         return _joined(reads)
 
     def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
@@ -387,7 +394,11 @@ class _Reader:
         if isinstance(shape, ObjectShape) and isinstance(value, dict):
             names: dict[str, _Value] = {}
             for name, each in value.items():
-                names[name] = yield _Request(each, shape.child(name), offset)
+                child = shape.child(name)
+                if isinstance(each, (dict, list)) or isinstance(child, (UnionShape, ArrayShape)):
+                    names[name] = yield _Request(each, child, offset)
+                else:
+                    names[name] = self._json_scalar(each, child, offset)
             return _joined(list(names.values()))._replace(value={name: each.value for name, each in names.items()})
         return self._json_scalar(value, shape, offset)
 
@@ -414,7 +425,11 @@ class _Reader:
         if isinstance(value, list):
             reads = []
             for number, each in enumerate(value):
-                reads.append((yield _Request(each, shape.item(number), offset)))
+                inner = shape.item(number)
+                if isinstance(each, (dict, list)) or isinstance(inner, (UnionShape, ArrayShape)):
+                    reads.append((yield _Request(each, inner, offset)))
+                else:
+                    reads.append(self._json_scalar(each, inner, offset))
             return _joined(reads)
         item = yield _Request(value, shape.item(0), offset)
         if item.lost or not self.fits(shape.item(0), item.value):

@@ -223,23 +223,26 @@ def _property_nodes(document: Document, part: Node, name: str) -> list[Node]:
 class ArrayShape(_Container):
     """Items."""
 
-    __slots__ = ()
+    __slots__ = ("_longest",)
     is_list = True
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+        super().__init__(maker, nodes, parts)
+        self._longest = max((len(part["prefixItems"]) for part in parts if "prefixItems" in part), default=0)
 
     def item(self, index: int) -> Shape:
         """Return the shape of the item at a position."""
-        longest = max((len(part.get("prefixItems", ())) for part in self.parts), default=0)
-        index = min(index, longest)
-        if index not in self._children:
-            self._children[index] = self.make.shape(tuple(_item_nodes(self.parts, index)))
-        return self._children[index]
+        index = min(index, self._longest)
+        found = self._children.get(index)
+        if found is None:
+            found = self._children[index] = self.make.shape(tuple(_item_nodes(self.parts, index)))
+        return found
 
     @property
     def items(self) -> Shape:
         """The shape of an item whose position is not known."""
         if "items" not in self._children:
-            longest = max((len(part.get("prefixItems", ())) for part in self.parts), default=0)
-            self._children["items"] = self.make.union([self.item(index) for index in range(longest + 1)])
+            self._children["items"] = self.make.union([self.item(index) for index in range(self._longest + 1)])
         return self._children["items"]
 
     def opens(self, tag: str, name: str) -> Shape | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["ABSENT", "Path", "Problem", "comparable", "describe", "equal", "fits_type", "listed"]
+__all__ = ["ABSENT", "Path", "Problem", "comparable", "describe", "equal", "fits_type", "is_one_of", "listed"]
 
 Path = tuple[str | int, ...]
 
@@ -54,6 +55,14 @@ def fits_type(value: Any, name: str) -> bool:
             return value.is_integer() if name == "integer" else math.isfinite(value)
         return True
     return isinstance(value, _PYTHON_TYPES[name])
+
+
+def is_one_of(value: Any, names: Iterable[str]) -> bool:
+    """Return whether `value` is of any of these types."""
+    for name in names:  # noqa: SIM110 - asked of every value, and a generator takes as long again
+        if fits_type(value, name):
+            return True
+    return False
 
 
 _PYTHON_TYPES = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
