@@ -452,7 +452,7 @@ class LeafEnds(Frame):
         elif not is_valid_name(value):
             self.fail(Code.INVALID_NAME, f"{value[:60]!r} is no name", leaf.element.offset)
         elif leaf.tag != self.dialect.tool_name and self._field(leaf.tag) == self.dialect.server_name:
-            self.server = value or self.dialect.default_server
+            self.server = value or None
         elif value and self.name is None:
             self.name = value
             self.name_start = leaf.start

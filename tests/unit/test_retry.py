@@ -232,8 +232,9 @@ def test_values_for_another_tool_are_not_kept():
 
 
 def test_the_server_is_asked_for():
+    tools = [DISK, Tool(name="fetch", server="net")]
     text = "<tool><server_name>net</server_name><tool_name>read_file</tool_name></tool>"
-    assert "Name the server of read_file in <server_name>: disk." in render_retry(error_of(text, [DISK]), [DISK])
+    assert "Name the server of read_file in <server_name>: disk." in render_retry(error_of(text, tools), tools)
 
 
 def test_many_tools_are_not_all_listed():
