@@ -52,6 +52,7 @@ def endless() -> Outcomes:
 NONE: tuple[str, ...] = ()
 DEEP_ERRORS = {
     "elements in a list": NONE,
+    "arrays in any value": NONE,
     "elements in a string": NONE,
     "blocks": ("malformed_markup",),
     "end tags": NONE,
@@ -59,7 +60,7 @@ DEEP_ERRORS = {
     "comments": NONE,
     "entities": NONE,
     "tuples in a list": NONE,
-    "minus signs in a list": NONE,
+    "minus signs in a list": ("invalid_arguments",),
     "reasoning": NONE,
     "reasoning that stays open": NONE,
     "comments outside": NONE,
@@ -109,6 +110,7 @@ ENDLESS_ERRORS = {
     "backticks": NONE,
     "a tag": ("malformed_markup",),
     "no JSON": ("invalid_json",),
+    "braces after a body": ("invalid_json",),
     "what follows an error": ("forbidden_markup",),
     "calls of no tool": ("unknown_tool",),
 }

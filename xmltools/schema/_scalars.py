@@ -102,7 +102,7 @@ _READERS: dict[str, Callable[[str], Read]] = {
 
 
 def read_enum(text: str, values: list[Any]) -> Read:
-    """Read `text` as one of the values: exactly, then trimmed, then as JSON, then without regard to case or quotes."""
+    """Read `text` as one of the values: exactly, then trimmed, then as JSON, then without regard to case."""
     strings = [value for value in values if isinstance(value, str)]
     others = [value for value in values if not isinstance(value, (str, list, dict))]
     trimmed = text.strip(WHITE_SPACE)
@@ -113,15 +113,14 @@ def read_enum(text: str, values: list[Any]) -> Read:
     found.sort(key=lambda pair: pair[1][1])
     if found and not found[0][1][1]:
         return found[0][0], False
-    for candidate in filter(None, (trimmed, _inside_quotes(trimmed))):
-        folded = [value for value in strings if value.strip(WHITE_SPACE).casefold() == candidate.casefold()]
-        if folded:
-            return min(folded, key=lambda value: value != candidate), True
+    folded = [value for value in strings if value.strip(WHITE_SPACE).casefold() == trimmed.casefold()]
+    if folded:
+        return folded[0], True
     return (found[0][0], True) if found else None
 
 
 def _read_as(text: str, value: Any) -> Read:
     """Read `text` as the scalar `value`, if that is what it says."""
     kind = "null" if value is None else "boolean" if isinstance(value, bool) else "number"
-    read = read_scalar(text, kind)
+    read = _READERS[kind](text)  # quotes would make it a string, which an enum may have too
     return read if read and equal(read[0], value) else None
