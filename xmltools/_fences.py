@@ -11,6 +11,8 @@ __all__ = ["FenceReader"]
 _FENCE = re.compile(r" {0,3}(?:(`{3,})([^`\n]*)|(~{3,})([^\n]*))\Z")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")
 _LINE_LENGTH: Final = 256
+_FIRST: Final = ("", " ", "`", "~")
+"""What a line begins with that may be a fence line; nothing, if that is not known yet."""
 
 
 class FenceReader:
@@ -24,13 +26,15 @@ class FenceReader:
 
     def read(self, piece: str) -> None:
         """Take the next piece of the current line."""
+        if not self.line and piece[:1] not in _FIRST:
+            self.line = "x"
         if self.line != "x":
             line = self.line + piece
             self.line = line if len(line) <= _LINE_LENGTH and _MAYBE_FENCE.match(line) else "x"
 
     def end_line(self) -> bool:
         """The line is over: was it a fence line?"""
-        found = _FENCE.match(self.line) if self.line else None
+        found = _FENCE.match(self.line) if self.line not in ("", "x") else None
         self.line = ""
         if found is None:
             return False

@@ -101,7 +101,7 @@ class Outside:
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
         self._final = False  # no more text will come
-        self._prose = Shown(dialect.block, longest)
+        self._prose = Shown(dialect.block, longest, measure=self._measure)
         self._thought = Shown(dialect.block, longest, sections=False)  # of the reasoning region
         self._tags = _reasoning_tags(self._closers)
         self._thought_start = 0  # where reasoning begins that was not said yet
@@ -193,15 +193,24 @@ class Outside:
             confirmed = self._confirm_name(text, tag)
         return tag.end if confirmed else confirmed
 
+    def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
+        """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there."""
+        found = self._opener.match(text, at)
+        end = self._confirm(text[:stop], at, found[1]) if found else NO
+        return self._measure_block(text[:stop], at, end) if end else end
+
+    @abstractmethod
+    def _measure_block(self, text: str, at: int, end: int) -> int | None:
+        """The end of the block at `at`, whose opening tag ends at `end`, or MORE."""
+
     def _begins_with_field(self, text: str, at: int) -> bool | None:
         """An opener in another case may be any other element: only what looks like a call makes it one."""
         fields = (self._dialect.tool_name, self._dialect.server_name, self._dialect.arguments)
         place, searched = self._key_search
         start = searched - self._origin if place == self._origin + at else at
         answer = begins_with_field(text, at, fields, _NAME_KEY, start)
-        if not answer:  # where it was found it will be found again
-            start = max(at, len(text) - _KEY_LENGTH)
-        self._key_search = self._origin + at, self._origin + start
+        if answer is MORE:
+            self._key_search = self._origin + at, self._origin + max(at, len(text) - _KEY_LENGTH)
         return answer
 
     def _confirm_name(self, text: str, tag: Tag) -> bool | None:
@@ -353,7 +362,7 @@ class Outside:
         """The first `[` at the start of a line before `end`, or -1."""
         if at < end and text[at] == "[":
             self._gather()
-            if not self._prose.line:
+            if self._prose.is_at_line_start:
                 return at
         return text.find("\n[", at, end) + 1 or -1
 

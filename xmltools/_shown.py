@@ -9,6 +9,7 @@ each has a greatest length, and what was looked at is not looked at again.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -22,7 +23,8 @@ SPAN_LENGTH: Final = 1_024
 SECTION_LENGTH: Final = 10_000
 """Characters that a comment or a CDATA section may have outside blocks."""
 PATIENCE: Final = 100
-"""Comments and sections with an opener but no end that are waited for. The time for more would not be linear."""
+"""Comments and sections with an opener but no end that are waited for, and blocks in them. The time for more would not
+be linear."""
 
 _CODE: Final = 0
 _COMMENT: Final = 1
@@ -40,6 +42,8 @@ _PART_LENGTH: Final = 8
 _PIECE: Final = 4_096
 _NOTABLE = re.compile(r"```|~~~|<!|-->|\]\]>")
 _RUN = re.compile("`+")
+_PLAIN = re.compile(r"(?:[^`<\\]++|<(?!!)|`[^`]{1,1000}+`(?!`))*+")
+"""Text without anything that stays open: a short way past most inline code."""
 _CLOSING = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
 _CLOSING_LENGTH: Final = 300
 _END_LENGTH: Final = 300
@@ -48,7 +52,9 @@ _END_LENGTH: Final = 300
 
 class Shown(FenceReader):
     """Follows text outside blocks, or that of a reasoning region. `block` is the name of the element that is a call;
-    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
+    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other.
+    `measure` tells the end of a block: given a text, the place of the opener, and where to stop, it returns that end,
+    NO if no block opens there, or MORE."""
 
     __slots__ = (
         "_ahead",
@@ -56,37 +62,50 @@ class Shown(FenceReader):
         "_ahead_to",
         "_at",
         "_carry",
-        "_depth",
         "_fence_start",
-        "_in_block",
         "_is_long_run",
+        "_is_new_line",
         "_is_odd",
         "_looked_at",
+        "_measure",
+        "_measures",
         "_patience",
         "_patterns",
         "_quote",
         "_quote_tail",
+        "_rest",
         "_saved",
         "_scan_to",
         "_section_length",
         "_span_length",
         "_starts",
+        "_stray_end",
         "_tokens",
         "_wrapped",
     )
 
-    def __init__(self, block: str, most: int, *, sections: bool = True) -> None:
+    def __init__(
+        self,
+        block: str,
+        most: int,
+        *,
+        sections: bool = True,
+        measure: Callable[[str, int, int], int | Answer] | None = None,
+    ) -> None:
         super().__init__()
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
         self._wrapped, *self._patterns = _patterns(block)
         self._at = 0  # characters read, but for those that are carried
+        self._is_new_line = True
+        self._rest = ""  # of a line of which nothing was looked at
         self._carry = ""  # the end of what was read: part of a token, perhaps
         self._is_odd = False  # an odd number of backslashes stands in front of the next character
         self._is_long_run = False  # in more backticks than any inline code has
         self._tokens: list[tuple[int, int, int, bool]] = []  # kind, place, length and "escaped" of what is undecided
         self._starts = [-1, -1, -1]  # of the open comment and the open section, by kind
         self._saved = ["", "", ""]  # the fences that they started in
+        self._stray_end = -1  # the place behind a `]]>` that ended nothing: a section is split there, and none begins
         self._fence_start = 0
         self._quote: re.Pattern[str] | None = None
         self._quote_tail = ""
@@ -97,8 +116,8 @@ class Shown(FenceReader):
         self._ahead_to = 0
         self._ahead_all = False  # the rest of the line was looked at
         self._scan_to = 0
-        self._depth = 0
-        self._in_block = False
+        self._measure = measure
+        self._measures = PATIENCE
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -106,19 +125,30 @@ class Shown(FenceReader):
         """Take the next piece of text."""
         if self._is_open:
             self._starts = [start if self._at - start <= self._section_length else -1 for start in self._starts]
+        if self._rest:
+            text, self._rest = self._rest + text, ""
         start = text.rfind("\n") + 1
         if start:
-            end = text.index("\n")
-            self._take_line(text[:end])
-            self._end_line()
-            if end + 1 < start:
-                self._take_lines(text, end + 1, start)
+            at = 0
+            if not self._is_new_line:
+                at = text.index("\n") + 1
+                self._take_line(text[: at - 1])
+                self._end_line()
+            self._take_lines(text, at, start)
+            self._is_new_line = True
             text = text[start:]
-        if text:
+        if self._is_new_line and len(text) <= _PIECE and self._quote is None:
+            self._rest = text  # most lines end before anybody asks what stands in them
+        elif text:
+            self._is_new_line = False
             self._take_line(text)
 
     def settle(self) -> None:
         """A `<` follows, or the end: no token goes on behind what was read."""
+        if self._rest:
+            rest, self._rest = self._rest, ""
+            self._is_new_line = False
+            self._take_line(rest)
         if self._carry:
             carry, self._carry = self._carry, ""
             self._read_inline(carry)
@@ -126,7 +156,9 @@ class Shown(FenceReader):
 
     def skip(self) -> None:
         """A block or a region stands here: of what is open in front of it, only a fence goes on."""
+        self.settle()
         super().skip()
+        self._is_new_line = False
         self._carry = ""
         self._tokens.clear()
         self._starts = [-1, -1, -1]
@@ -142,6 +174,11 @@ class Shown(FenceReader):
     def is_quoting(self) -> bool:
         """True behind a reasoning tag in a fence."""
         return self._quote is not None
+
+    @property
+    def is_at_line_start(self) -> bool:
+        """True if nothing stands in the line so far."""
+        return not self.line and not self._rest
 
     @property
     def is_escaped(self) -> bool:
@@ -218,7 +255,12 @@ class Shown(FenceReader):
             self._is_long_run = True
 
     def _read_inline(self, text: str) -> None:
-        for found in _TOKEN.finditer(text):
+        is_new = not self._tokens and not self._is_open and not self._is_odd
+        plain = _PLAIN.match(text) if is_new else None
+        start = plain.end() if plain else 0
+        if text.endswith("]]>", 0, start):
+            start -= 3  # it may end nothing, which matters to what follows
+        for found in _TOKEN.finditer(text, start):
             start = found.start()
             if text[start] != "`":
                 kind = _KINDS.get(found[0], _CDATA)
@@ -252,6 +294,8 @@ class Shown(FenceReader):
     def _resolve(self, *, line_over: bool = False) -> None:
         """Decide what the tokens are, from left to right, up to the first one that needs more text."""
         tokens = self._tokens
+        if not tokens:
+            return
         at = 0
         last_ends = [-1] * 5
         for number, token in enumerate(tokens):
@@ -267,7 +311,9 @@ class Shown(FenceReader):
                     break
                 at = max(closer, at) + 1
                 continue
-            if kind < _COMMENT_END and self._patience:
+            if kind == _CDATA_END:
+                self._stray_end = place + length
+            if kind < _COMMENT_END and self._patience and (kind != _CDATA or place != self._stray_end):
                 self._starts[kind] = place
                 self._saved[kind] = self.marker
             at += 1
@@ -317,7 +363,7 @@ class Shown(FenceReader):
             self._ahead.clear()
             self._ahead_to = 0
             self._ahead_all = False
-            self._begin_scan(is_block)
+            self._scan_to = 0
         while (kind := self._first_open()) >= 0:
             if kind == _CODE:
                 if self.is_marker:
@@ -334,12 +380,8 @@ class Shown(FenceReader):
             else:
                 self._starts[kind] = -1
                 self._patience -= 1
-                self._begin_scan(is_block)
+                self._scan_to = 0
         return NO
-
-    def _begin_scan(self, is_block: bool) -> None:
-        self._scan_to = self._depth = 0
-        self._in_block = is_block
 
     def _first_open(self) -> int:
         """The kind of what began first and may hide something, or -1."""
@@ -385,42 +427,48 @@ class Shown(FenceReader):
         self._ahead_to = stop - at
 
     def _end_of_section(self, kind: int, text: str, at: int, final: bool) -> int | Answer:
-        """A comment or section that a block has in itself is the block's own and ends nothing in front of it."""
+        """Where a comment or section ends. What a whole block holds is the block's own, and ends nothing before it."""
         most = at + self._starts[kind] + self._section_length - self._at
         in_fence = self.marker != "" and self._starts[kind] >= self._fence_start
         stop = min(len(text), most)
+        is_all = final or len(text) >= most
         last = at + self._scan_to
-        for found in self._patterns[kind - 1].finditer(text, last, stop):
+        while found := self._patterns[kind - 1].search(text, last, stop):
             last = found.end()
-            if found["open"]:
-                self._depth += self._in_block
-            elif found["close"]:
-                if not self._depth:
-                    return last
-                self._depth -= 1
-            elif found["fence"] is None:
-                if found["end"] or not self._in_block:
-                    self._depth = 0
-                self._in_block = not found["end"]
-            elif in_fence and self.closes(found["fence"]):
-                return NO
-        if final or len(text) >= most:
+            if found["close"]:
+                return last
+            if found["fence"]:
+                if in_fence and self.closes(found["fence"]):
+                    return NO
+                continue
+            end = self._measure(text, found.start(), stop) if self._measure is not None and self._measures else NO
+            if end is MORE and not is_all:
+                self._scan_to = found.start() - at
+                return MORE
+            self._measures -= end is MORE
+            last = end or last
+        if is_all:
             return NO
         self._scan_to = max(last, stop - _CLOSING_LENGTH) - at
         return MORE
 
 
 def _has_marks(text: str, start: int, end: int) -> bool:
-    return text.find("```", start, end) >= 0 or text.find("~~~", start, end) >= 0 or text.find("<!", start, end) >= 0
+    # One character is looked for much faster than several.
+    return (
+        (text.find("`", start, end) >= 0 and text.find("```", start, end) >= 0)
+        or (text.find("~", start, end) >= 0 and text.find("~~~", start, end) >= 0)
+        or (text.find("!", start, end) >= 0 and text.find("<!", start, end) >= 0)
+    )
 
 
 @lru_cache(maxsize=8)
 def _patterns(block: str) -> tuple[re.Pattern[str], ...]:
     """What ends a block in front of backticks, and what matters behind an open comment, and behind a section."""
     tag = re.escape(block)
-    tags = rf"<(?P<end>/?){tag}(?=[> \t\r\n])|{_CLOSING}"
+    others = rf"<(?i:{tag})(?=[> \t\r\n])|{_CLOSING}"
     return (
         re.compile(rf"</{tag}[ \t\r\n]*>(`+)"),
-        re.compile(f"(?P<open><!--)|(?P<close>-->)|{tags}"),
-        re.compile(rf"(?P<open>{_OPEN_CDATA})|(?P<close>\]\]>)|{tags}"),
+        re.compile(f"(?P<close>-->)|{others}"),
+        re.compile(rf"(?P<close>\]\]>)|{others}"),
     )

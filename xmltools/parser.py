@@ -20,7 +20,7 @@ from xmltools._block import Block
 from xmltools._call import Toolbox, conclude, partial_error, resolve_name
 from xmltools._frame import cut_off
 from xmltools._limits import Limits
-from xmltools._markup import TAG_LENGTH
+from xmltools._markup import MORE, TAG_LENGTH
 from xmltools._outside import Outside, checked_tags
 from xmltools._reply import build_reply
 from xmltools._text import TextReader
@@ -89,6 +89,8 @@ class Parser(Outside):
         "_lead",
         "_limits",
         "_mark",
+        "_measured",
+        "_measured_to",
         "_mode",
         "_new_id",
         "_other_lead",
@@ -138,6 +140,8 @@ class Parser(Outside):
         self._block: Block | None = None
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
+        self._measured: Block | None = None  # a block of which only the end is asked
+        self._measured_to = 0
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
@@ -437,6 +441,21 @@ class Parser(Outside):
         if not verdict.id:
             verdict = self._late_start(block, verdict)
         self._events.append(CallCompleted(verdict))
+
+    def _measure_block(self, text: str, at: int, end: int) -> int | None:
+        """Reads the block, and makes nothing of it."""
+        place = self._origin + at
+        if self._measured is None or self._measured.start != place:
+            self._measured = Block(place, end - at, self._dialect, self._limits, self._shape_call)
+            self._measured_to = place
+        reached = self._measured.run(text, self._measured_to - self._origin, self._origin, [])
+        self._measured_to = self._origin + reached
+        return reached if self._measured.done else MORE
+
+    def _shape_call(self, block: Block) -> None:
+        """A block that is only measured has named its tool: the schema decides where its values end."""
+        if self._toolbox is not None and block.error is None:
+            block.shape = self._toolbox.guess(block.name or "", block.server, self._dialect.default_server)
 
     def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
         if self._toolbox is None:
