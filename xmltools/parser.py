@@ -446,7 +446,7 @@ class Parser(Outside):
         """Reads the block, and makes nothing of it."""
         place = self._origin + at
         if self._measured is None or self._measured.start != place:
-            self._measured = Block(place, end - at, self._dialect, self._limits, self._shape_call)
+            self._measured = Block(place, end - at, self._dialect, self._limits, self._shape_call, self._knows_tool)
             self._measured_to = place
         reached = self._measured.run(text, self._measured_to - self._origin, self._origin, [])
         self._measured_to = self._origin + reached
