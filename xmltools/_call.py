@@ -421,7 +421,7 @@ def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Readin
         raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
     for code, message in body.repairs:
         _repair(block, code, start, message)
-    return read_object({**arguments, **beside}, shape, start)
+    return read_object(arguments | beside if beside else arguments, shape, start)
 
 
 def _name(value: Any, place: int) -> str | None:

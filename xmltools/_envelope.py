@@ -52,9 +52,11 @@ class Envelope:
     def _unwrap(self) -> None:
         """Take the members of `{"function": {"name": …, "arguments": …}}` for those of the body."""
         dialect = self._dialect
+        if not self._rest.keys().isdisjoint(dialect.json_tool_name):
+            return
         for key in dialect.json_wrappers:
             inner = self._rest.get(key)
-            if not isinstance(inner, dict) or any(name in self._rest for name in dialect.json_tool_name):
+            if not isinstance(inner, dict):
                 continue
             del self._rest[key]
             twice = [name for name in inner if name in self._rest and not _is_of_an_api(name, self._rest[name])]
@@ -76,7 +78,7 @@ class Envelope:
             tools = [key for key in found if isinstance(rest[key], str) and is_tool(rest[key].strip())]
             chosen = tools[0] if len(tools) == 1 else found[0]
             named = rest[chosen].strip() if isinstance(rest[chosen], str) else ""
-            self._refuse_twins(chosen, [key for key in found if key != chosen and not declares(named, key)])
+            self._refuse_twins([chosen], [key for key in found if key != chosen and not declares(named, key)])
             found = [chosen]
         if not found:
             return None
@@ -85,21 +87,22 @@ class Envelope:
     def server(self, is_argument: Callable[[str, Any], bool]) -> Any:
         """Return what names the server, None if nothing does. `is_argument` is asked for a key and its value."""
         found = [key for key in self._dialect.json_server_name if key in self._rest]
+        if not found:
+            return None
         for key in found[::-1]:
             if key != self._dialect.json_server_name[0] and is_argument(key, self._rest[key]):
                 found.remove(key)
-        if len(found) > 1:
-            self._refuse_twins(found[0], found[1:])
+        self._refuse_twins(found[:1], found[1:])
         return self._rest.pop(found[0]) if found else None
 
     def wrapped(self, shape: Shape | None) -> Any:
         """Return the value that holds the arguments, None if there is none. `shape` is that of the tool, if known."""
         fields, others = self._dialect.json_arguments, self._dialect.json_other_arguments
         found = [key for key in fields if key in self._rest]
-        found = found[:1] + [key for key in found[1:] if not _declares(shape, key)]
-        found += [key for key in others if key in self._rest and not _declares(shape, key)]
-        if len(found) > 1:
-            self._refuse_twins(found[0], found[1:])
+        if len(found) != 1 or not self._rest.keys().isdisjoint(others):
+            found = found[:1] + [key for key in found[1:] if not _declares(shape, key)]
+            found += [key for key in others if key in self._rest and not _declares(shape, key)]
+            self._refuse_twins(found[:1], found[1:])
         if not found:
             return None
         self._wrapper = found[0]
@@ -155,9 +158,9 @@ class Envelope:
             self._say(Code.JSON_KEY, f"the key {key!r} was read as {usual[0]!r}")
         return self._rest.pop(key)
 
-    def _refuse_twins(self, one: str, others: list[str]) -> None:
+    def _refuse_twins(self, one: list[str], others: list[str]) -> None:
         if others:
-            raise EnvelopeError(Code.DUPLICATE_FIELD, f"{' and '.join((one, *others))} mean the same")
+            raise EnvelopeError(Code.DUPLICATE_FIELD, f"{' and '.join(one + others)} mean the same")
 
     def _say(self, code: Code, message: str) -> None:
         if all(code is not each for each, _ in self.repairs):
