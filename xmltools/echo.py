@@ -41,11 +41,11 @@ _LEVELS = 2
 _PATIENCE = 16
 """Openers that are read to the end of the text although others follow, and openers that a call may hold itself."""
 
-_NAME = rf"{FORGE.block}(?![\w.-])"
+_NAME = rf"(?i:{FORGE.block})(?![\w.-])"
 _OPENER = re.compile(f"<(?={_NAME})")
 _ARGUMENTS_END = f"</{FORGE.arguments}>"
 _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
-_MAY_OPEN = re.compile(rf"(?:<|lt;|60;|3[cC];?)(?:{FORGE.block}|&#|\\u)")
+_MAY_OPEN = re.compile(rf"(?:<|lt;|60;|3[cC];?)(?:(?i:{FORGE.block})|&#|\\u)")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")

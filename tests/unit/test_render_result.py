@@ -93,8 +93,8 @@ def test_several_results():
     ("content", "rendered"),
     [
         (
-            "a <b> && c</b> &lt;p&gt; <Tool> <tools> <tool_name>",
-            "a <b> && c</b> &lt;p&gt; <Tool> <tools> <tool_name>",
+            "a <b> && c</b> &lt;p&gt; <tools> <tool_name>",
+            "a <b> && c</b> &lt;p&gt; <tools> <tool_name>",
         ),
         ("see <tool>", "see &lt;tool>"),
         ("<tool\n>", "&lt;tool\n>"),

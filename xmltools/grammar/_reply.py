@@ -161,12 +161,13 @@ def _dispatch(body: Node, options: Options, low: int, high: int | None) -> Node:
 def prose(reasoning: tuple[str, ...] = FORGE.reasoning, *, lead: bool = False) -> Regular:
     """Return text in which no block and no reasoning opens; `lead`: in front of a block.
 
-    A parser takes an opener with attributes for one too, and none that stands behind a backtick (protocol, section 1).
-    The one would be no text, and the other no call: a grammar writes neither.
+    A parser takes an opener with attributes for one too, and none right after a backtick or a backslash (protocol,
+    section 1). The one would be no text, and the other no call: a grammar writes neither. Inline code and comments
+    around a call are not looked for: what stands in them is shown, and no call.
     """
     openers = choice(
         sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in reasoning)
     )
     text = Not(sequence(ANYTHING, openers, ANYTHING))
-    any_but_tick = Chars(subtract(ALL, chars("`").ranges))
-    return And((text, choice(sequence(ANYTHING, any_but_tick), EMPTY))) if lead else text
+    harmless = Chars(subtract(ALL, chars("`\\").ranges))
+    return And((text, choice(sequence(ANYTHING, harmless), EMPTY))) if lead else text

@@ -46,7 +46,7 @@ def _dispatch(grammar: Grammar) -> Dispatch | None:
 def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
     """Return what free text may not hold: openers that no trigger catches, and reasoning, in which calls are none."""
     openers = [trigger[:-1] + space for space in " \t\r\n"]
-    return [*openers, f"`{trigger}", *(f"<{tag}>" for tag in reasoning)]
+    return [*openers, f"`{trigger}", f"\\{trigger}", *(f"<{tag}>" for tag in reasoning)]
 
 
 def _behind_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:

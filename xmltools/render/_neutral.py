@@ -8,7 +8,7 @@ from xmltools.dialects import FORGE
 
 __all__ = ["OPENS", "neutral", "neutral_line"]
 
-OPENS = re.compile(rf"<(?=(?:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
+OPENS = re.compile(rf"<(?=(?i:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
 """The `<` of what could open a block or a reasoning region."""
 
 

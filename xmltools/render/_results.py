@@ -4,7 +4,7 @@ A result is data, and whoever wrote the data may know the protocol. Three things
 run over the rendered text, finds a call in it; that a result ends before its end; and that text passes for an
 attachment. So three changes are made to the content, no others, and all can be undone exactly (`read_results`):
 
-- The `<` of an opener, `<tool` as a whole name, is written `&lt;`. Where `&lt;tool` stood already, it gets
+- The `<` of an opener, `<tool` as a whole name in any case, is written `&lt;`. Where `&lt;tool` stood already, it gets
   one `amp;` more: `&amp;lt;tool`, and so on. Other markup, entities and ampersands stay as they are.
 - A line that looks like a header, `Tool:`, `Result:` or `Error:` behind any number of spaces, gets one more.
 - Text that looks like the placeholder of a medium, `[attachment 1:` with any number of spaces behind the `[`,
@@ -40,8 +40,8 @@ _HEADER = re.compile(r"(?:\A|\n\n)Tool: ([^\n]*)\n(Result|Error): ")
 _HEADER_WORDS = ("Tool:", "Result:", "Error:")
 _FORGED = {mark: re.compile(f"{mark}(?= *(?:Tool|Result|Error):)") for mark in _BREAKS}
 _ESCAPED_FORGED = {mark: re.compile(f"{mark} (?= *(?:Tool|Result|Error):)") for mark in _BREAKS}
-_NAME_END = rf"{FORGE.block}(?![\w.-])"
-_OPENER_WORDS = (f"<{FORGE.block}", f"lt;{FORGE.block}")
+_NAME_END = rf"(?i:{FORGE.block})(?![\w.-])"
+_OPENER_WORDS = tuple(f"{start}{first}" for start in ("<", "lt;") for first in (FORGE.block[0], FORGE.block[0].upper()))
 _OPENER = re.compile(f"<(?={_NAME_END})")
 _ESCAPED_OPENER = re.compile(f"&lt;(?={_NAME_END})")
 _AMPERSAND = re.compile(f"&(?=(?:amp;)*lt;{_NAME_END})")
