@@ -307,12 +307,13 @@ def test_what_was_found_is_mended(finding: dict[str, Any]) -> None:
 
 
 def test_the_command_tries_what_has_a_count(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--tokens", "60", "--documents", "4", "--calls", "6", "--seed", "1", "--jobs", "2"]
+    arguments = ["--tokens", "60", "--documents", "4", "--calls", "6", "--schemas", "8", "--seed", "1", "--jobs", "2"]
     assert cli.main(arguments) == 0
     said = capsys.readouterr().out
     assert "tokens: 60 in" in said
     assert "documents: 4 in" in said
     assert "calls: 6 in" in said
+    assert "schemas: 8 in" in said
     assert "grammars" not in said
     assert said.endswith("seed 1: nothing found\n")
     assert not record.exists()
@@ -329,8 +330,8 @@ def test_the_command_is_a_folder_and_a_module(words: list[str], folder: str) -> 
 
 def test_the_time_is_shared_by_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guided, "available", lambda: True)
-    plan = cli._plan(cli._asked(["--seconds", "50"]))
-    assert plan == [(part, 10.0) for part in ("tokens", "documents", "calls", "grammars", "atheris")]
+    plan = cli._plan(cli._asked(["--seconds", "60"]))
+    assert plan == [(part, 10.0) for part in ("tokens", "documents", "calls", "schemas", "grammars", "atheris")]
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,14 @@ class Block(ElementStates):
     def place_of_second(self, name: str, shape: Shape) -> int | None:
         """The place of the second element of the first argument or property `name` that is repeated but no list."""
         pending: list[tuple[list[Element], Shape]] = [([self.arguments], shape)]
+        seen: set[tuple[int, int]] = set()
         while pending:
             group, shape = pending.pop()
             if (array := _array(shape)) is not None:
+                if len(group) == 1 and _items(group, array) == group:
+                    if (id(group[0]), id(array)) in seen:
+                        continue  # it would be an item of itself
+                    seen.add((id(group[0]), id(array)))
                 pending += [([item], array.item(number)) for number, item in enumerate(_items(group, array))][::-1]
             elif len(group) == 1:
                 groups = _by_name(group[0])
@@ -273,8 +278,7 @@ def _items(group: list[Element], array: ArrayShape) -> list[Element]:
     items: list[Element] = []
     for element in group:
         inner = element.children or []
-        holds = inner and not (len(group) > 1 and array.items.is_list)
-        items += inner if holds and array.opens(inner[0].name, element.name) is array else [element]
+        items += inner if inner and array.holds_items(inner[0].name, element.name, len(group)) else [element]
     return items
 
 

@@ -1,11 +1,12 @@
-"""Random documents against all laws, calls written and read back, walks through grammars, streams with faults, atheris.
+"""Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
-    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --grammars N --faults N
+    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --schemas N --grammars N --faults N
                       --atheris TARGET --runs N] [--first N] [--seed S] [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
-`--grammars N` is N walks with each engine, and as many calls that each must accept; `--faults N` is N streams through
+`--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
+that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
 breaks a law is made as small as it goes; what is found is printed. `--record` puts the run on record and makes
 EVIDENCE.md anew. Exit status: 0 nothing found, 1 something found, 2 it cannot be run.
@@ -33,7 +34,7 @@ __all__ = ["main", "try_tokens"]
 
 _BLOCK = 2_000
 """Documents that one worker is given at a time: about a second."""
-_DEEP = ("documents", "calls", "grammars")
+_DEEP = ("documents", "calls", "schemas", "grammars")
 
 
 @dataclass
@@ -92,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--first", type=int, help="number of the first of them (default: behind those on record)")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
+    add("--schemas", type=int, help="how many schemas to try, with values and texts, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
     add("--faults", type=int, help="how many streams with faults the proxy is tried with, however long it takes")
     add("--atheris", choices=[*guided.NAMES, "all"], metavar="TARGET", help=f"{', '.join(guided.NAMES)} or all")
@@ -164,8 +166,9 @@ def _deep(session: Session, part: str, seconds: float | None) -> None:
     done = deep.try_all(session.pool, part, options.seed, options.jobs, count, deadline)
     reports = [deep.report(finding, options.seed) for finding in done.findings]
     session.reports += reports
-    found = [{"law": finding.law, "report": report} for finding, report in zip(done.findings, reports, strict=True)]
-    tried = {"documents": done.documents, "calls": done.calls, "grammars": done.toolsets}[part]
+    found = [evidence.deep_found(finding, report) for finding, report in zip(done.findings, reports, strict=True)]
+    counts = {"documents": done.documents, "calls": done.calls, "schemas": done.schemas, "grammars": done.toolsets}
+    tried = counts[part]
     session.add(part, tried, time.monotonic() - start, found, seed=options.seed)
     if done.events or done.engines:
         print(f"  {_counts(done.events + done.engines)}")

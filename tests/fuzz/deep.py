@@ -1,11 +1,13 @@
-"""The deep mode: long documents against all laws in all cuts, calls written and read back, walks through grammars.
+"""The deep mode: long documents against all laws in all cuts, calls written and read back, walks through grammars, and
+schemas with their values and texts.
 
-Document i, call i and toolset i of a seed are always the same. A worker stops at its first finding.
+Document i, call i, toolset i and schema i of a seed are always the same. A worker stops at its first finding.
 """
 
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 import traceback
 from collections import Counter
@@ -16,6 +18,9 @@ from random import Random
 
 from calls import Meant, law_call, law_untyped, meant, untyped
 from grammar_laws import WALKS, Trial, Written
+from schema_laws import SchemaTrial, laws_for
+from schema_laws import first_broken as first_broken_of_schema
+from schema_laws import trial as schema_trial
 from strategies import Case, case, clean_case
 from test_laws import LAWS, law_clean, merge, run
 
@@ -26,11 +31,11 @@ __all__ = ["WALKS", "Finding", "Tally", "report", "try_all"]
 
 @dataclass
 class Finding:
-    """A case that breaks a law: a document, a call, or what an engine wrote or refused."""
+    """A case that breaks a law: a document, a call, what an engine wrote or refused, or a schema."""
 
     number: int
     law: str
-    case: Case | Meant | Written
+    case: Case | Meant | Written | SchemaTrial
 
 
 @dataclass
@@ -40,6 +45,7 @@ class Tally:
     documents: int = 0
     calls: int = 0
     toolsets: int = 0
+    schemas: int = 0
     characters: int = 0
     events: Counter[str] = field(default_factory=Counter)
     engines: Counter[str] = field(default_factory=Counter)
@@ -50,6 +56,7 @@ class Tally:
         self.documents += other.documents
         self.calls += other.calls
         self.toolsets += other.toolsets
+        self.schemas += other.schemas
         self.characters += other.characters
         self.events.update(other.events)
         self.engines.update(other.engines)
@@ -119,7 +126,37 @@ def _work_on_grammars(seed: int, numbers: Iterable[int], deadline: float) -> Tal
     return tally
 
 
+SECONDS = 20
+"""CPU time that one schema may take with all its laws; a thousandth of that is usual."""
+
+
+def _work_on_schemas(seed: int, numbers: Iterable[int], deadline: float) -> Tally:
+    """Try schemas with values and texts, until they or the time run out, or one breaks a law or takes too long."""
+    tally = Tally()
+    before = signal.signal(signal.SIGVTALRM, _too_slow)
+    for number in numbers:
+        if time.monotonic() > deadline:
+            break
+        tried = schema_trial(seed, number)
+        tally.schemas += 1
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        broken = first_broken_of_schema(tried, laws_for(number))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        tally.events.update(tried.counts)
+        tally.events["refused"] += tried.tool is None
+        if broken:
+            tally.findings.append(Finding(number, broken[0], tried))
+            break
+    signal.signal(signal.SIGVTALRM, before)
+    return tally
+
+
+def _too_slow(*_: object) -> None:
+    raise TimeoutError(f"it takes more than {SECONDS} seconds")
+
+
 _WORKERS: dict[str, Worker] = {
+    "schemas": _work_on_schemas,
     "documents": _work_on_documents,
     "calls": _work_on_calls,
     "grammars": _work_on_grammars,
@@ -127,7 +164,7 @@ _WORKERS: dict[str, Worker] = {
 
 
 def try_all(pool: ProcessPoolExecutor, kind: str, seed: int, jobs: int, count: int | None, deadline: float) -> Tally:
-    """Try so many of a kind (`documents`, `calls`, or toolsets for `grammars`), or as many as there is time for."""
+    """Try so many of a kind (documents, calls, schemas, or toolsets for grammars), or as many as there is time for."""
     # Worker k takes every jobs-th number from k on, so that they never meet.
     shares = [itertools.count(each, jobs) if count is None else range(each, count, jobs) for each in range(jobs)]
     total = Tally()
@@ -139,6 +176,9 @@ def try_all(pool: ProcessPoolExecutor, kind: str, seed: int, jobs: int, count: i
 def report(finding: Finding, seed: int) -> str:
     """Return what is needed to see the finding again."""
     found = finding.case
+    if isinstance(found, SchemaTrial):
+        _, how = first_broken_of_schema(found) or ("", "it took too long, or is mended")
+        return f"{finding.law} is broken by schema {finding.number} of seed {seed}:\n  {found}\n  {how[:1_000]}"
     if isinstance(found, Written):
         return f"a law of grammars is broken by toolset {finding.number} of seed {seed}:\n{found}"
     laws: dict[str, Callable[..., None]] = {law.__name__: law for law in _ALL_LAWS}

@@ -17,9 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from schema_laws import LAWS as SCHEMA_LAWS
+from schema_laws import SchemaTrial
+from schema_laws import first_broken as first_broken_of_schema
 from strategies import Case
 
 import xmltools
+from fuzz import deep
 from fuzz.quick import QUICK_LAWS, Finding, law_any_cut, law_one_cut
 from fuzz.shrink import first_broken
 from fuzz.streams import SIDES
@@ -32,6 +36,7 @@ __all__ = [
     "bytes_found",
     "case_found",
     "circumstances",
+    "deep_found",
     "entries",
     "next_document",
     "stands",
@@ -106,6 +111,15 @@ def case_found(finding: Finding) -> Entry:
     return {"number": finding.number, "law": finding.law, **case}
 
 
+def deep_found(finding: deep.Finding, report: str) -> Entry:
+    """Return a finding of the deep mode as it is kept: a schema can be tried again, of others there is the report."""
+    found = finding.case
+    if isinstance(found, SchemaTrial):
+        kept = {"kind": found.kind, "schema": found.schema, "values": found.values, "seed": found.seed}
+        return {"number": finding.number, "law": finding.law, **kept}
+    return {"law": finding.law, "report": report}
+
+
 def bytes_found(target: str, data: bytes) -> Entry:
     """Return bytes that break the law of a target as they are kept."""
     return {"law": target, "hex": data.hex()}
@@ -113,6 +127,10 @@ def bytes_found(target: str, data: bytes) -> Entry:
 
 def stands(finding: Entry) -> bool:
     """Whether a finding that is kept can be found still. Where only a report is kept, `"mended": true` says no."""
+    if "schema" in finding:
+        tried = SchemaTrial(finding["kind"], finding["schema"], finding["values"], finding["seed"])
+        laws = [law for law in SCHEMA_LAWS if law.__name__ == finding["law"]]
+        return first_broken_of_schema(tried, laws) is not None
     if "hex" in finding:
         return bool(broken(finding["law"], bytes.fromhex(finding["hex"])))
     if "text" in finding and finding["law"] in _LAWS:
@@ -133,6 +151,8 @@ _ABOUT = {
     "tokens": "token fuzzer: short documents, whole against one cut; a share of them by each other law",
     "documents": "long documents by all laws, in all cuts",
     "calls": "calls written and read back",
+    "schemas": "schemas that hold themselves, double at each step, have any keywords and hostile patterns: values are "
+    "judged as by jsonschema and read in all spellings, texts in all cuts, the work has a bound for each character",
     "grammars": "toolsets, with which every engine writes and judges replies",
     "faults": "streams through the proxy with random faults of client and upstream: each ends as its protocol says, "
     "with no words of another, and when all have ended nothing is left",
@@ -226,7 +246,8 @@ def _sizes(run: Entry) -> list[str]:
 
 
 def _finding(target: str, finding: Entry) -> str:
-    shown = ascii(finding["text"]) if "text" in finding else str(finding.get("hex") or finding.get("report"))
+    shown = ascii(finding["text"]) if "text" in finding else None
+    shown = shown or str(finding.get("hex") or finding.get("report") or finding.get("schema"))
     state = "not mended" if stands(finding) else "mended"
     return f"- `{target}`, {finding['law']}, {state}: `` {shown[:300]} ``"
 

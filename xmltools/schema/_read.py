@@ -295,9 +295,8 @@ class _Reader:
         return _joined(reads)
 
     def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
-        if not element.children or (count > 1 and shape.items.is_list):
-            return False
-        return shape.opens(element.children[0].name, element.name) is shape
+        children = element.children
+        return children is not None and bool(children) and shape.holds_items(children[0].name, element.name, count)
 
     # Leaves
 
@@ -469,7 +468,7 @@ class _Reader:
 
     def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
         """Return the reading whose problems are worth telling: that of a container of its own kind."""
-        pairs = list(zip(shapes, reads, strict=True))
+        pairs = [(shape, each) for shape, each in zip(shapes, reads, strict=True) if not each.lost]
         nodes = [shape.nodes[0] for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
         of_kind = [each for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
         if self._checker:

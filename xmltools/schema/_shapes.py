@@ -249,6 +249,15 @@ class ArrayShape(_Container):
         """Return this shape; that of an item, if `<tag>` is a property of items."""
         return self if self.holds(tag, name) or not self.items.has_property(tag) else self.items.opens(tag, name)
 
+    def holds_items(self, tag: str, name: str, count: int) -> bool:
+        """Return whether an element `name` whose first child is `<tag>` holds items, and is not one itself.
+
+        `count`: how many elements of its name there are. If there are several, and items can be what it is, it is one.
+        """
+        if count > 1 and (self.items.is_list or (self.items.declares(tag) and not self.holds(tag, name))):
+            return False
+        return self.opens(tag, name) is self
+
     def holds(self, tag: str, name: str) -> bool:
         """Return whether `<tag>` is called as an item of a list `name` is."""
         return tag == ITEM or tag in singular_of(name)
