@@ -95,7 +95,8 @@ class Shown(FenceReader):
         super().__init__()
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
-        self._wrapped, *self._patterns = _patterns(block)
+        self._wrapped, comment, section = _patterns(block)
+        self._patterns = (comment, section)
         self._at = 0  # characters read, but for those that are carried
         self._is_new_line = True
         self._rest = ""  # of a line of which nothing was looked at
@@ -463,7 +464,7 @@ def _has_marks(text: str, start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _patterns(block: str) -> tuple[re.Pattern[str], ...]:
+def _patterns(block: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """What ends a block in front of backticks, and what matters behind an open comment, and behind a section."""
     tag = re.escape(block)
     others = rf"<(?i:{tag})(?=[> \t\r\n])|{_CLOSING}"
