@@ -26,7 +26,8 @@ __all__ = ["Toolbox", "conclude", "partial_error", "resolve_name"]
 
 _SHORT = 256
 _QUOTES = " \t\"'`"
-_PREFIX = re.compile("[.:/]")
+_SEPARATOR = re.compile("::?|[./]")
+_PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this module
@@ -67,9 +68,12 @@ class Toolbox:
         if name in self._shapes:
             return name
         bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
-        for start in (0, *(found.end() for found in _PREFIX.finditer(bare))):
-            if bare[start:] in self._shapes:
-                return bare[start:]
+        if bare in self._shapes:
+            return bare
+        prefix = _PREFIX.match(bare)
+        for separator in _SEPARATOR.finditer(bare, 0, prefix.end()) if prefix else ():
+            if bare[separator.end() :] in self._shapes:
+                return bare[separator.end() :]
         return None
 
     def serves(self, name: str, server: str) -> bool:

@@ -153,7 +153,6 @@ def test_another_spelling_of_the_same_call_is_found(given: str, block: str) -> N
         ONE_LINE.replace("</arguments>", "<force>true</force></arguments>"),
         ONE_LINE.replace("path>", "diff>"),
         ONE_LINE.replace("patch", "patch2"),
-        ONE_LINE.replace("<tool_name>", "<server_name>disk</server_name><tool_name>"),
         ONE_LINE.replace("</lines></arguments></tool>", ""),
         ONE_LINE.replace("<tool>", "").replace("</tool>", ""),
         ONE_LINE.replace("tool>", "tools>"),

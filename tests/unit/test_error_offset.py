@@ -54,10 +54,7 @@ PLACES = {
     "a tool": ("<tool><tool_name>‸g</tool_name></tool>", "unknown_tool"),
     "a tool in lines": ("<tool><tool_name>\n  ‸g\n</tool_name></tool>", "unknown_tool"),
     "a tool in CDATA": ("<tool><tool_name>‸<![CDATA[g]]></tool_name></tool>", "unknown_tool"),
-    "a server": (
-        "<tool><server_name>net</server_name><tool_name>‸f</tool_name></tool>",
-        "unknown_tool",
-    ),
+    "a server": ("<tool><server_name>disk</server_name><tool_name>‸f</tool_name></tool>", "unknown_tool"),
     "a tool in JSON": ('<tool>{"tool_name": "g"}</tool>', "unknown_tool"),
     "an argument": (call("‸<n>x</n>"), "invalid_arguments"),
     "the first of two": (call("‸<n>x</n><numbers><n>y</n></numbers>"), "invalid_arguments"),
