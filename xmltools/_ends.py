@@ -407,7 +407,13 @@ class LeafEnds(Frame):
                 self._emit(leaf.given)
                 message = f"the attribute {name!r} of <{leaf.tag}> was read as its value"
                 self.note(Code.ATTRIBUTE_VALUE, element.offset, message, leaf.start)
-            elif is_empty and leaf.given is None and not element.children and not is_metadata(name):
+            elif (
+                is_empty
+                and leaf.given is None
+                and not element.children
+                and name != self.dialect.nil
+                and not is_metadata(name)
+            ):
                 message = f"<{leaf.tag}> is empty, and the attribute {name!r} means nothing"
                 hint = f"Write the value between the tags: <{leaf.tag}>value</{leaf.tag}>."
                 self.fail(Code.MALFORMED_MARKUP, message, element.offset, hint)
