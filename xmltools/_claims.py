@@ -20,13 +20,13 @@ _W: Final = "[ \t\r\n]"
 
 
 def _opener(block: str) -> str:
-    # What a block starts with, but for an opener right in front of an end tag, which opens nothing.
+    # What a block starts with, but for an opener right before an end tag, which opens nothing.
     return rf"<{re.escape(block)}(?:{_W}[^<>]*)?>(?={_W}*(?:<(?!/)|\{{|`{{3}}))"
 
 
 @lru_cache(maxsize=32)
 def _blocks(block: str, arguments: str) -> re.Pattern[str]:
-    """Openers of blocks (group 1), and their end tags; behind those of arguments (group 2)."""
+    """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them (group 2)."""
     end = rf"</{re.escape(block)}{_W}*>"
     return re.compile(rf"({_opener(block)})|(?:(</{re.escape(arguments)}{_W}*>){_W}*)?{end}")
 
@@ -53,8 +53,8 @@ def count_blocks(text: str, start: int, end: int, count: int, block: str, argume
 
 
 def count_within(text: str, start: int, end: int, count: int, words: tuple[str, str] | None) -> tuple[int, int]:
-    """The count at `end`, of blocks or (without `words`) of sections, and the place behind what was counted: `end`, or
-    that of a tag in which `end` is."""
+    """The count at `end`, of blocks or (without `words`) of sections, and the place after what was counted: `end`, or
+    the end of a tag in which `end` is."""
     pattern = _blocks(*words) if words else SECTIONS
     for found in pattern.finditer(text, start):
         if found.start() >= end:

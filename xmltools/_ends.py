@@ -194,8 +194,8 @@ class LeafEnds(Frame):
         if self._count(leaf, self._section):
             if after + 2 > self._base + len(self._text_read):
                 return MORE
-            before, behind = self._content(self._section - 2, self._section), self._content(after, after + 2)
-            if not (before == "]]" and behind.startswith(">")) and not (before.endswith("]") and behind == "]>"):
+            before, content = self._content(self._section - 2, self._section), self._content(after, after + 2)
+            if not (before == "]]" and content.startswith(">")) and not (before.endswith("]") and content == "]>"):
                 return NO
             leaf.claims -= 1
         return True
@@ -227,7 +227,7 @@ class LeafEnds(Frame):
     def settle(self, text: str) -> int | None:
         """At the end of a reply that leaves the ends of the leaf in doubt: choose one of them (protocol, 4.9).
 
-        `text` is all that was read of the block. Returns the place from which on the reply is to be read again: behind
+        `text` is all that was read of the block. Returns the place from which on the reply is to be read again: after
         the end that was chosen, or from where on nothing belongs to the block, which has failed then. None if there is
         no doubt: the leaf was cut off.
         """

@@ -70,7 +70,7 @@ def cut_off(place: int) -> Failure:
 
 
 class End(NamedTuple):
-    """An end of a leaf that an example in it claims: `place` is that of the end tag, `after` behind it."""
+    """An end of a leaf that an example in it claims: `place` is that of the end tag, `after` the place after it."""
 
     kind: int
     spaced: bool
