@@ -100,6 +100,7 @@ SOUP: tuple[tuple[int, Tokens], ...] = (
     (1, ["\\", '\\"', "NaN", "1e999", '"a\nb"', '{"a": 1, "a": 2}', "{'a': None,}", "[1, 2]"]),
     (3, ['<parameter name="path">', "<parameter=count>", "</parameter>", "<parameters>", "</parameters>", "<args>"]),
     (2, ["<name>types</name>", "<toolname>types</toolname>", '<tool name="types">', "<Arguments>", "</Arguments>"]),
+    (2, ['<tool name="types">{', '<tool name="types">{"path": "a"}', '{"name": "types"}', '{"text": "']),
     (2, ["<tool_name>types", "<tool_name>types</tool>", "<tool_name>functions.types()</tool_name>", "</args>"]),
     (2, ['<path value="a"/>', '<inner path="a"/>', '<edits path="a" k="v"/>', '<x name="path">', "<|im_end|>", "<|"]),
     (3, ["]]></path></arguments></tool>", "</path></arguments></tool>", "]]]><![CDATA[]>", "]]><![CDATA["]),

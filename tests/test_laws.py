@@ -22,7 +22,7 @@ from lxml import etree
 from strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
 from xmltools.errors import Code, XMLToolsError
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.render import render_call
@@ -215,6 +215,23 @@ def law_records(case: Case) -> None:
             assert event.error.code.is_error and event.error.message and event.error.hint, event
 
 
+def law_starts(case: Case) -> None:
+    """A call starts once, with the id and the name of its end; its deltas come between, and so does no other call."""
+    for chunks in ([case.text], list(case.text)):
+        started: CallStarted | None = None
+        for event in run(case, chunks)[0]:
+            if isinstance(event, CallStarted):
+                assert started is None and event.name, f"{event} after {started}; chunks {chunks!r}"
+                started = event
+            elif isinstance(event, ArgumentDelta):
+                assert started is not None, f"{event}; chunks {chunks!r}"
+            elif isinstance(event, CallCompleted | CallFailed):
+                end = (event.call.id, event.call.name) if isinstance(event, CallCompleted) else (event.id, None)
+                begun = (None, None) if started is None else (started.id, started.name)
+                assert end[0] == begun[0] and end[1] in (begun[1], None), f"{event} after {started}; chunks {chunks!r}"
+                started = None
+
+
 def law_deltas(case: Case) -> None:
     """The deltas of an argument that is declared as a string, joined, are the argument."""
     strings = {tool.name: _strings(tool) for tool in case.tools or ()}
@@ -368,7 +385,8 @@ def _codes(call: ToolCall) -> list[Code]:
 
 
 LAWS: tuple[Callable[[Case], None], ...] = (
-    law_chunks, law_without_deltas, law_prefix, law_spans, law_strict, law_reply, law_records, law_deltas, law_lxml,
+    law_chunks, law_without_deltas, law_prefix, law_spans, law_strict, law_reply, law_records, law_starts, law_deltas,
+    law_lxml,
 )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ _MORE_JSON: Final = "{}[]\"',:"
 class Block(ElementStates):
     """The state of one block. `done` says that it has ended; `repairs`, `error` and the tree say how."""
 
+    __slots__ = ()
+
     def run(self, text: str, at: int, base: int, events: list[Event]) -> int:
         """Read on in `text`, whose first character stands at `base` in the stream; returns the place behind what
         was consumed."""
@@ -168,7 +170,7 @@ class Block(ElementStates):
         return end
 
     def _json_name(self, names: dict[str, str]) -> None:
-        if self.name is not None:
+        if self.name is not None or self.proposed is not None:  # if the opener says it this may be an argument
             return
         for key, value in names.items():
             value = value.strip(SPACES)

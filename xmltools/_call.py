@@ -10,7 +10,7 @@ from xmltools._block import Block, Failure, Leaf
 from xmltools._envelope import Envelope, EnvelopeError
 from xmltools._frame import cut_off
 from xmltools._json import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
-from xmltools._markup import CDATA_OPEN, find_forbidden, is_valid_name, skip_space
+from xmltools._markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_name, skip_space
 from xmltools._rope import Rope
 from xmltools._text import TextReader
 from xmltools.errors import CallError, Code, Repair, XMLToolsError
@@ -19,7 +19,7 @@ from xmltools.schema import ObjectShape, Reading, Shape, read_arguments, read_ob
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Toolbox", "conclude", "partial_error", "resolve_name"]
 
@@ -390,10 +390,20 @@ def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) ->
             return False
         return declares(block.name, key)
 
+    def is_tool(name: str) -> bool:
+        return toolbox is not None and toolbox.resolve(name) is not None
+
     try:
-        body = Envelope(_object(block, text, start, start, is_body=True), block.dialect)
-        is_tool = (lambda name: toolbox.resolve(name) is not None) if toolbox else lambda name: False
-        block.name = _name(body.name(is_tool, declares), start)
+        members = _object(block, text, start, start, is_body=True)
+        if block.proposed is not None and not _says_name(block, members, toolbox, declares):
+            block.take_name()
+            announced = block.name
+            body = Envelope(_with_arguments(block, members, declares), block.dialect)
+        else:
+            if block.proposed is not None:
+                block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+            body = Envelope(members, block.dialect)
+            block.name = _name(body.name(is_tool, declares), start)
         if toolbox is not None and block.name is not None:
             resolve_name(block, toolbox)
         if block.call_id is not None and block.name != announced:
@@ -402,6 +412,35 @@ def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) ->
     except EnvelopeError as error:
         raise _Refused(error.code, error.message, start, error.hint) from None
     return body
+
+
+def _says_name(
+    block: Block, members: dict[str, Any], toolbox: Toolbox | None, declares: Callable[[str, str], bool]
+) -> bool:
+    """Does the body name the tool, as the opener does? A key that may be an argument says nothing (protocol, 2.6)."""
+    assert block.proposed is not None
+    dialect = block.dialect
+    fields = (*dialect.json_tool_name, *dialect.json_other_tool_name)
+    tool = toolbox.resolve(block.proposed[0]) if toolbox is not None else None
+    if toolbox is not None and tool is not None:
+        named = [members[key] for key in fields if key in members and not declares(tool, key)]
+        return any(isinstance(name, str) and toolbox.resolve(name.strip(SPACES)) is not None for name in named)
+    inner = next((members[key] for key in dialect.json_wrappers if isinstance(members.get(key), dict)), members)
+    arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
+    return not inner.keys().isdisjoint(fields) and not inner.keys().isdisjoint(arguments)
+
+
+def _with_arguments(block: Block, members: dict[str, Any], declares: Callable[[str, str], bool]) -> dict[str, Any]:
+    """A body whose tool the opener names, with a key for the arguments: where it has none, its members are those."""
+    dialect = block.dialect
+    arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
+    if any(key in members and not declares(block.name or "", key) for key in arguments):
+        return members
+    assert block.json is not None
+    if block.lacks_brace:
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
+    _repair(block, Code.JSON_ARGUMENTS, block.json[0], "the arguments were read from JSON")
+    return {arguments[0]: members}
 
 
 def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Reading:

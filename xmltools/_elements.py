@@ -43,6 +43,8 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 class ElementStates(LeafStates):
     """States between elements."""
 
+    __slots__ = ()
+
     def _body(self, text: str, at: int) -> int:
         """At the opener, or right behind it. That `<`, `{` or a fence line follows was seen when it was confirmed."""
         if self._base + at < self._body_start:
@@ -50,9 +52,7 @@ class ElementStates(LeafStates):
         here = skip_space(text, at)
         if here == len(text) or here > at:
             return here
-        if text[at] == "{" and self.proposed is not None:
-            self._adopt_name()
-        if text[at] == "{" and self.name is None:
+        if text[at] == "{":
             self._scanner = ObjectScanner(self.limits.depth, self.dialect.json_names)
             self._state = State.JSON
             self.json = (self._base + at, -1)
@@ -76,6 +76,8 @@ class ElementStates(LeafStates):
     def _bare_name(self, text: str, at: int) -> int:
         """The name of a given tool without its element; what follows was seen when the opener was confirmed."""
         word, end, _ = read_bare_name(text, at)
+        if not word:
+            return at
         place = self._base + at
         self.note(Code.BARE_NAME, place, f"{word!r} stood outside <{self.dialect.tool_name}>")
         self._fields.add(self.dialect.tool_name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from xmltools._claims import Closers, count_blocks, count_within, find_line_opener
+from xmltools._claims import Closers, count_blocks, count_sections, count_within, find_line_opener
 from xmltools._frame import CALL, OTHER, OWN, WINDOW, End, Frame, Leaf, State
 from xmltools._markup import (
     CDATA_OPEN,
@@ -15,7 +15,6 @@ from xmltools._markup import (
     SPACES,
     TAG_LENGTH,
     Tag,
-    count_sections,
     decode_entities,
     is_metadata,
     is_valid_name,
@@ -39,6 +38,8 @@ _LOOK_AHEAD: Final = 2048
 
 class LeafEnds(Frame):
     """States and decisions at the end of a leaf."""
+
+    __slots__ = ()
 
     def _end_section(self) -> None:
         """The last `]]>` ended its section; plain text follows."""
@@ -289,6 +290,7 @@ class LeafEnds(Frame):
     def _go_back(self, leaf: Leaf, end: End) -> None:
         """Read on from a claimed end as from the end of the leaf."""
         del leaf.sections[end.sections :]
+        leaf.whole = None
         for repair in self.repairs[end.repairs :]:
             self._noted.discard((repair.code, leaf.start))
         del self.repairs[end.repairs :]

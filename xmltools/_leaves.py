@@ -36,6 +36,8 @@ _LONG: Final = 4096
 class LeafStates(LeafEnds):
     """States inside a leaf."""
 
+    __slots__ = ()
+
     def _begin_leaf(self, leaf: Leaf, tag: Tag) -> None:
         self.leaf = leaf
         self._tail.clear()

@@ -21,12 +21,10 @@ __all__ = [
     "MORE",
     "NAME_LENGTH",
     "NO",
-    "SECTIONS",
     "SPACES",
     "Tag",
     "attributes_of",
     "begins_with_field",
-    "count_sections",
     "decode_entities",
     "find_ampersands",
     "find_forbidden",
@@ -99,10 +97,6 @@ _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-SECTIONS = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
-"""The openers (group 1) and ends of CDATA sections."""
-_FEW: Final = 16
-_SPARSE: Final = 2048
 _SCAN_BLOCK = 1 << 15
 _NO_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -300,34 +294,6 @@ def is_valid_name(name: str) -> bool:
     """Names of servers, tools and arguments: one line, no control characters, no `<` and `>`, 256 characters at
     most."""
     return len(name) <= NAME_LENGTH and not _NO_NAME.search(name)
-
-
-def count_sections(text: str, start: int, end: int, count: int) -> int:
-    """How many CDATA sections are open at `end`, if `count` are at `start`."""
-    first = start if count else _find_section(text, start, end)
-    if first < 0:
-        return 0
-    for found in SECTIONS.finditer(text, first, end):
-        count = count + 1 if found[1] else max(count - 1, 0)
-    return count
-
-
-def _find_section(text: str, start: int, end: int) -> int:
-    """The place of the first opener of a section, in any case, or -1."""
-    # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
-    last = end - len(CDATA_OPEN) + 2  # … and an opener has this much behind it
-    at = start
-    for _ in range(_FEW + (end - start) // _SPARSE):
-        at = text.find("!", at + 1, last)
-        if at < 0:
-            return -1
-        if text[at + 1] == "[" and text[at - 1 : at + 8].upper() == CDATA_OPEN:
-            return at - 1
-    while (at := text.find("<![", at, end)) >= 0:
-        if text[at : at + len(CDATA_OPEN)].upper() == CDATA_OPEN:
-            return at
-        at += 3
-    return -1
 
 
 def decode_entities(text: str) -> str:

@@ -51,7 +51,6 @@ class Outside:
         "_brackets",
         "_closers",
         "_covered",
-        "_cut",
         "_dialect",
         "_events",
         "_fenced_calls",
@@ -64,18 +63,16 @@ class Outside:
         "_later_from",
         "_longest",
         "_nested",
-        "_opener",
+        "_openers",
         "_patience",
         "_origin",
         "_pieces",
         "_prose",
-        "_reach",
         "_searched",
         "_settled",
         "_tags",
         "_thought",
         "_thought_start",
-        "_words",
     )
 
     def __init__(
@@ -93,16 +90,16 @@ class Outside:
         self._brackets = brackets
         self._fenced_calls = fenced_calls
         self._longest = longest
-        self._words = {tag.lower(): tag for tag in (*tags, dialect.block)}
         self._closers: tuple[str, ...] = tags if in_reasoning else ()  # the elements whose end tag ends the reasoning
-        self._opener, self._cut, self._reach = _openers((dialect.block, *tags))
+        self._openers = _openers((dialect.block, *tags))
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
         self._final = False  # no more text will come
         self._prose = Shown(dialect.block, longest, measure=self._measure)
-        self._thought = Shown(dialect.block, longest, sections=False)  # of the reasoning region
+        # Of the reasoning region; where there is none, nobody asks.
+        self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
         self._tags = _reasoning_tags(self._closers)
         self._thought_start = 0  # where reasoning begins that was not said yet
         self._nested = 0  # openers in the reasoning that have not ended
@@ -159,7 +156,8 @@ class Outside:
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
             # Two patterns, since one for both would have no common beginning that is quick to look for.
-            self._found = self._opener.search(text, at) or self._cut.search(text, max(at, len(text) - self._reach))
+            opener, cut, reach = self._openers[:3]
+            self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
         return self._found
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
@@ -167,7 +165,7 @@ class Outside:
         self._origin = base
         prose = self._prose
         prose.settle()
-        found = self._opener.match(text, at)
+        found = self._openers.opener.match(text, at)
         word = found[1] if found else ""
         if prose.is_escaped or prose.is_quoting:
             return self._emit_text(text, at, at + 1, base)
@@ -195,7 +193,7 @@ class Outside:
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there."""
-        found = self._opener.match(text, at)
+        found = self._openers.opener.match(text, at)
         end = self._confirm(text[:stop], at, found[1]) if found else NO
         return self._measure_block(text[:stop], at, end) if end else end
 
@@ -236,7 +234,7 @@ class Outside:
             self._gather()
             self._prose.quote(word)
             return tag.end
-        self._closers = (self._words[word.lower()],)
+        self._closers = (self._openers.names[word.lower()],)
         self._tags = _reasoning_tags(self._closers)
         self._thought = Shown(self._dialect.block, self._longest, sections=False)
         self._nested = self._settled = 0
@@ -379,7 +377,7 @@ class Outside:
                 found = None  # half a line break, perhaps
             content = text[line:stop].rstrip(" \t")
             end = line + len(content)
-            opener = self._opener.search(text, line, stop)
+            opener = self._openers.opener.search(text, line, stop)
             if end - at > _BRACKETS or not (found or final or opener):
                 self._bracket_seen = base + line
                 if end - at <= _BRACKETS:
@@ -414,15 +412,33 @@ def _any_start(words: Sequence[str]) -> str:
     return "|".join(map(_any_case, sorted(starts, key=len, reverse=True)))
 
 
-@lru_cache(maxsize=32)
-def _openers(words: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], int]:
+class _Openers(NamedTuple):
     """What a block or a reasoning region may begin with, with its name as a group; what the end of a text cuts off of
-    it, as a group too, and the greatest length of that."""
+    it, as a group too, and the greatest length of that; the names by their spelling in small letters; what stands in
+    each text with an opener, in small letters and in capitals; and the letters that names begin with."""
+
+    opener: re.Pattern[str]
+    cut: re.Pattern[str]
+    reach: int
+    names: dict[str, str]
+    lead: str
+    other_lead: str
+    letters: str
+
+
+@lru_cache(maxsize=32)
+def _openers(words: tuple[str, ...]) -> _Openers:
     names = "|".join(map(_any_case, sorted(words, key=len, reverse=True)))
-    return (
+    letters = "".join({letter for word in words for letter in (word[0].lower(), word[0].upper())})
+    lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
+    return _Openers(
         re.compile(f"<({names})[> \t\r\n]"),
         re.compile(f"<()((?:{_any_start(words)})?)\\Z"),
         1 + max(map(len, words)),
+        {word.lower(): word for word in reversed(words)},
+        lead,
+        lead.upper(),
+        letters,
     )
 
 

@@ -87,6 +87,7 @@ class Parser(Outside):
         "_decided",
         "_held",
         "_lead",
+        "_letters",
         "_limits",
         "_mark",
         "_measured",
@@ -97,7 +98,6 @@ class Parser(Outside):
         "_path",
         "_pos",
         "_reader",
-        "_seconds",
         "_spent",
         "_stop",
         "_strict",
@@ -134,9 +134,7 @@ class Parser(Outside):
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
-        self._seconds = "".join({letter for name in self._words for letter in (name[0], name[0].upper())})
-        self._lead = f"<{self._seconds[0].lower()}" if len(self._seconds) == 2 else "<"
-        self._other_lead = self._lead.upper()
+        self._lead, self._other_lead, self._letters = self._openers[-3:]
         self._block: Block | None = None
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
@@ -232,19 +230,17 @@ class Parser(Outside):
     # -- the road for everything that is not plain -------------------------------------------------------------------
 
     def _feed(self, chunk: str) -> list[Event]:
-        if self._mode == _CLOSED:
-            raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
-        if not isinstance(chunk, str):
-            kind = type(chunk).__name__
-            raise XMLToolsError(f"feed() expects str, got {kind}; codecs.getincrementaldecoder('utf-8') decodes bytes")
+        mode = self._mode
+        if chunk.__class__ is not str or mode == _CLOSED:
+            self._check(chunk)
         # A `<` at the end of a chunk of prose is common in code and hardly ever an opener.
-        if self._mode == _PROSE and 0 <= chunk.find("<") == len(chunk) - 1:
+        if mode == _PROSE and 0 <= chunk.find("<") == len(chunk) - 1:
             events = self.feed(chunk[:-1])
             self._pos += 1
             self._held = "<"
             self._mode = _HELD
             return events
-        if self._mode == _HELD and chunk and chunk[0] not in self._seconds:
+        if mode == _HELD and chunk and chunk[0] not in self._letters:
             self._pos -= 1
             self._held = ""
             self._mode = _PROSE
@@ -256,6 +252,14 @@ class Parser(Outside):
         self._choose_mode()
         events, self._events = self._events, []
         return events
+
+    def _check(self, chunk: object) -> None:
+        """Raise if `chunk` cannot be taken."""
+        if self._mode == _CLOSED:
+            raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
+        if not isinstance(chunk, str):
+            kind = type(chunk).__name__
+            raise XMLToolsError(f"feed() expects str, got {kind}; codecs.getincrementaldecoder('utf-8') decodes bytes")
 
     def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xmltools._markup import CDATA_OPEN, SPACES, count_sections, is_valid_name, is_xml_name
+from xmltools._claims import count_sections
+from xmltools._markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
 from xmltools._tree import Element
 from xmltools.dialects import Dialect
 from xmltools.render._names import escape_name, is_hidden, is_sayable
