@@ -139,7 +139,8 @@ def _work_on_schemas(seed: int, numbers: Iterable[int], deadline: float) -> Tall
             break
         tried = schema_trial(seed, number)
         tally.schemas += 1
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        # Again and again: an exception that is raised while garbage is collected is only printed.
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, SECONDS)
         broken = first_broken_of_schema(tried, laws_for(number))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         tally.events.update(tried.counts)
