@@ -17,7 +17,7 @@ SPEED = """\
   SGLang's parsers, `re.findall` on the text so far and `@ai-sdk-tool/parser` take at least {slowest} times as long.
 - expat takes {expat} of our time for it, and {expat_small} for a small call: parsers in C are faster, where the text is
   well-formed XML.
-- Of {texts} texts that are ordinary and hard (`</tool>` in a file, a bare `&`), {ours} are read exactly in every
+- Of {texts} texts that are ordinary and hard (`</tool>` in a file, a bare `&`), xmltools reads {ours} exactly in every
   chunking. XML parsers read {xml}, regular expressions {patterns}, the others {least} to {most}.
 """
 
