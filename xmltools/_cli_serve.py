@@ -58,7 +58,19 @@ def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "")
 
 def _declare_calls(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--retry", metavar="N", type=_count, default=0, help="send a failed or missing call back up to N times")
+    add(
+        "--retry",
+        metavar="N",
+        type=_count,
+        default=1,
+        help="tell the model what was wrong with a failed or missing call, up to N times (default: 1; 0: never)",
+    )
+    add(
+        "--live-arguments",
+        action="store_true",
+        help="send calls as the model writes them, not when they are whole and right. A call that fails then can't be "
+        "tried again, and a client that does not check may run what it has of it",
+    )
     add(
         "--grammar", metavar="ENGINE", choices=_ENGINES, help=f"send a grammar with each request, to {_words(_ENGINES)}"
     )
@@ -150,6 +162,7 @@ def _config(options: argparse.Namespace) -> Any:
             result_role=options.result_role,
             split_reasoning=not options.keep_think,
             retries=options.retry,
+            live_arguments=options.live_arguments,
             engine=options.grammar,
             server_names=options.server_names,
         )

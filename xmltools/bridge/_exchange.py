@@ -5,7 +5,9 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +21,7 @@ from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
 from xmltools.bridge._upstream_errors import error_message, error_status, is_error
 from xmltools.errors import CallError, Code
-from xmltools.events import Event
+from xmltools.events import CallCompleted, Event
 from xmltools.render import render_retry
 
 __all__ = ["Exchange"]
@@ -60,12 +62,15 @@ class Exchange:
         "_counted",
         "_encoder",
         "_finished",
+        "_good",
+        "_heard",
         "_incoming",
         "_messages",
         "_readers",
         "_settings",
         "_spent",
         "_tools",
+        "_unsent",
         "_worded",
         "again",
         "on_event",
@@ -98,6 +103,9 @@ class Exchange:
         self._counted = False  # whether this turn's tokens are known
         self._worded = False  # whether thoughts came as plain text
         self._finished: set[int] = set()
+        self._good: list[CallCompleted] = []  # the calls of replies that were sent back for another one
+        self._unsent: list[CallCompleted] = []  # … and those that the client does not have yet
+        self._heard = ""  # the text of those replies that the client has
         identity = id or new_id(api)
         self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
         self._messages: list[dict[str, Any]] = []
@@ -115,16 +123,28 @@ class Exchange:
         return ReplyReader(
             self._tools,
             stop=self._incoming.stop,
-            # Who retries wants no client to hear of calls that fail: what was said can't be taken back.
-            hold=not self._incoming.stream or self._settings.retries > 0,
+            live=self._is_live,
             keep_failure=self._retries_left > 0,
+            keep_calls=self._keeps_calls,
             one=not self._incoming.parallel or self._incoming.choice.named,
             split_reasoning=self._settings.split_reasoning,
             show_reasoning=self._incoming.show_reasoning,
             new_id=lambda: new_call_id(self._api),
             told=lambda event: self._told(choice, event),
             source=source,
+            repeats="" if source else self._heard,
         )
+
+    @property
+    def _is_live(self) -> bool:
+        """Whether the client hears of calls as they are written. Of another try it hears when it is known that no call
+        is written twice."""
+        return self._settings.live_arguments and self._incoming.stream and not self.stats.retries
+
+    @property
+    def _keeps_calls(self) -> bool:
+        """Whether calls are sent at the end of the reply: what fails behind them may be tried again until then."""
+        return not self._is_live and self._settings.retries > 0 and self._incoming.choices == 1
 
     def _told(self, choice: int, event: Event) -> None:
         self.stats.count(event)
@@ -222,11 +242,15 @@ class Exchange:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
         sent = self._encoder.feed(index, reader.close(reason))
-        self._calls += reader.completed
-        if reason not in _CUT and self._try_again(reader):
+        new = self._new_calls(reader)
+        self._calls += len(new)
+        if reason not in _CUT and self._try_again(reader, new):
             return sent
         if reader.failed is not None:
-            sent += self._encoder.feed(index, [reader.failed])
+            sent += self._encoder.feed(index, reader.tell(reader.failed))
+        if self._keeps_calls:
+            sent += self._encoder.feed(index, [*self._unsent, *new])
+        self.stats.failed += reader.failures
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in _CUT and self._misses_call:
@@ -235,15 +259,28 @@ class Exchange:
 
     @property
     def _misses_call(self) -> bool:
-        return self._incoming.choice.mode == "required" and bool(self._tools) and not self._calls
+        is_required = self._incoming.choice.mode == "required" and bool(self._tools)
+        return is_required and not self._calls and not self.stats.failed
 
-    def _try_again(self, reader: ReplyReader) -> bool:
+    def _new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
+        """Return the calls of a reply without those that the one before held too: the model wrote them again."""
+        before = Counter(map(_same, self._good))
+        new: list[CallCompleted] = []
+        for event in reader.completed:
+            if before[_same(event)] > 0:
+                before[_same(event)] -= 1
+            else:
+                new.append(event)
+        return new
+
+    def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
         if not self._retries_left or (reader.failed is None and not self._misses_call):
             return False
         error = reader.failed.error if reader.failed is not None else None
+        was_live = self._is_live
         self._messages += (
             {"role": "assistant", "content": reader.said(error)},
-            {"role": "user", "content": self._reminder(error)},
+            {"role": "user", "content": self._reminder(error, bool(self._good or new))},
         )
         self.stats.retries += 1
         self._spent = self.stats.usage or {}
@@ -252,31 +289,42 @@ class Exchange:
         self.request = self._body()
         # What was cut off is continued, so its beginning is read again.
         source = error.source if error is not None and error.code is Code.TRUNCATED else ""
+        self._heard += reader.heard
+        self._good += new
+        self._unsent += () if was_live else new
         self._readers = [self._reader(0, source)]
         return True
 
-    def _reminder(self, error: CallError | None) -> str:
+    def _reminder(self, error: CallError | None, has_good: bool) -> str:
         if error is not None:
-            return render_retry(error, self._tools, server_names=self._settings.server_names)
+            text = render_retry(error, self._tools, server_names=self._settings.server_names)
+            return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
             f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
             "now, in the form that was described, and write nothing else."
         )
 
-    def end(self) -> bytes:
+    def end(self, *, is_whole: bool = False) -> bytes:
         """Say that the upstream's stream has ended; return the rest. If `again` is true, this was not the end.
 
-        A stream that ends without saying why broke off: the client gets an error.
+        A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
+        was all (`is_whole`), it ended as replies do: some servers give no reason.
         """
         if self.again:
             self.again = False
             return b""
+        if is_whole:
+            sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
+            return sent if self.again else sent + self.end()
         if len(self._finished) < len(self._readers):
             return self.fail("the upstream ended its reply without a reason")
         if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
+
+    def _lacks(self, index: int) -> bool:
+        return index not in self._finished and not self.again
 
     def fail(self, message: str, *, status: int = 502) -> bytes:
         """Return the error that ends a stream which has begun."""
@@ -291,15 +339,27 @@ class Exchange:
         if not isinstance(choices, list) or not choices:
             raise Refusal("the upstream's answer is no chat completion", status=502, code="upstream_error")
         self.feed(completion)
+        for index in range(min(len(choices), len(self._readers))):
+            if self._lacks(index):
+                self._finish(index, "stop")
         if self.again:
             self.again = False
             return None
         if len(self._finished) < len(self._readers):
-            raise Refusal("the upstream's answer has no reason why it ended", status=502, code="upstream_error")
+            raise Refusal(
+                "the upstream's answer has fewer choices than were asked for", status=502, code="upstream_error"
+            )
         if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
             raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
 
 
+def _same(event: CallCompleted) -> tuple[str, str, str]:
+    """What tells whether two calls are the same."""
+    call = event.call
+    return call.name, call.server, json.dumps(call.arguments, sort_keys=True)
+
+
+_KEPT = "Your other calls were right, and are carried out: do not write them again."
 _MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from xmltools.errors import CallError, Code
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 
-__all__ = ["HoldCalls", "NoReasoning", "OneCall", "ReasoningAsText", "StopText"]
+__all__ = ["HoldCalls", "NoReasoning", "NoRepetition", "OneCall", "Outgoing", "ReasoningAsText", "StopText"]
+
+_LONGEST = 300
+"""Characters of what was wrong with a call, in the sentence that tells a reader."""
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)[^<>]{0,80}>")
 
 
 def _is_blank(event: Event) -> bool:
@@ -17,13 +23,15 @@ def _is_blank(event: Event) -> bool:
 class HoldCalls:
     """Lets a call through when it is complete, so that nobody hears of one that fails.
 
-    With `keep_failure`, `failed` is the first failure; it and everything behind it are kept back.
+    With `keep_failure`, `failed` is the first failure; it and everything behind it are kept back. With `live`, calls
+    are not held: a failure is kept back only where nobody has heard of its call.
     """
 
-    __slots__ = ("_keep_failure", "_started", "failed")
+    __slots__ = ("_keep_failure", "_live", "_started", "failed")
 
-    def __init__(self, *, keep_failure: bool) -> None:
+    def __init__(self, *, keep_failure: bool, live: bool = False) -> None:
         self._keep_failure = keep_failure
+        self._live = live
         self._started: list[Event] = []
         self.failed: CallFailed | None = None
 
@@ -37,14 +45,14 @@ class HoldCalls:
         for event in events:
             if self.failed is not None:
                 return
-            if isinstance(event, (CallStarted, ArgumentDelta)):
+            if isinstance(event, (CallStarted, ArgumentDelta)) and not self._live:
                 self._started.append(event)
             elif isinstance(event, CallFailed):
                 self._started = []
-                if self._keep_failure:
+                if self._keep_failure and not (self._live and event.id is not None):
                     self.failed = event
                 else:
-                    yield event
+                    yield event if self._live else CallFailed(event.error)
             else:
                 if isinstance(event, CallCompleted):
                     yield from self._started
@@ -157,3 +165,119 @@ class ReasoningAsText:
         if self._open:
             self._open = False
             yield TextDelta.make("</think>", 0)
+
+
+class NoRepetition:
+    """Drops what a model says again at the beginning of another try: `said` is what the client has of the one before.
+
+    Text is held while it may be that; if it turns out to be something else, all of it is let through.
+    """
+
+    __slots__ = ("_held", "_said", "_start")
+
+    def __init__(self, said: str) -> None:
+        self._said = " ".join(said.split())
+        self._held = ""
+        self._start = 0
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield what is new."""
+        for event in events:
+            if not self._said:
+                yield event
+            elif isinstance(event, TextDelta):
+                yield from self._text(event)
+            elif isinstance(event, ReasoningDelta):
+                yield event
+            else:
+                self._said = self._held = ""  # what was said so far is the beginning of what the client has
+                yield event
+
+    def close(self) -> Iterator[Event]:
+        """The reply ended: what is held is the beginning of what the client has, so there is nothing left."""
+        self._said = self._held = ""
+        return iter(())
+
+    def _text(self, event: TextDelta) -> Iterator[Event]:
+        self._start = self._start if self._held else event.start
+        self._held += event.text
+        words = " ".join(self._held.split())
+        if self._said.startswith(words):
+            return
+        again, self._said = self._said, ""
+        held, self._held = self._held, ""
+        rest = _behind(held, again) if words.startswith(again) else held
+        if rest:
+            yield TextDelta.make(rest, self._start + len(held) - len(rest))
+
+
+def _behind(text: str, words: str) -> str:
+    """Return what stands in `text` behind the words, between which any white space may be."""
+    at = 0
+    for word in words.split():
+        at = text.index(word, at) + len(word)
+    return text[at:]
+
+
+class Outgoing:
+    """The last of the filters: a failure becomes a sentence, and the text is kept that the client has, if asked for.
+
+    A failure of a call that the client has heard of stays as it is, with the sentence behind it. `failed` counts both.
+    `before` is the text that the client has already: what follows is a paragraph of its own.
+    """
+
+    __slots__ = ("_is_new", "_keeps", "_tail", "_texts", "failed")
+
+    def __init__(self, *, keeps: bool, before: str = "") -> None:
+        self._keeps = keeps
+        self._texts: list[str] = []
+        self._tail = before[-2:]
+        self._is_new = bool(before)
+        self.failed = 0
+
+    @property
+    def said(self) -> str:
+        """The text that the client has."""
+        return "".join(self._texts)
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events that a client may see."""
+        for event in events:
+            if isinstance(event, CallFailed):
+                self.failed += 1
+                if event.id is not None:
+                    yield event
+                text = self._gap() + failure_in_words(event.error)
+                yield self._told(TextDelta.make(text, event.error.span[0]))
+            elif isinstance(event, TextDelta):
+                if self._is_new and not event.text[:1].isspace():
+                    event = TextDelta.make(self._gap() + event.text, event.start)
+                yield self._told(event)
+            else:
+                yield event
+
+    def _told(self, event: TextDelta) -> TextDelta:
+        self._tail = (self._tail + event.text)[-2:]
+        self._is_new = False
+        if self._keeps:
+            self._texts.append(event.text)
+        return event
+
+    def _gap(self) -> str:
+        """Return what makes a new paragraph."""
+        if not self._tail or self._tail == "\n\n":
+            return ""
+        return "\n" if self._tail.endswith("\n") else "\n\n"
+
+
+def failure_in_words(error: CallError) -> str:
+    """Return one sentence for people who read the reply: which call was not made, and why. It holds no markup."""
+    call = f"The call of {error.name[:100]}" if error.name else "A tool call"
+    why = "the reply was cut off in it" if error.code is Code.TRUNCATED else _plain(error.message)
+    return f"{_plain(call)} was not made: {why}."
+
+
+def _plain(text: str) -> str:
+    text = " ".join(_TAG.sub(r"\1\2", text).split()).rstrip(".")
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text.replace("<", "&lt;")

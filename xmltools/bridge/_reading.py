@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xmltools.bridge._filters import HoldCalls, NoReasoning, OneCall, ReasoningAsText, StopText
+from xmltools.bridge._filters import (
+    HoldCalls,
+    NoReasoning,
+    NoRepetition,
+    OneCall,
+    Outgoing,
+    ReasoningAsText,
+    StopText,
+)
 from xmltools.bridge._native import NativeCalls
 from xmltools.errors import CallError
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
@@ -18,19 +26,22 @@ __all__ = ["ReplyReader"]
 class ReplyReader:
     """Reads one reply.
 
-    `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `hold`: calls are told
-    of when they are complete. `keep_failure`: so they are, and the first that fails ends the reply, to be sent back.
-    `one`: only the first call counts. `source`: the beginning of a block that the reply
-    continues. `told` hears of every event of the parser.
+    `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `live`: a call is told
+    of while it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be
+    sent back, unless it was told of. `keep_calls`: complete calls are put into `calls` and nothing else. `one`: only
+    the first call counts. `source`: the beginning of a block that the reply continues. `repeats`: what the client has
+    of the reply before, which this one may begin with again. `told` hears of every event of the parser.
     """
 
     __slots__ = (
         "_filters",
         "_hold",
+        "_keep_calls",
         "_last",
         "_native",
         "_new_id",
         "_one",
+        "_outgoing",
         "_parser",
         "_place",
         "_said",
@@ -47,31 +58,37 @@ class ReplyReader:
         tools: Sequence[Tool],
         *,
         stop: Sequence[str],
-        hold: bool,
+        live: bool,
         keep_failure: bool,
+        keep_calls: bool,
         one: bool,
         split_reasoning: bool,
         show_reasoning: bool,
         new_id: Callable[[], str],
         told: Callable[[Event], None],
         source: str = "",
+        repeats: str = "",
     ) -> None:
         self._tools = tools
         self._new_id = new_id
         self._parser = Parser(tools, new_id=new_id) if tools else None
         self._native: NativeCalls | None = None  # most replies have none
         self._last: Event | None = None  # of the parser
-        self._hold = HoldCalls(keep_failure=keep_failure) if (hold or keep_failure) and tools else None
+        self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
+        self._keep_calls = keep_calls
+        again = NoRepetition(repeats) if repeats else None
+        self._outgoing = Outgoing(keeps=keep_failure, before=repeats) if tools else None
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
         self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
         unheard = None if show_reasoning else NoReasoning()
-        filters = (unheard, self._thoughts, self._hold, self._one, self._stop)
+        filters = (unheard, self._thoughts, self._hold, self._one, again, self._stop, self._outgoing)
         self._filters = tuple(each for each in filters if each is not None)
         self._told = told
         self._said: list[str] = []
         self._place = 0
-        self.completed = 0
+        self.completed: list[CallCompleted] = []
+        """The calls that are complete."""
         self.goes_on = False
         """Whether the model was heard to say more behind the end of the reply."""
         if source and self._parser is not None:
@@ -81,6 +98,20 @@ class ReplyReader:
     def failed(self) -> CallFailed | None:
         """The call that failed, if failures are kept back. Behind the end of the reply there are none."""
         return self._hold.failed if self._hold is not None and not self._is_cut else None
+
+    @property
+    def failures(self) -> int:
+        """How many calls the client was told of that failed."""
+        return self._outgoing.failed if self._outgoing is not None else 0
+
+    def tell(self, failure: CallFailed) -> list[Event]:
+        """Return what to tell the client of a failure that was kept back."""
+        return list(self._outgoing.read([CallFailed(failure.error)])) if self._outgoing is not None else []
+
+    @property
+    def heard(self) -> str:
+        """The text of the reply that the client has; kept only where a failure may be."""
+        return self._outgoing.said if self._outgoing is not None else ""
 
     @property
     def stop_found(self) -> str | None:
@@ -139,7 +170,8 @@ class ReplyReader:
         if self._thoughts is not None:
             events += self._thoughts.close()
         if self._stop is not None and self._stop.found is None:
-            events += self._stop.close()
+            rest = self._stop.close()
+            events += rest if self._outgoing is None else self._outgoing.read(rest)
         return events
 
     def _parsed(self, parser: Parser, piece: str) -> list[Event]:
@@ -158,9 +190,10 @@ class ReplyReader:
         for each in self._filters:
             stream = each.read(stream)
         passed = list(stream) if self._filters else events
-        for event in passed:
-            if isinstance(event, CallCompleted):
-                self.completed += 1
+        completed = [event for event in passed if isinstance(event, CallCompleted)]
+        self.completed += completed
+        if self._keep_calls:
+            passed = [event for event in passed if isinstance(event, (TextDelta, ReasoningDelta))]
         if self._filters and self._is_cut:
             cuts = (self._one, self._stop, self._hold)
             self.goes_on = any(each.goes_on for each in cuts if each is not None)

@@ -18,7 +18,9 @@ class Settings:
 
     `style`: that of the instructions. `result_role`: the role of messages with results. `split_reasoning`: reasoning
     that the model writes in `<think>` goes where the API has a place for it; else it stays in the text. `retries`: how
-    often a failed call, or one that is missing though it was required, is sent back to the model. `engine`: the
+    often a failed call, or one that is missing though it was required, is sent back to the model. `live_arguments`:
+    the client hears of a call as the model writes it, not when it is whole and right; if such a call fails, it can't be
+    taken back, and clients that read unfinished arguments leniently may run it. `engine`: the
     inference engine that takes a grammar with each request (see `xmltools.grammar.for_engine`), None for none.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
 
@@ -28,7 +30,8 @@ class Settings:
     style: Literal["full", "compact"] = "full"
     result_role: Literal["user", "tool"] = "user"
     split_reasoning: bool = True
-    retries: int = 0
+    retries: int = 1
+    live_arguments: bool = False
     engine: str | None = None
     server_names: bool = False
 

@@ -13,7 +13,8 @@ __all__ = ["Stats"]
 
 @dataclass(slots=True)
 class Stats:
-    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error."""
+    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
+    calls that the client was told of as not made, after all retries."""
 
     model: str = ""
     calls: list[str] = field(default_factory=list)
@@ -22,6 +23,7 @@ class Stats:
     text: int = 0
     reasoning: int = 0
     retries: int = 0
+    failed: int = 0
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
 

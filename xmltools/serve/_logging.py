@@ -20,7 +20,7 @@ logging.getLogger("xmltools").addHandler(logging.NullHandler())
 
 _LONGEST = 128
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/+-,")
-_LEVELS = {"failed": logging.ERROR, "upstream_error": logging.WARNING, "timeout": logging.WARNING}
+_LEVELS = {"failed": logging.ERROR} | dict.fromkeys(("upstream_error", "timeout", "call_failed"), logging.WARNING)
 
 
 def log_request(record: Record) -> None:

@@ -23,9 +23,10 @@ _ID = re.compile(r"[A-Za-z0-9._:@=/+-]{1,128}")
 class Record:
     """One request. Times are seconds since it came, None for what did not happen.
 
-    `outcome`: "ok", "refused" (by us), "upstream_error", "timeout", "client_left", "stopped" (by the end of the server)
-    or "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own
-    work on the request and the answer took. `first_argument`: until the first piece of an argument was read.
+    `outcome`: "ok", "call_failed" (the client was told that a call was not made), "refused" (by us), "upstream_error",
+    "timeout", "client_left", "stopped" (by the end of the server) or "failed" (our fault). `ttft`: from the question to
+    the upstream until its first byte. `overhead`: what our own work on the request and the answer took.
+    `first_argument`: until the first piece of an argument was read.
     """
 
     id: str

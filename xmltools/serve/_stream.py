@@ -117,7 +117,7 @@ class StreamedAnswer:
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
             if all_said or self._exchange.done:
-                again = await self._end()
+                again = await self._end(is_whole=all_said)
                 if all_said and not again:
                     await self._read_to_end(pieces)
                 return again
@@ -139,14 +139,17 @@ class StreamedAnswer:
             self._ready.append(self._exchange.feed(read_chunk(data)))
         return False
 
-    async def _end(self) -> bool:
-        """End the upstream's turn. Returns whether there is another one."""
+    async def _end(self, *, is_whole: bool = False) -> bool:
+        """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
         again = self._exchange.again
-        if not (self._exchange.stats.finish_reasons or self._exchange.done):
+        if not (self._exchange.stats.finish_reasons or self._exchange.done or is_whole):
             raise UpstreamError("the upstream broke off its reply")
         with self._overhead:
-            self._ready.append(self._exchange.end())
-        if again or self._exchange.again:
+            self._ready.append(self._exchange.end(is_whole=is_whole))
+            if self._exchange.again:
+                again = True
+                self._exchange.end()
+        if again:
             await self._flush()
             return True
         await self._finish()

@@ -104,21 +104,24 @@ class Course:
     def _chunks(self, exchange: Exchange, head: Head) -> Generator[Step | Given, Any, bool]:
         """Give the client what becomes of one stream of the upstream. Return whether another is to follow."""
         decoder = SSEDecoder()
-        ended = False
+        ended = is_whole = False
         while not ended:
             data = yield Take.TAKE
             ended = data is None
             for _, text in decoder.close() if data is None else decoder.feed(data):
-                ended = text.startswith("[DONE]")
+                ended = is_whole = text.startswith("[DONE]")
                 if not ended:
                     yield from self._give(head, exchange.feed(read_chunk(text)))
                     ended = exchange.done
                 if ended:
                     break
         again = exchange.again
-        if not (exchange.stats.finish_reasons or exchange.done or self._begun):
+        if not (exchange.stats.finish_reasons or exchange.done or self._begun or is_whole):
             raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
-        yield from self._give(head, exchange.end())
+        yield from self._give(head, exchange.end(is_whole=is_whole))
+        if exchange.again:
+            again = True
+            exchange.end()
         return again
 
     def _give(self, head: Head, data: bytes) -> Steps:
