@@ -193,8 +193,17 @@ def test_a_stream_folds_into_what_the_whole_answer_is(seed: int) -> None:
     assert made["usage"] == body["usage"] == USAGE
 
 
-def test_arguments_stream_while_the_model_writes_them() -> None:
+def test_a_call_is_sent_when_it_is_whole() -> None:
     exchange = Exchange("chat", chat(stream=True))
+    first, rest = f"Look: {call(path='src/app.py')}".split("py", 1)
+    opened = exchange.feed({"choices": [{"index": 0, "delta": {"content": first}}]})
+    assert b"Look: " in opened and b"tool_calls" not in opened
+    made = deltas(stream(exchange, "py" + rest))
+    assert (made["content"], made["calls"]) == ("", [("read", {"path": "src/app.py"})])
+
+
+def test_arguments_stream_while_the_model_writes_them_if_that_is_asked_for() -> None:
+    exchange = Exchange("chat", chat(stream=True), Settings(live_arguments=True))
     opened = exchange.feed(
         {"choices": [{"index": 0, "delta": {"content": call(path="src/app.py").partition("py")[0]}}]}
     )
@@ -216,11 +225,14 @@ def test_the_reason_why_a_reply_ended_is_true() -> None:
     assert body is not None and body["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_call_that_fails_is_text_and_what_follows_is_read() -> None:
-    body = Exchange("chat", chat()).answer(completion(BAD + call()))
+def test_a_call_that_fails_is_a_sentence_and_what_follows_is_read() -> None:
+    exchange = Exchange("chat", chat(), Settings(retries=0))
+    body = exchange.answer(completion(f"So: {BAD}{call()}"))
     assert body is not None
     message = body["choices"][0]["message"]
-    assert message["content"] == BAD and [each["function"]["name"] for each in message["tool_calls"]] == ["read"]
+    assert message["content"].startswith("So: \n\nThe call of ") and "<" not in message["content"]
+    assert [each["function"]["name"] for each in message["tool_calls"]] == ["read"]
+    assert exchange.stats.failed == 1
 
 
 def test_only_one_call_if_they_are_not_to_be_parallel() -> None:
@@ -307,13 +319,50 @@ def test_a_stream_goes_on_with_the_next_turn() -> None:
     exchange = Exchange("chat", chat(stream=True), Settings(retries=2))
     made = deltas(stream(exchange, f"{call()} Now {BAD} lost", f"Again. {BAD}", call("write")))
     assert made["calls"] == [("read", {"path": "a"}), ("write", {"path": "a"})]
-    assert made["content"] == " Now Again. " and made["finish"] == "tool_calls"
+    assert made["content"] == " Now \n\nAgain. " and made["finish"] == "tool_calls"
+    assert exchange.stats.failed == 0
 
 
-def test_what_fails_to_the_end_is_text() -> None:
+def test_what_fails_to_the_end_is_said_in_a_sentence() -> None:
     exchange = Exchange("chat", chat(stream=True), Settings(retries=1))
-    made = deltas(stream(exchange, BAD, BAD))
-    assert (made["calls"], made["content"], made["finish"]) == ([], BAD, "stop")
+    made = deltas(stream(exchange, f"I look. {BAD}", f"I look. {BAD}"))
+    assert (made["calls"], made["finish"], exchange.stats.failed) == ([], "stop", 1)
+    text, _, sentence = made["content"].partition("\n\n")
+    assert text.strip() == "I look." and sentence.startswith("The call of ") and "<" not in sentence
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_good_calls_are_sent_once_though_the_model_writes_them_again(live: bool) -> None:
+    exchange = Exchange("chat", chat(stream=True), Settings(live_arguments=live))
+    bad = call("delete")
+    made = deltas(stream(exchange, f"Both. {call()}{bad}", f"Both. {call()}{call('write')}{call()}"))
+    assert made["calls"] == [("read", {"path": "a"}), ("write", {"path": "a"}), ("read", {"path": "a"})]
+    assert made["content"].strip() == "Both."
+    assert "do not write them again" in exchange.request["messages"][-1]["content"]
+
+
+def test_good_calls_are_sent_if_the_other_one_fails_to_the_end() -> None:
+    made = deltas(stream(Exchange("chat", chat(stream=True)), f"{call()}{BAD}", BAD))
+    assert made["calls"] == [("read", {"path": "a"})] and made["finish"] == "tool_calls"
+    assert made["content"].startswith("The call of ")
+
+
+def test_a_reply_that_was_cut_by_its_length_is_not_tried_again() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    cut = [{"choices": [{"index": 0, "delta": {"content": call()[:-30]}, "finish_reason": "length"}]}]
+    made = deltas(stream(exchange, cut))
+    assert (made["calls"], made["finish"], exchange.stats.retries) == ([], "length", 0)
+    assert made["content"] == "The call of read was not made: the reply was cut off in it."
+
+
+def test_an_answer_without_a_reason_why_it_ended_is_one() -> None:
+    answer = completion(f"Hi. {call()}")
+    del answer["choices"][0]["finish_reason"]
+    body = Exchange("chat", chat()).answer(answer)
+    assert body is not None and body["choices"][0]["finish_reason"] == "tool_calls"
+    exchange = Exchange("chat", chat(stream=True))
+    sent = exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hi."}}]}) + exchange.end(is_whole=True)
+    assert b'"finish_reason":"stop"' in sent and sent.endswith(b"data: [DONE]\n\n")
 
 
 def test_a_block_that_was_cut_off_is_continued() -> None:
@@ -337,7 +386,7 @@ def test_a_required_call_that_is_missing_is_asked_for_and_then_an_error(choice: 
     with pytest.raises(Refusal, match="did not call a tool") as refused:
         exchange.answer(completion("No!"))
     assert refused.value.status == 422
-    events = stream(Exchange("chat", chat(tool_choice=choice, stream=True)), "No.")
+    events = stream(Exchange("chat", chat(tool_choice=choice, stream=True), Settings(retries=0)), "No.")
     assert "did not call a tool" in events[-2][1]["error"]["message"] and events[-1][1] == "[DONE]"
     assert Exchange("chat", chat(tool_choice=choice), Settings(retries=1)).answer(completion(call())) is not None
 

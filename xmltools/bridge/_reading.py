@@ -77,7 +77,7 @@ class ReplyReader:
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
         self._keep_calls = keep_calls
         again = NoRepetition(repeats) if repeats else None
-        self._outgoing = Outgoing(keeps=keep_failure, before=repeats) if tools else None
+        self._outgoing = Outgoing(keeps=keep_failure, before=repeats)
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
         self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
@@ -102,16 +102,16 @@ class ReplyReader:
     @property
     def failures(self) -> int:
         """How many calls the client was told of that failed."""
-        return self._outgoing.failed if self._outgoing is not None else 0
+        return self._outgoing.failed
 
     def tell(self, failure: CallFailed) -> list[Event]:
         """Return what to tell the client of a failure that was kept back."""
-        return list(self._outgoing.read([CallFailed(failure.error)])) if self._outgoing is not None else []
+        return list(self._outgoing.read([CallFailed(failure.error)]))
 
     @property
     def heard(self) -> str:
         """The text of the reply that the client has; kept only where a failure may be."""
-        return self._outgoing.said if self._outgoing is not None else ""
+        return self._outgoing.said
 
     @property
     def stop_found(self) -> str | None:
@@ -121,7 +121,7 @@ class ReplyReader:
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts."""
-        return bool(self._filters) and (self._is_cut or self.failed is not None)
+        return self._is_cut or self.failed is not None
 
     @property
     def _is_cut(self) -> bool:
@@ -170,8 +170,7 @@ class ReplyReader:
         if self._thoughts is not None:
             events += self._thoughts.close()
         if self._stop is not None and self._stop.found is None:
-            rest = self._stop.close()
-            events += rest if self._outgoing is None else self._outgoing.read(rest)
+            events += self._outgoing.read(self._stop.close())
         return events
 
     def _parsed(self, parser: Parser, piece: str) -> list[Event]:
@@ -189,12 +188,12 @@ class ReplyReader:
         stream: Iterable[Event] = events
         for each in self._filters:
             stream = each.read(stream)
-        passed = list(stream) if self._filters else events
+        passed = list(stream)
         completed = [event for event in passed if isinstance(event, CallCompleted)]
         self.completed += completed
         if self._keep_calls:
             passed = [event for event in passed if isinstance(event, (TextDelta, ReasoningDelta))]
-        if self._filters and self._is_cut:
+        if self._is_cut:
             cuts = (self._one, self._stop, self._hold)
             self.goes_on = any(each.goes_on for each in cuts if each is not None)
         return passed
