@@ -132,9 +132,7 @@ def law_prefix(case: Case) -> None:
 
 def _was_cut(call: ToolCall, prefix: str) -> bool:
     """True if the call was mended at the end of the reply, where `</tool>` had not come yet."""
-    return (
-        call.span is not None and call.span[1] == len(prefix.rstrip(" \t\r\n")) and Code.MISSING_END_TAG in _codes(call)
-    )
+    return call.span is not None and not prefix[call.span[1] :].strip(SPACE) and Code.MISSING_END_TAG in _codes(call)
 
 
 def _may_be_shown(call: ToolCall, prefix: str) -> bool:

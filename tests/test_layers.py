@@ -22,7 +22,7 @@ LAYERS = (
     ("errors",),
     ("models", "events", "dialects", "_tree", "_json"),
     ("_markup", "schema"),
-    ("tools",),
+    ("tools", "_claims"),
     ("parser", "render"),
     ("transcript", "streams", "validation", "compaction", "grammar", "echo"),
     ("formats",),

