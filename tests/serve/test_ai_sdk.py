@@ -78,7 +78,7 @@ def understood(folder: Path, url: str, *models: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def said(installed: Path) -> dict[str, Any]:
-    with running(create_app(ServeConfig(demo=True, speed=0))) as url:
+    with running(create_app(ServeConfig(demo=True, speed=0, settings=Settings(live_arguments=True)))) as url:
         return understood(installed, url, *MODELS)
 
 

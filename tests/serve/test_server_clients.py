@@ -167,7 +167,8 @@ def test_line_ends_and_comments_of_the_upstream_make_no_difference(seed: int) ->
 def test_arguments_arrive_while_the_model_still_writes_them() -> None:
     gate = Gate()
     half, rest = CALL[: CALL.index("😀]]")], CALL[CALL.index("😀]]") :]
-    with world(Upstream(Answer([chunk(half), gate, *stream(rest)]))) as it:
+    upstream = Upstream(Answer([chunk(half), gate, *stream(rest)]))
+    with world(upstream, settings=Settings(live_arguments=True)) as it:
         events = openai_client(it.url).chat.completions.create(**ASK, stream=True)
         told = ""
         for event in events:

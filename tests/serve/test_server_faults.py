@@ -119,7 +119,6 @@ NO_COMPLETION: dict[str, Answer] = {
     "no object": as_json([1]),
     "no completion": as_json({}),
     "no choices": as_json({"choices": []}),
-    "no reason": as_json({"choices": [{"index": 0, "message": {"content": "x"}}]}),
     "cut": Answer([b'{"choices"', Cut()], headers={"content-type": "application/json"}),
     "a redirect": Answer([], 307, {"location": "http://127.0.0.1:1/"}),
 }

@@ -371,7 +371,7 @@ def test_usage_is_that_of_the_upstream(api: str, mode: str, colour: str) -> None
 @colours
 def test_arguments_stream_while_the_model_still_writes_them(colour: str) -> None:
     with upstream(Reply(block("O" * 200), size=4)) as (_, url):
-        answer = ask("chat", "stream", colour, url)
+        answer = ask("chat", "stream", colour, url, options={"settings": Settings(live_arguments=True)})
     fragments = [call for event in answer.events for choice in event.choices for call in choice.delta.tool_calls or ()]
     assert len(fragments) > 40
     assert [call.id is not None for call in fragments] == [True] + [False] * (len(fragments) - 1)
@@ -458,19 +458,20 @@ def test_what_goes_wrong_later_fails_a_response(colour: str, ending: str) -> Non
     assert answer.events[-1].response.error.message
 
 
-def ask_and_keep(url: str, received: list[Any]) -> None:
-    with httpx2.Client(transport=XMLToolsTransport()) as http:
+def ask_and_keep(url: str, received: list[Any], settings: Settings | None = None) -> None:
+    with httpx2.Client(transport=XMLToolsTransport(settings=settings)) as http:
         stream = client_of("chat", url, http).chat.completions.create(**request_of("chat"), stream=True)
         received.extend(event for event in stream)
 
 
-@pytest.mark.parametrize("ending", ["cut", "[DONE]"])
-def test_a_call_that_was_cut_off_is_never_complete(ending: str) -> None:
-    received = []
-    with upstream(Reply(block("Oslo")[:-20], finish=None, ending=ending)) as (_, url), pytest.raises(openai.APIError):
-        ask_and_keep(url, received)
+@pytest.mark.parametrize("live", [False, True])
+def test_a_call_that_was_cut_off_is_never_complete(live: bool) -> None:
+    received: list[Any] = []
+    reply = Reply(block("Oslo")[:-20], finish=None, ending="cut")
+    with upstream(reply) as (_, url), pytest.raises(openai.APIError):
+        ask_and_keep(url, received, Settings(live_arguments=live))
     fragments = [call for event in received for choice in event.choices for call in choice.delta.tool_calls or ()]
-    assert fragments
+    assert bool(fragments) is live
     with pytest.raises(json.JSONDecodeError):
         json.loads("".join(call.function.arguments or "" for call in fragments))
 

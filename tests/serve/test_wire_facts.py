@@ -34,6 +34,7 @@ from serve.test_server_upstream import (
     whole,
     world,
 )
+from xmltools.bridge import Settings
 from xmltools.serve import ServeConfig, create_app
 
 openai = pytest.importorskip("openai")
@@ -140,7 +141,7 @@ def say(seen: Seen) -> Answer:
 
 @pytest.fixture(scope="module")
 def said() -> Iterator[Said]:
-    with world(Upstream(make=say)) as it:
+    with world(Upstream(make=say), settings=Settings(retries=0, live_arguments=True)) as it:
         yield Said(it)
 
 
@@ -767,7 +768,7 @@ def test_a_choice_of_tools_is_kept(path: str, choice: str, ask: Any) -> None:
     described, calls = CHOSEN[choice]
     with world(Upstream(make=reply(call() + PING))) as it:
         made = ask(path, client_for(path, it.url), body_for(path, tool_choice=choice_for(path, choice)))
-        (seen,) = it.upstream.seen
+        seen = it.upstream.seen[0]
     assert (called(path, made), reason_of(path, made)) == (calls, REASONS[path][choice])
     prompt = seen.json["messages"][0]["content"]
     assert [name for name in SCHEMAS if f"## {name}" in prompt] == described

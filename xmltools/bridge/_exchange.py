@@ -58,6 +58,7 @@ class Exchange:
 
     __slots__ = (
         "_api",
+        "_begun",
         "_calls",
         "_counted",
         "_encoder",
@@ -98,6 +99,7 @@ class Exchange:
         self.on_event: Callable[[int, Event], None] | None = None
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain
+        self._begun = False  # whether the upstream has said anything of this turn
         self._calls = 0
         self._spent: dict[str, Any] = {}
         self._counted = False  # whether this turn's tokens are known
@@ -156,6 +158,11 @@ class Exchange:
         return self._settings.retries - self.stats.retries if self._incoming.choices == 1 else 0
 
     @property
+    def begun(self) -> bool:
+        """Whether the upstream has said anything in this turn."""
+        return self._begun
+
+    @property
     def streams(self) -> bool:
         """Whether the client wants a stream."""
         return self._incoming.stream
@@ -203,6 +210,7 @@ class Exchange:
         index = choice.get("index", 0) if isinstance(choice, dict) else None
         if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again:
             return b""
+        self._begun = True
         delta = choice.get("delta") or choice.get("message")
         if index in self._finished:
             self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
@@ -284,7 +292,7 @@ class Exchange:
         )
         self.stats.retries += 1
         self._spent = self.stats.usage or {}
-        self._counted = self._worded = False
+        self._counted = self._worded = self._begun = False
         self.again = True
         self.request = self._body()
         # What was cut off is continued, so its beginning is read again.
@@ -309,12 +317,12 @@ class Exchange:
         """Say that the upstream's stream has ended; return the rest. If `again` is true, this was not the end.
 
         A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
-        was all (`is_whole`), it ended as replies do: some servers give no reason.
+        was all (`is_whole`), and it is not nothing, it ended as replies do: some servers give no reason.
         """
         if self.again:
             self.again = False
             return b""
-        if is_whole:
+        if is_whole and self._begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
             return sent if self.again else sent + self.end()
         if len(self._finished) < len(self._readers):

@@ -116,7 +116,7 @@ class Course:
                 if ended:
                     break
         again = exchange.again
-        if not (exchange.stats.finish_reasons or exchange.done or self._begun or is_whole):
+        if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
             raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
         yield from self._give(head, exchange.end(is_whole=is_whole))
         if exchange.again:
