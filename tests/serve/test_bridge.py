@@ -347,6 +347,25 @@ def test_good_calls_are_sent_if_the_other_one_fails_to_the_end() -> None:
     assert made["content"].startswith("The call of ")
 
 
+@pytest.mark.parametrize("word", ["Result", "Error"])
+def test_a_result_that_the_model_makes_up_is_not_passed_on(word: str) -> None:
+    invented = f"{call()}\n\nTool: read\n{word}: 42\n\nSo it is 42. {call('write')}"
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, f"I look. {invented}"))
+    assert made["calls"] == [("read", {"path": "a"})] and made["content"].strip() == "I look."
+    assert (made["finish"], exchange.stats.invented, exchange.stats.failed) == ("tool_calls", 1, 0)
+    body = Exchange("chat", chat()).answer(completion(invented))
+    assert body is not None and "So it is" not in json.dumps(body)
+
+
+def test_words_that_only_look_like_a_result_are_text() -> None:
+    for text in ("Tool: hammer\nResult: 42", "Tool: read it", "\nTool: re", "Then. Tool: read\nResult: 42"):
+        exchange = Exchange("chat", chat(stream=True))
+        made = deltas(stream(exchange, f"{call()}{text}"))
+        assert made["content"] == text and exchange.stats.invented == 0
+    assert deltas(stream(Exchange("chat", chat(stream=True)), "Tool: read\nResult: 42"))["content"].endswith("42")
+
+
 def test_a_reply_that_was_cut_by_its_length_is_not_tried_again() -> None:
     exchange = Exchange("chat", chat(stream=True))
     cut = [{"choices": [{"index": 0, "delta": {"content": call()[:-30]}, "finish_reason": "length"}]}]

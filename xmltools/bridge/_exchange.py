@@ -259,6 +259,7 @@ class Exchange:
         if self._keeps_calls:
             sent += self._encoder.feed(index, [*self._unsent, *new])
         self.stats.failed += reader.failures
+        self.stats.invented += reader.invents
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in _CUT and self._misses_call:

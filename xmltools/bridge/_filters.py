@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from xmltools.errors import CallError, Code
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 
-__all__ = ["HoldCalls", "NoReasoning", "NoRepetition", "OneCall", "Outgoing", "ReasoningAsText", "StopText"]
+__all__ = [
+    "HoldCalls",
+    "NoInvention",
+    "NoReasoning",
+    "NoRepetition",
+    "OneCall",
+    "Outgoing",
+    "ReasoningAsText",
+    "StopText",
+]
 
 _LONGEST = 300
 """Characters of what was wrong with a call, in the sentence that tells a reader."""
@@ -165,6 +174,52 @@ class ReasoningAsText:
         if self._open:
             self._open = False
             yield TextDelta.make("</think>", 0)
+
+
+class NoInvention:
+    """Ends the reply in front of a result that the model made up: right behind a call of its own, in the form in which
+    results are told to it. Nothing behind that is true.
+
+    `names` are those of the tools. `found`: there was one.
+    """
+
+    __slots__ = ("_held", "_is_behind_call", "_names", "_start", "found")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._is_behind_call = self.found = False
+        self._held = ""
+        self._start = 0
+
+    def read(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events up to the result; text that may begin one is held."""
+        for event in events:
+            if self.found:
+                return
+            if self._is_behind_call and isinstance(event, TextDelta):
+                yield from self._text(event)
+                continue
+            yield from self.close()
+            self._is_behind_call = isinstance(event, CallCompleted)
+            yield event
+
+    def close(self) -> Iterator[Event]:
+        """Yield the text that was held."""
+        if self._held and not self.found:
+            yield TextDelta.make(self._held, self._start)
+        self._held = ""
+        self._is_behind_call = False
+
+    def _text(self, event: TextDelta) -> Iterator[Event]:
+        self._start = self._start if self._held else event.start
+        self._held += event.text
+        text = self._held.lstrip()
+        headers = [f"Tool: {name}\n{word}:" for name in self._names for word in ("Result", "Error")]
+        text = text.replace("\r\n", "\n")
+        if any(text.startswith(header) for header in headers):
+            self.found = True
+        elif not any(header.startswith(text) for header in headers):
+            yield from self.close()
 
 
 class NoRepetition:

@@ -7,6 +7,7 @@ from typing import Any
 
 from xmltools.bridge._filters import (
     HoldCalls,
+    NoInvention,
     NoReasoning,
     NoRepetition,
     OneCall,
@@ -36,6 +37,7 @@ class ReplyReader:
     __slots__ = (
         "_filters",
         "_hold",
+        "_invention",
         "_keep_calls",
         "_last",
         "_native",
@@ -76,13 +78,17 @@ class ReplyReader:
         self._last: Event | None = None  # of the parser
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
         self._keep_calls = keep_calls
+        self._invention = NoInvention(tool.name for tool in tools) if tools else None
         again = NoRepetition(repeats) if repeats else None
         self._outgoing = Outgoing(keeps=keep_failure, before=repeats)
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
         self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
         unheard = None if show_reasoning else NoReasoning()
-        filters = (unheard, self._thoughts, self._hold, self._one, again, self._stop, self._outgoing)
+        filters = (
+            *(unheard, self._thoughts, self._hold, self._invention, self._one, again, self._stop),
+            self._outgoing,
+        )
         self._filters = tuple(each for each in filters if each is not None)
         self._told = told
         self._said: list[str] = []
@@ -126,7 +132,12 @@ class ReplyReader:
     @property
     def _is_cut(self) -> bool:
         """Whether the client wants no more, though the model may."""
-        return self.stop_found is not None or (self._one is not None and self._one.done)
+        return self.stop_found is not None or (self._one is not None and self._one.done) or self.invents
+
+    @property
+    def invents(self) -> bool:
+        """Whether the reply was ended in front of a result that the model made up."""
+        return self._invention is not None and self._invention.found
 
     def said(self, error: CallError | None) -> str:
         """Return the reply as the model wrote it, up to the end of a call that failed."""
@@ -169,9 +180,10 @@ class ReplyReader:
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
             events += self._thoughts.close()
+        rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
         if self._stop is not None and self._stop.found is None:
-            events += self._outgoing.read(self._stop.close())
-        return events
+            rest = [*self._stop.read(rest), *self._stop.close()]
+        return [*events, *self._outgoing.read(rest)]
 
     def _parsed(self, parser: Parser, piece: str) -> list[Event]:
         events = parser.feed(piece)
@@ -195,5 +207,5 @@ class ReplyReader:
             passed = [event for event in passed if isinstance(event, (TextDelta, ReasoningDelta))]
         if self._is_cut:
             cuts = (self._one, self._stop, self._hold)
-            self.goes_on = any(each.goes_on for each in cuts if each is not None)
+            self.goes_on = self.invents or any(each.goes_on for each in cuts if each is not None)
         return passed

@@ -14,7 +14,7 @@ __all__ = ["Stats"]
 @dataclass(slots=True)
 class Stats:
     """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
-    calls that the client was told of as not made, after all retries."""
+    calls that the client was told of as not made, after all retries. `invented`: results that the model made up."""
 
     model: str = ""
     calls: list[str] = field(default_factory=list)
@@ -24,6 +24,7 @@ class Stats:
     reasoning: int = 0
     retries: int = 0
     failed: int = 0
+    invented: int = 0
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
 

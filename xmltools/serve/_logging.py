@@ -38,6 +38,8 @@ def _fields(record: Record) -> Iterator[tuple[str, Any]]:
         yield from (("model", record.model[:_LONGEST]), ("stream", record.stream))
     if record.upstream_status:
         yield "upstream_status", record.upstream_status
+    if record.error:
+        yield "error", record.error
     if record.ttft is not None:
         yield "ttft_ms", _milliseconds(record.ttft)
     if record.stats is not None:
@@ -52,8 +54,9 @@ def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
         if counts:
             yield name, ",".join(f"{code}:{number}" for code, number in sorted(counts.items()))
-    if stats.retries:
-        yield "retries", stats.retries
+    for name, count in (("retries", stats.retries), ("failed", stats.failed), ("invented", stats.invented)):
+        if count:
+            yield name, count
     if stats.finish_reasons:
         yield "finish", ",".join(map(str, stats.finish_reasons))[:_LONGEST]
     for name, key in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):

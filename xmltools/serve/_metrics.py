@@ -116,6 +116,8 @@ class Metrics:
             self.calls.add(number, model=model, outcome=outcome)
         if _is_lost(record.stats):
             self.anomalies.add(kind="all_output_lost")
+        if record.stats.invented:
+            self.anomalies.add(kind="invented_result")
         for code, number in (record.stats.repairs + record.stats.errors).items():
             self.diagnostics.add(number, code=code)
 

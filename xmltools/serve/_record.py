@@ -26,7 +26,7 @@ class Record:
     `outcome`: "ok", "call_failed" (the client was told that a call was not made), "refused" (by us), "upstream_error",
     "timeout", "client_left", "stopped" (by the end of the server) or "failed" (our fault). `ttft`: from the question to
     the upstream until its first byte. `overhead`: what our own work on the request and the answer took.
-    `first_argument`: until the first piece of an argument was read.
+    `first_argument`: until the first piece of an argument was read. `error`: why the upstream was not reached.
     """
 
     id: str
@@ -37,6 +37,7 @@ class Record:
     status: int = 0
     outcome: str = "ok"
     upstream_status: int = 0
+    error: str = ""
     ttft: float | None = None
     first_argument: float | None = None
     overhead: float = 0.0

@@ -19,7 +19,7 @@ from xmltools.serve._tracing import trace_headers
 from xmltools.serve.config import ServeConfig
 from xmltools.serve.recordings import Recorder, Recording
 
-__all__ = ["Content", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]
+__all__ = ["Content", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError", "unreachable"]
 
 Content = bytes | AsyncIterator[bytes] | None
 
@@ -191,8 +191,9 @@ class Upstream:
                 await response.aclose()
         except httpx2.TimeoutException as error:
             raise UpstreamError(_late(error, self._config), 504) from None
-        except httpx2.ConnectError:
-            raise UpstreamError("the upstream can't be reached") from None
+        except httpx2.ConnectError as error:
+            record.error = unreachable(self._base, error)
+            raise UpstreamError(record.error) from None
         except httpx2.HTTPError:
             raise UpstreamError("the upstream broke off the connection") from None
 
@@ -209,6 +210,16 @@ async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> As
         async for piece in pieces:
             recording.chunk(piece)
             yield piece
+
+
+def unreachable(base: httpx2.URL, error: BaseException) -> str:
+    """Return that there is no upstream at a URL, and why: what the system said, which is at the root of the error."""
+    root = error
+    while (inner := root.__cause__ or root.__context__) is not None:
+        root = inner
+    cause = (isinstance(root, OSError) and root.strerror) or str(root) or type(root).__name__
+    where = f"{base.scheme}://{base.netloc.decode('ascii', 'replace')}{base.path}"
+    return f"the upstream at {where} can't be reached: {cause[:200]}"
 
 
 def _late(error: httpx2.TimeoutException, config: ServeConfig) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -26,6 +27,7 @@ from xmltools.serve._metrics import Metrics
 from xmltools.serve._network import PooledTransport
 from xmltools.serve._routes import make_routes
 from xmltools.serve._service import Service
+from xmltools.serve._start import report_upstream
 from xmltools.serve._upstream import Upstream
 from xmltools.serve.config import ServeConfig
 from xmltools.serve.scripted import ScriptedModel
@@ -98,6 +100,8 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     configure_logging(log_format)
     _allow_files(2 * config.max_streams + _OTHER_FILES)
     target = "a scripted model" if config.demo else config.base_url
+    if not config.demo:
+        threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True).start()
     return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
 
 

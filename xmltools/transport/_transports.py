@@ -9,7 +9,7 @@ import httpx2
 from xmltools.bridge import Exchange, Settings
 from xmltools.transport._course import course_of
 from xmltools.transport._lines import AsyncLine, Line, response_of
-from xmltools.transport._options import DEFAULTS, MAX_BODY, Options
+from xmltools.transport._options import DEFAULTS, MAX_BODY, Options, check_request
 
 __all__ = ["AsyncXMLToolsTransport", "XMLToolsTransport"]
 
@@ -43,7 +43,9 @@ class XMLToolsTransport(httpx2.BaseTransport):
         self._inner = httpx2.HTTPTransport() if inner is None else inner
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, translated if it is one for a model. Raises what the inner transport raises."""
+        """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
+        XMLToolsError where the client is none of httpx2."""
+        check_request(request, type(self))
         course = course_of(request, self._options)
         if course is None:
             return self._inner.handle_request(request)
@@ -75,7 +77,9 @@ class AsyncXMLToolsTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport() if inner is None else inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, translated if it is one for a model. Raises what the inner transport raises."""
+        """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
+        XMLToolsError where the client is none of httpx2."""
+        check_request(request, type(self))
         course = course_of(request, self._options)
         if course is None:
             return await self._inner.handle_async_request(request)
