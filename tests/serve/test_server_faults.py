@@ -148,7 +148,9 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(path: str, streams: bool
     app = create_app(ServeConfig(upstream=f"http://127.0.0.1:{port}/v1"))
     with serving(app) as server:
         response = httpx2.post(server.url + path, json={**BODIES[path], "stream": streams}, trust_env=False)
-    assert (response.status_code, response.json()["error"]["message"]) == (502, "the upstream can't be reached")
+    assert response.status_code == 502
+    message = response.json()["error"]["message"]
+    assert f"the upstream at http://127.0.0.1:{port}/v1 can't be reached: " in message and "refused" in message
 
 
 def test_an_answer_that_is_too_large_is_a_bad_gateway() -> None:

@@ -1024,3 +1024,11 @@ def test_the_example_of_the_module_runs_as_it_stands() -> None:
             exec(compile(code, "transport.py", "exec"), names)
         names["client"].close()
     assert out.getvalue() == 'weather {"city":"Oslo"}\n'
+
+
+def test_a_client_of_another_library_is_told_what_to_do() -> None:
+    request = type("Request", (), {"__module__": "httpx._models"})()
+    with pytest.raises(XMLToolsError, match=r"httpx2\.Client, and this is a client of httpx; make it with httpx2"):
+        XMLToolsTransport().handle_request(request)
+    with pytest.raises(XMLToolsError, match=r"httpx2\.AsyncClient"):
+        asyncio.run(AsyncXMLToolsTransport().handle_async_request(request))

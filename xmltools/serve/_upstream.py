@@ -6,6 +6,7 @@ There is one upstream, from the configuration; nothing in a request leads elsewh
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from typing import Any
@@ -217,7 +218,9 @@ def unreachable(base: httpx2.URL, error: BaseException) -> str:
     root = error
     while (inner := root.__cause__ or root.__context__) is not None:
         root = inner
-    cause = (isinstance(root, OSError) and root.strerror) or str(root) or type(root).__name__
+    cause = str(root) or type(root).__name__
+    if isinstance(root, OSError) and root.errno:  # asyncio writes words of its own there; those of names are negative
+        cause = os.strerror(root.errno) if root.errno > 0 else root.strerror or cause
     where = f"{base.scheme}://{base.netloc.decode('ascii', 'replace')}{base.path}"
     return f"the upstream at {where} can't be reached: {cause[:200]}"
 
