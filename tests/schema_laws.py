@@ -48,6 +48,10 @@ class SchemaTrial:
     seed: str
     counts: Counter[str] = field(default_factory=Counter)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is told: the tool is made anew there, for not all that it remembers can be sent."""
+        return {name: value for name, value in self.__dict__.items() if name != "tool"}
+
     @cached_property
     def tool(self) -> Tool | None:
         """The tool with this schema; None if it is refused."""

@@ -34,6 +34,9 @@ OFTEN = settings(max_examples=250)
 SHOWN = re.compile(r"<!--|<!\[(?i:CDATA)\[|`|</?(?i:think|plan)|<(?!tool)(?i:tool)")
 """What may hide what follows it, or make a block of it, depending on text that comes later."""
 
+BEGINNING = re.compile(r"<(?:tool|server[_-]*name)", re.IGNORECASE)
+"""What a block begins with, or another call in it."""
+
 Seen = list[tuple[Any, ...]]
 SPACE = " \t\r\n"
 
@@ -165,7 +168,7 @@ def law_spans(case: Case) -> None:
             elif isinstance(event, ReasoningDelta):
                 assert event.text in source
             else:
-                assert source.lower().startswith("<tool"), f"{event} does not begin at a block"
+                assert BEGINNING.match(source), f"{event} does not begin at a block"
         assert at == len(case.text), f"the spans end at {at} of {len(case.text)}; chunks {chunks!r}"
 
 

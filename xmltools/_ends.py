@@ -167,9 +167,11 @@ class LeafEnds(Frame):
         return leaf.claims
 
     def _forget(self) -> int:
-        leaf, text = self.leaf, self.raw.take()
-        if leaf is None or not leaf.exact or len(text) > 2 * _LOOK_AHEAD + WINDOW:
+        leaf = self.leaf
+        if leaf is None or not leaf.exact or len(self.raw) > 2 * _LOOK_AHEAD + WINDOW:
+            self.raw.clear()
             return 0
+        text = self.raw.take()
         base = self.raw_end - len(text)
         in_section = self._state in (State.CDATA, State.CDATA_TAIL) or self._section >= 0
         open_end = self._section if self._section >= 0 else self._tail_start

@@ -387,10 +387,8 @@ class Frame:
         """The text of the block from one place in the stream to another, as it was written."""
         if start >= self._base:
             return self._text_read[start - self._base : end - self._base]
-        before = self.raw.tail(self.raw_end - start)
-        if end <= self.raw_end:
-            return before[: end - start]
-        return before + self._text_read[self.raw_end - self._base : end - self._base]
+        more = self._text_read[self.raw_end - self._base : end - self._base] if end > self.raw_end else ""
+        return self.raw.tail(self.raw_end - start, max(self.raw_end - end, 0), more)
 
     def _flush_delta(self) -> None:
         if self._delta and self.leaf is not None and self.leaf.path is not None:

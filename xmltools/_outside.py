@@ -34,6 +34,7 @@ PATIENCE: Final = 100
 """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
 _NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
 """Keys that name the tool in a JSON body, also those that are not read as its name."""
+_MOST_ENDS: Final = 1_000
 _KEY_LENGTH: Final = 40
 """Characters that `_NAME_KEY` takes at most."""
 
@@ -52,6 +53,7 @@ class Outside:
         "_closers",
         "_covered",
         "_dialect",
+        "_ends",
         "_events",
         "_fenced_calls",
         "_final",
@@ -105,6 +107,7 @@ class Outside:
         self._nested = 0  # openers in the reasoning that have not ended
         self._settled = 0  # end tags before this place have others behind them
         self._patience = PATIENCE
+        self._ends: dict[int, int] = {}  # of blocks in what may be a comment, by the places of their openers
         self._origin = 0  # where the text begins that is being read
         self._key_search = (-1, 0)  # of the object after an opener in another case: its place, and how far it was read
         # The end tag that waits for another one: its place, how far that was looked for, and what is open there.
@@ -192,10 +195,22 @@ class Outside:
         return tag.end if confirmed else confirmed
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
-        """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there."""
+        """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
+
+        It is measured once, though each opener behind an open comment asks for it.
+        """
+        place = self._origin + at
+        known = self._ends.get(place)
+        if known is not None:
+            return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
         end = self._confirm(text[:stop], at, found[1]) if found else NO
-        return self._measure_block(text[:stop], at, end) if end else end
+        end = self._measure_block(text[:stop], at, end) if end else end
+        if end:
+            if len(self._ends) >= _MOST_ENDS:
+                self._ends.clear()
+            self._ends[place] = self._origin + end
+        return end
 
     @abstractmethod
     def _measure_block(self, text: str, at: int, end: int) -> int | None:

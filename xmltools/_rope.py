@@ -19,6 +19,9 @@ class Rope:
         self._joined: list[str] = []
         self._loose: list[str] = []
 
+    def __len__(self) -> int:
+        return sum(map(len, self._joined)) + sum(map(len, self._loose))
+
     def __bool__(self) -> bool:
         return bool(self._loose or self._joined)
 
@@ -37,18 +40,21 @@ class Rope:
         self.clear()
         return joined
 
-    def tail(self, size: int) -> str:
-        """The last `size` characters of all pieces."""
-        pieces: list[str] = []
+    def tail(self, size: int, last: int, more: str = "") -> str:
+        """The last `size` characters of all pieces without the `last` of them, and `more`. It is the only copy."""
+        pieces = [more]
         missing = size
         for part in (self._loose, self._joined):
             for piece in reversed(part):
                 if missing <= 0:
                     break
-                pieces.append(piece)
                 missing -= len(piece)
-        text = "".join(reversed(pieces))
-        return text[-missing:] if missing < 0 else text
+                if last < len(piece):
+                    pieces.append(piece[: len(piece) - last] if last else piece)
+                last = max(last - len(piece), 0)
+        if missing < 0:
+            pieces[-1] = pieces[-1][-missing:]
+        return "".join(reversed(pieces))
 
     def clear(self) -> None:
         """Forget all pieces."""
