@@ -13,7 +13,10 @@ __all__ = ["Stats"]
 
 @dataclass(slots=True)
 class Stats:
-    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error."""
+    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error.
+
+    `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
+    """
 
     model: str = ""
     calls: list[str] = field(default_factory=list)
@@ -24,6 +27,8 @@ class Stats:
     retries: int = 0
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def count(self, event: Event) -> None:
         """Take an event of a parser into account."""
