@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,8 +111,8 @@ def test_several_calls_of_one_turn_are_all_run(desk: Desk) -> None:
     assert ran.status == 0 and "Three PARROTS." in ran.out, ran
     results = [result for _, result in plan.prompts[1].results]
     assert len(results) == 3
-    for name in ("one", "two", "three"):  # in any order: Claude Code gives them back as they come
-        assert sum(f"{SECRET} {name}" in result for result in results) == 1
+    for name, result in zip(("one", "two", "three"), results, strict=True):  # whichever was there first
+        assert f"{SECRET} {name}" in result
 
 
 def test_an_edit_lands_in_the_file(desk: Desk) -> None:
@@ -131,3 +132,58 @@ def test_the_model_sees_an_error(desk: Desk) -> None:
     [(_, result)] = plan.prompts[1].results
     assert "nowhere.txt" in result or "exist" in result
     assert any(word in result.lower() for word in ("not exist", "no such file", "not found"))
+
+
+# What only Codex has
+
+KNOWN = ("-m", "gpt-5.5")
+"""A model of whose tools Codex knows more: it edits by a custom tool, and searches for tools of MCP servers."""
+
+
+def with_servers(desk: Desk) -> None:
+    """Give Codex two MCP servers whose tools have the same name."""
+    script = Path(__file__).with_name("notes_server.py")
+    lines = (
+        f"[mcp_servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(script), name])}\n"
+        for name in ("diary", "recipes")
+    )
+    (desk.home / "config.toml").write_text("\n" + "\n".join(lines), encoding="utf-8")
+
+
+def test_a_custom_tool_of_codex_edits_a_file(codex: Desk) -> None:
+    file = codex.work / "app.py"
+    file.write_text("COLOUR = 1\nSIZE = 3\n", encoding="utf-8")
+    patch = "*** Begin Patch\n*** Update File: app.py\n@@\n COLOUR = 1\n-SIZE = 3\n+SIZE = 4 < 5 & 6\n*** End Patch\n"
+    broken = patch.replace("SIZE = 3", "SIZE = 7")
+    edits = (call("apply_patch", input=each) for each in (broken, patch))
+    ran, plan = codex.run(planned(*edits, "PATCHED."), "Make the size four.", *KNOWN)
+    assert ran.status == 0 and "PATCHED." in ran.out, ran
+    assert "begin_patch: " in plan.prompts[0].system  # the grammar
+    [[(name, failed)], [(_, done)]] = (prompt.results for prompt in plan.prompts[1:3])
+    assert name == "apply_patch" and "SIZE = 7" in failed
+    assert "app.py" in done
+    assert file.read_text(encoding="utf-8") == "COLOUR = 1\nSIZE = 4 < 5 & 6\n"
+
+
+def test_tools_of_one_name_on_two_servers_of_codex_are_told_apart(codex: Desk) -> None:
+    with_servers(codex)
+    calls = [call(f"mcp__{name}__look", title=f"{name} title") for name in ("recipes", "diary")]
+    ran, plan = codex.run(planned("\n".join(calls), "Both KNOW."), "Look it up.")
+    assert ran.status == 0 and "Both KNOW." in ran.out, ran
+    assert "mcp__diary__look" in plan.prompts[0].system and "mcp__recipes__look" in plan.prompts[0].system
+    [(first, recipes), (second, diary)] = plan.prompts[1].results
+    assert (first, second) == ("mcp__recipes__look", "mcp__diary__look")
+    assert "recipes knows of recipes title" in recipes and "diary knows of diary title" in diary
+
+
+def test_codex_finds_tools_which_the_model_then_calls(codex: Desk) -> None:
+    with_servers(codex)
+    replies = (call("tool_search", query="look up a note in the diary"), call("mcp__diary__look", title="x"), "FOUND.")
+    ran, plan = codex.run(planned(*replies), "Look it up.", *KNOWN)
+    assert ran.status == 0 and "FOUND." in ran.out, ran
+    assert "mcp__diary__look" not in plan.prompts[0].system
+    [(name, found)] = plan.prompts[1].results
+    assert name == "tool_search" and "mcp__diary__look" in found
+    assert "mcp__diary__look" in plan.prompts[1].system
+    [(_, result)] = plan.prompts[2].results
+    assert "diary knows of x" in result

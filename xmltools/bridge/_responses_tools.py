@@ -35,7 +35,8 @@ class Toolbox:
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self._tools: dict[str, Tool] = {}
-        self._written: dict[tuple[str, str], str] = {}
+        self._groups: dict[str, dict[str, str]] = {}  # names for the model, by namespace and name
+        self._left_out: set[str] = set()
         self.custom: set[str] = set()
         self.namespaces: dict[str, tuple[str, str]] = {}
         self.searches: set[str] = set()
@@ -71,19 +72,20 @@ class Toolbox:
         name, space = text_in(source, "name", at), source.get("namespace")
         if not isinstance(space, str) or not space:
             return name
-        return self._written.get((space, name)) or _joined(space, name)
+        return self._groups.get(space, {}).get(name) or _joined(space, name)
 
     def names(self, source: Any) -> list[str]:
         """Return the names that an entry of the tools that a choice allows is about: all of a namespace, or one."""
         if not isinstance(source, dict) or not isinstance(source.get("name"), str):
             return []
         if source.get("type") == "namespace":
-            return [name for name, (space, _) in self.namespaces.items() if space == source["name"]]
+            return list(self._groups.get(source["name"], {}).values())
         return [self.name(source)]
 
     def is_left_out(self, source: Any) -> bool:
         """Return whether such an entry is about a tool that was left out."""
-        return isinstance(source, dict) and source.get("type") in self.notes.tools
+        kind = source.get("type") if isinstance(source, dict) else None
+        return isinstance(kind, str) and kind in self._left_out
 
     def _alone(self, definition: Any, at: str) -> Iterable[Tool]:
         """Yield the tool of a definition that is no namespace, if there is one in it."""
@@ -104,6 +106,7 @@ class Toolbox:
             if not isinstance(kind, str):
                 raise refusal(at, why)
             self.notes.leave_out(at, kind, why)
+            self._left_out.add(kind)
 
     def _one(self, definition: Object, at: str) -> Tool:
         if definition["type"] == "function":
@@ -120,33 +123,27 @@ class Toolbox:
 
     def _add_group(self, group: Object, at: str, *, anew: bool) -> list[str]:
         space = text_in(group, "name", f"{at}.")
-        about = group.get("description")
+        about = f"About {space}: {text_in(group, 'description', f'{at}.')}" if group.get("description") else ""
+        group_names = self._groups.setdefault(space, {})
         names: list[str] = []
         for number, each in enumerate(list_in(group, "tools", f"{at}.")):
             place = f"{at}.tools[{number}]"
             if not isinstance(each, dict) or each.get("type") not in ("function", "custom"):
                 raise refusal(place, "a namespace holds tools of the types function and custom")
             tool = self._one(each, place)
-            known = self._written.get((space, tool.name))
+            known = group_names.get(tool.name)
             if known is not None and anew:
                 raise refusal(place, f"there are two of the name {tool.name!r:.80} in the namespace {space!r:.80}")
             written = known or self._free(_joined(space, tool.name))
             names.append(written)
             if known is None:
-                self._put(tool, space, written, about if number == 0 else None)
+                group_names[tool.name] = written
+                self.namespaces[written] = (space, tool.name)
+                # Said once: it may be long.
+                self._tools[written] = _renamed(tool, written, about if number == 0 else "", place)
                 if each["type"] == "custom":
                     self.custom.add(written)
         return names
-
-    def _put(self, tool: Tool, space: str, written: str, about: Any) -> None:
-        self._written[space, tool.name] = written
-        self.namespaces[written] = (space, tool.name)
-        description = tool.description
-        if isinstance(about, str) and about:  # said once: it may be long
-            description = f"{description}\n\nAbout {space}: {about}".strip()
-        self._tools[written] = read_tool(
-            {"name": written, "description": description, "parameters": tool.parameters}, written
-        )
 
     def _free(self, name: str) -> str:
         """Return a name that no tool has."""
@@ -155,6 +152,12 @@ class Toolbox:
             number += 1
             free = f"{name}_{number}"
         return free
+
+
+def _renamed(tool: Tool, name: str, more: str, at: str) -> Tool:
+    """Return the tool by another name, and with more said about it."""
+    description = f"{tool.description}\n\n{more}".strip()
+    return read_tool({"name": name, "description": description, "parameters": tool.parameters}, at)
 
 
 def _joined(space: str, name: str) -> str:
