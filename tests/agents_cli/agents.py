@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ def fetch(folder: Path) -> None:
             return
         manifest.unlink()
     (folder / "package.json").write_text('{"private": true}', encoding="utf-8")
-    options = ("--no-audit", "--no-fund", "--no-save", "--fetch-retries=0", "--loglevel=error")
+    options = ("--no-audit", "--no-fund", "--no-save", "--fetch-retries=0", "--fetch-timeout=60000", "--loglevel=error")
     try:
         done = subprocess.run(
             [NPM, "install", *options, *PACKAGES], cwd=folder, capture_output=True, text=True, timeout=INSTALLING
@@ -103,16 +104,24 @@ class Agent:
             "PATH": f"{bins}{os.pathsep}{os.environ.get('PATH', '')}",
             **self._settings(home, work, url),
         }
-        done = subprocess.run(
-            [str(bins / self.arguments[0]), *self.arguments[1:], *more, task],
+        command = [str(bins / self.arguments[0]), *self.arguments[1:], *more, task]
+        with subprocess.Popen(
+            command,
             cwd=work,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=RUNNING,
-        )
-        return Ran(done.stdout, done.stderr, done.returncode)
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=RUNNING)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+                out, err = process.communicate()
+                pytest.fail(f"{self.name} did not end within {RUNNING} seconds: {out} {err}")
+        return Ran(out, err, process.returncode)
 
     def _settings(self, home: Path, work: Path, url: str) -> dict[str, str]:
         if self.name == "claude":
