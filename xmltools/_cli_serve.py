@@ -78,6 +78,7 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
     add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
     add("--result-role", choices=("user", "tool"), default="user", help="the role of messages with results")
     add("--keep-think", action="store_true", help="leave what the model writes in <think> in its text")
+    add("--strict-requests", action="store_true", help="refuse unknown fields and tools that only the provider runs")
 
 
 def _declare_access(parser: argparse.ArgumentParser) -> None:
@@ -165,6 +166,7 @@ def _config(options: argparse.Namespace) -> Any:
             live_arguments=options.live_arguments,
             engine=options.grammar,
             server_names=options.server_names,
+            strict_requests=options.strict_requests,
         )
         return ServeConfig(
             upstream=options.upstream,

@@ -286,24 +286,18 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
     [
         ({"previous_response_id": "resp_1"}, "previous_response_id", "whole conversation"),
         ({"conversation": "conv_1"}, "conversation", "whole conversation"),
-        ({"background": True}, "background", "leave it out"),
         ({"prompt": {"id": "p"}}, "prompt", "instructions"),
         ({"top_logprobs": 3}, "top_logprobs", "probabilities"),
         ({"max_tokens": 3}, "max_tokens", "max_output_tokens"),
         ({"messages": [{}]}, "messages", "input"),
         ({"response_format": {"type": "json_object"}}, "response_format", "text.format"),
-        ({"frobnicate": 1}, "frobnicate", "not known"),
         ({"n": 2}, "n", "1"),
         ({"truncation": "middle"}, "truncation", "auto or disabled"),
         ({"include": ["message.output_text.logprobs"]}, "include", "leave it out"),
         ({"include": "all"}, "include", "a list"),
-        ({"include": [{}]}, "include", "leave it out"),
-        ({"stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation", "send false"),
         ({"stream": "yes"}, "stream", "true or false"),
         ({"max_output_tokens": 0}, "max_output_tokens", "whole number"),
-        ({"reasoning": {"mode": "pro"}}, "reasoning.mode", "leave it out"),
         ({"reasoning": "high"}, "reasoning", "an object"),
-        ({"text": {"colour": "red"}}, "text.colour", "leave it out"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type", "json_schema"),
         ({"text": {"format": "json"}}, "text.format", "an object"),
         ({"text": {"format": {"type": "json_object"}}, "tools": [READ]}, "text.format", "the tools"),
@@ -316,7 +310,6 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
         ({"input": ["Hi"]}, "input[0]", "an object"),
         ({"input": [message("Hi"), {"type": "item_reference", "id": "x"}]}, "input[1]", "send the item itself"),
         ({"input": [{"id": "msg_1"}]}, "input[0]", "send the item itself"),
-        ({"input": [{"type": "web_search_call", "id": "x"}]}, "input[0].type", "OpenAI's servers"),
         ({"input": [{"type": ["message"]}]}, "input[0].type", "function_call_output"),
         ({"input": [{}]}, "input[0].type", "message"),
         ({"input": [message("Hi", "tool")]}, "input[0].role", "developer"),
@@ -331,19 +324,11 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
         ({"input": [CALL | {"arguments": {}}]}, "input[0].arguments", "text"),
         ({"input": [CALL, RESULT | {"output": None}]}, "input[1].output", "text or a list"),
         ({"input": [message("Hi"), CALL, ORPHAN], "instructions": "x"}, "input[2]", "whole conversation"),
-        (
-            {"input": [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}]},
-            "input[0].encrypted_content",
-            "leave the item out",
-        ),
         ({"input": [{"type": "reasoning", "summary": ["x"]}]}, "input[0].summary[].text", "text"),
         ({"tools": READ}, "tools", "a list"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0]", "give a function"),
-        ({"tools": [READ, {"type": "mcp", "server_url": "x"}]}, "tools[1]", "give a function"),
         ({"tools": ["read"]}, "tools[0]", "give a function"),
         ({"tools": [{"type": "function"}]}, "tools[0]", "name"),
         ({"tools": [{**READ, "parameters": {"type": "objekt"}}]}, "tools[0]", "objekt"),
-        ({"tools": [{**SHELL, "format": {"type": "grammar", "syntax": "lark"}}]}, "tools[0].format", "grammar"),
         ({"tools": [SHELL | {"name": None}]}, "tools[0]", "name"),
         ({"tools": [READ, READ]}, "tools", "two of the name"),
         ({"tool_choice": "required"}, "tool_choice", "send tools"),
@@ -359,11 +344,46 @@ ORPHAN = {"type": "function_call_output", "call_id": "c9", "output": ""}
         ({"tool_choice": {"type": "allowed_tools", "mode": [], "tools": []}, "tools": [READ]}, "tool_choice", "mode"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_with_a_reason(fields: dict[str, Any], param: str, words: str) -> None:
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_cannot_be_honoured_is_refused_with_a_reason(
+    fields: dict[str, Any], param: str, words: str, strict: bool
+) -> None:
     with pytest.raises(Refusal) as caught:
-        read(**fields)
+        read_responses_request(request(**fields), strict=strict)
     assert (caught.value.status, caught.value.param) == (400, param)
     assert str(caught.value).startswith(param.partition("[")[0])
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "words"),
+    [
+        ({"background": True}, "background", "leave it out"),
+        ({"frobnicate": 1}, "frobnicate", "not known"),
+        ({"include": [{}]}, "include", "leave it out"),
+        ({"stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation", "send false"),
+        ({"reasoning": {"mode": "pro"}}, "reasoning.mode", "leave it out"),
+        ({"text": {"colour": "red"}}, "text.colour", "leave it out"),
+        ({"input": [{"type": "web_search_call", "id": "x"}]}, "input[0].type", "OpenAI's servers"),
+        (
+            {"input": [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}]},
+            "input[0].encrypted_content",
+            "leave the item out",
+        ),
+        ({"tools": [{"type": "web_search"}]}, "tools[0]", "give a function"),
+        ({"tools": [READ, {"type": "mcp", "server_url": "x"}]}, "tools[1]", "give a function"),
+        ({"tools": [{**SHELL, "format": {"type": "grammar", "syntax": "lark"}}]}, "tools[0].format", "grammar"),
+        ({"context_management": [{"type": "compaction"}]}, "context_management", "not edited"),
+        ({"client_metadata": {"session_id": "s"}}, "client_metadata", "not known"),
+        ({"reasoning_effort": "low"}, "reasoning_effort", "reasoning.effort"),
+    ],
+)
+def test_what_is_passed_over_is_refused_in_strict_requests(fields: dict[str, Any], param: str, words: str) -> None:
+    incoming = read(**fields)
+    assert incoming.model == "m"
+    with pytest.raises(Refusal) as caught:
+        read_responses_request(request(**fields), strict=True)
+    assert (caught.value.status, caught.value.param) == (400, param)
     assert words in str(caught.value)
 
 

@@ -21,14 +21,17 @@ _ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
 _CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
 
 
-def read_request(api: Api, body: Mapping[str, Any]) -> Incoming:
-    """Read the body of a request. Raises Refusal for what can't be honoured, XMLToolsError for an API that is none."""
+def read_request(api: Api, body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
+    """Read the body of a request. What is not known is passed over, or refused if it is to be `strict`.
+
+    Raises Refusal for what can't be honoured, XMLToolsError for an API that is none.
+    """
     if api == "chat":
-        return read_chat_request(body)
+        return read_chat_request(body, strict=strict)
     if api == "messages":
-        return read_messages_request(body)
+        return read_messages_request(body, strict=strict)
     if api == "responses":
-        return read_responses_request(body)
+        return read_responses_request(body, strict=strict)
     raise XMLToolsError(f"api: expected 'chat', 'messages' or 'responses', got {api!r:.60}")
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 from xmltools import formats
 from xmltools.bridge._errors import Refusal
-from xmltools.bridge._incoming import Choice, Incoming, fields_of, flag, model_of, read_tools, stops_of, whole_number
+from xmltools.bridge._incoming import (
+    Choice,
+    Incoming,
+    Notes,
+    fields_of,
+    flag,
+    model_of,
+    read_tool,
+    read_tools,
+    stops_of,
+    whole_number,
+)
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
 from xmltools.tools import Tool
@@ -28,9 +39,14 @@ _WITH_TOOLS = {
 }
 
 
-def read_chat_request(body: Mapping[str, Any]) -> Incoming:
-    """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
-    tools = read_tools(body.get("tools"), _refused)
+def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
+    """Read the body of a request: fields that say nothing about tools go to the upstream as they are.
+
+    Tools that are no functions are left out, or refused if it is to be `strict`. Raises Refusal for what is malformed,
+    or can't be honoured.
+    """
+    notes = Notes(strict)
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
     choice = read_choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
@@ -48,6 +64,7 @@ def read_chat_request(body: Mapping[str, Any]) -> Incoming:
         choices=whole_number(body, "n", 1, 128),
         stop=stops_of(body.get("stop"), "stop"),
         fields=fields,
+        notes=notes,
     )
 
 
@@ -60,11 +77,15 @@ def _conversation(messages: Any) -> Conversation:
         raise Refusal(f"messages: {error}", param="messages") from None
 
 
-def _refused(definition: Mapping[str, Any]) -> str:
-    kind = definition.get("type", "function")
+def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+    kind = definition.get("type", "function") if isinstance(definition, Mapping) else "function"
     if kind == "function":
-        return ""
-    return f'only tools of the type "function" can be called in text, got {kind!r:.40}; make it one with one argument'
+        return read_tool(definition, at)
+    why = f'only tools of the type "function" can be called in text, got {kind!r:.40}; make it one with one argument'
+    if kind == "custom" or not isinstance(kind, str):  # the client would run it, and wait for calls
+        raise Refusal(f"{at}: {why}", param=at)
+    notes.leave_out(at, kind, why)
+    return None
 
 
 def read_choice(value: Any) -> Choice:

@@ -195,7 +195,14 @@ class ResponsesEncoder:
 
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> None:
         self._stream = ResponsesStream(
-            id=id, model=incoming.model, created_at=created, tools=tools, custom=incoming.custom, echo=incoming.echo
+            id=id,
+            model=incoming.model,
+            created_at=created,
+            tools=tools,
+            custom=incoming.custom,
+            namespaces=incoming.namespaces,
+            searches=incoming.searches,
+            echo=incoming.echo,
         )
         self._reason = "stop"
         self._response: dict[str, Any] = {}

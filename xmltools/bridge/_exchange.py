@@ -93,9 +93,10 @@ class Exchange:
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
         self._api = api
         self._settings = settings or Settings()
-        self._incoming = read_request(api, body)
+        self._incoming = read_request(api, body, strict=self._settings.strict_requests)
         self._tools = self._incoming.choice.of(self._incoming.tools)
-        self.stats = Stats(self._incoming.model)
+        notes = self._incoming.notes
+        self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
         self.on_event: Callable[[int, Event], None] | None = None
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain

@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 from xmltools.bridge._errors import Refusal
 from xmltools.errors import XMLToolsError
-from xmltools.models import Conversation, ToolCall, ToolResult
+from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.tools import Tool
 
 __all__ = [
+    "SAMPLING",
     "Choice",
     "Incoming",
+    "Notes",
     "check_tools",
     "fields_of",
     "flag",
@@ -21,8 +23,46 @@ __all__ = [
     "read_tool",
     "read_tools",
     "stops_of",
+    "system_first",
     "whole_number",
 ]
+
+
+SAMPLING = frozenset(
+    (
+        *("temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "min_tokens"),
+        *("repetition_penalty", "logit_bias", "stop_token_ids", "prediction", "user", "chat_template_kwargs"),
+    )
+)
+"""How tokens are chosen, by the names that chat completions have for it: OpenAI's, and those of inference engines."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a request asks for that is passed over here; if `strict`, it is refused instead.
+
+    `fields` are names of fields, `tools` types of tools, in the order of the request.
+    """
+
+    strict: bool = False
+    fields: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+
+    def ignore(self, name: str, why: str, at: str = "") -> None:
+        """Pass over a field; `at` is its place, if that is not its name.
+
+        Raises Refusal with the reason if nothing may be passed over.
+        """
+        if self.strict:
+            place = (at or name)[:80]
+            raise Refusal(f"{place}: {why}", param=place)
+        self.fields.append(name)
+
+    def leave_out(self, at: str, kind: str, why: str) -> None:
+        """Pass over a tool of a type. Raises Refusal with the reason if nothing may be passed over."""
+        if self.strict:
+            raise Refusal(f"{at}: {why}", param=at)
+        self.tools.append(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +106,16 @@ class Incoming:
     """What the response repeats of the request (Responses)."""
     custom: frozenset[str] = frozenset()
     """Names of custom tools, whose one argument is `input`."""
+    namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The namespace and the name in it that the client has for the name of a tool."""
+    searches: frozenset[str] = frozenset()
+    """Names of tools by which the client looks for more tools."""
+    notes: Notes = field(default_factory=Notes)
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing in it is about tools."""
-        return not self.tools and not any(
+        return not (self.tools or self.notes.tools) and not any(
             isinstance(part, (ToolCall, ToolResult)) for message in self.conversation for part in message.parts
         )
 
@@ -91,20 +136,17 @@ def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[s
     return {name: value for name, value in body.items() if name not in known and name not in refused}
 
 
-def read_tools(definitions: Any, refused: Callable[[Mapping[str, Any]], str]) -> list[Tool]:
-    """Return the tools of a request; `refused` says why an API's definition can't be taken, nothing if it can.
+def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> list[Tool]:
+    """Return the tools of a request. `read` takes a definition and its place, and returns None for one left out.
 
-    Raises Refusal for that, with the place, and for what is no list of definitions.
+    Raises Refusal for what is no list of definitions, as `read` does, and for two tools of one name.
     """
     if definitions is None:
         return []
     if not isinstance(definitions, list):
         raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
-    for number, each in enumerate(definitions):
-        why = refused(each) if isinstance(each, Mapping) else ""
-        if why:
-            raise Refusal(f"tools[{number}]: {why}", param=f"tools[{number}]")
-    return check_tools([read_tool(each, f"tools[{number}]") for number, each in enumerate(definitions)])
+    tools = [read(each, f"tools[{number}]") for number, each in enumerate(definitions)]
+    return check_tools([tool for tool in tools if tool is not None])
 
 
 def read_tool(definition: Any, at: str) -> Tool:
@@ -155,3 +197,19 @@ def stops_of(value: Any, name: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values) or len(values) > 16:
         raise Refusal(f"{name}: expected a string, or up to 16 that are not empty, got {value!r:.60}", param=name)
     return tuple(values)
+
+
+def system_first(conversation: Conversation) -> Conversation:
+    """Return the conversation with messages of the system only at its start, which is all that many templates take.
+
+    What it says later becomes a message of the user that is marked as the agents themselves mark reminders.
+    """
+    begun = False
+    messages: list[Message] = []
+    for message in conversation:
+        begun = begun or message.role != "system"
+        if begun and message.role == "system":
+            text = f"<system-reminder>\n{message.text.strip()}\n</system-reminder>"
+            message = Message(role="user", parts=(Text(text=text),))
+        messages.append(message)
+    return conversation.with_messages(messages)

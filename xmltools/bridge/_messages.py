@@ -6,35 +6,61 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
+from xmltools.bridge._client_tools import client_tool
 from xmltools.bridge._errors import Refusal
-from xmltools.bridge._incoming import Choice, Incoming, fields_of, flag, model_of, read_tools, stops_of, whole_number
+from xmltools.bridge._incoming import (
+    SAMPLING,
+    Choice,
+    Incoming,
+    Notes,
+    fields_of,
+    flag,
+    model_of,
+    read_tool,
+    read_tools,
+    stops_of,
+    system_first,
+    whole_number,
+)
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
+from xmltools.tools import Tool
 
 __all__ = ["read_messages_request"]
 
 _KNOWN = frozenset(
     ("model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences", "max_tokens", "metadata")
 ) | {"thinking", "service_tier"}
-_REFUSED = {
+_NO_FORMAT = "replies of a given form are not supported here; leave it out"
+_HINTS = {
     "container": "there is no code execution behind this endpoint; leave it out",
     "mcp_servers": "there are no servers behind this endpoint; give their tools as tools",
     "context_management": "contexts are not edited here; send the messages that the model is to see",
-    "output_config": "replies of a given form are not supported here; leave it out",
-    "output_format": "replies of a given form are not supported here; leave it out",
-    **dict.fromkeys(
-        ("n", "stop", "stream_options", "response_format", "functions", "function_call", "parallel_tool_calls"),
-        "this is a field of OpenAI's API, not of this one; leave it out",
-    ),
+    "stream_options": "this is a field of OpenAI's API, not of this one; leave it out",
+    "parallel_tool_calls": "this is a field of OpenAI's API, not of this one; leave it out",
 }
+"""Fields without which the reply is no worse, and why nothing comes of them."""
+_REFUSED = dict.fromkeys(
+    ("n", "stop", "response_format", "functions", "function_call"),
+    "this is a field of OpenAI's API, not of this one; leave it out",
+)
+_ENGINE = SAMPLING | {
+    *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "ignore_eos"),
+    *("reasoning_effort", "skip_special_tokens", "include_stop_str_in_output", "cache_prompt", "grammar"),
+}
+"""What the upstream gets as it is: nothing of it has another meaning in Anthropic's API."""
 _MOST_TOKENS = 2**31 - 1
 
 
-def read_messages_request(body: Mapping[str, Any]) -> Incoming:
-    """Read the body of a request. Raises Refusal for what is malformed, or can't be honoured."""
-    tools = read_tools(body.get("tools"), _refused)
+def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
+    """Read the body of a request. What is not known is passed over, or refused if it is to be `strict`.
+
+    Raises Refusal for what is malformed, or can't be honoured.
+    """
+    notes = Notes(strict)
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
     choice, parallel = _choice(body.get("tool_choice"))
-    fields = fields_of(body, _KNOWN, _REFUSED)
+    fields = _fields(body, notes, bool(choice.of(tools)))
     if body.get("max_tokens") is not None:
         fields["max_tokens"] = whole_number(body, "max_tokens", 1, _MOST_TOKENS)
     return Incoming(
@@ -46,20 +72,59 @@ def read_messages_request(body: Mapping[str, Any]) -> Incoming:
         stream=flag(body, "stream", False),
         include_usage=True,
         stop=stops_of(body.get("stop_sequences"), "stop_sequences"),
-        show_reasoning=_thinking(body.get("thinking")),
+        show_reasoning=_thinking(body.get("thinking"), notes),
         fields=fields,
+        notes=notes,
     )
 
 
-def _thinking(value: Any) -> bool:
+def _fields(body: Mapping[str, Any], notes: Notes, may_call: bool) -> dict[str, Any]:
+    """Return the fields for the upstream's chat completions."""
+    if notes.strict:
+        return fields_of(body, _KNOWN, {**_REFUSED, **_HINTS, "output_config": _NO_FORMAT, "output_format": _NO_FORMAT})
+    fields: dict[str, Any] = {}
+    for name, value in fields_of(body, _KNOWN, _REFUSED).items():
+        if name in _ENGINE:
+            fields[name] = value
+        elif name == "output_config" and isinstance(value, Mapping):
+            fields |= _reply_format(value.get("format"), "output_config.format", may_call)
+            for each in value:
+                if each != "format" and value[each] is not None:
+                    notes.ignore(f"{name}.{each}", "")
+        elif name == "output_format":
+            fields |= _reply_format(value, name, may_call)
+        elif value not in (None, False, [], {}):
+            notes.ignore(name, "")
+    return fields
+
+
+def _reply_format(form: Any, at: str, may_call: bool) -> dict[str, Any]:
+    """Return how chat completions ask for a reply of a form."""
+    if form is None:
+        return {}
+    if may_call:
+        raise Refusal(f"{at}: a reply that must be JSON can't hold calls as text; leave it out, or the tools", param=at)
+    schema = form.get("schema") if isinstance(form, Mapping) and form.get("type") == "json_schema" else None
+    if not isinstance(schema, Mapping):
+        raise Refusal(f'{at}: expected {{"type": "json_schema", "schema": {{...}}}}, got {form!r:.80}', param=at)
+    return {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": schema, "strict": True},
+        }
+    }
+
+
+def _thinking(value: Any, notes: Notes) -> bool:
     """Return whether the client is to hear of the model's thoughts. How many there are is the model's affair."""
     if value is None:
         return True
     kind = value.get("type") if isinstance(value, Mapping) else None
     if kind not in ("enabled", "adaptive", "disabled"):
-        raise Refusal(
-            f'thinking: expected {{"type": "enabled" | "adaptive" | "disabled"}}, got {value!r:.80}', param="thinking"
-        )
+        right = f'expected {{"type": "enabled" | "adaptive" | "disabled"}}, got {value!r:.80}'
+        if not isinstance(kind, str):
+            raise Refusal(f"thinking: {right}", param="thinking")
+        notes.ignore("thinking", right)
     return bool(kind != "disabled" and value.get("display") != "omitted")
 
 
@@ -68,19 +133,27 @@ def _conversation(body: Mapping[str, Any]) -> Conversation:
         raise Refusal("messages: expected a list of at least one message", param="messages")
     source = {key: body[key] for key in ("system", "messages") if body.get(key)}
     try:
-        return formats.load(source, "anthropic", issues=[])
+        return system_first(formats.load(source, "anthropic", issues=[]))
     except XMLToolsError as error:
         raise Refusal(f"messages: {error}", param="messages") from None
 
 
-def _refused(definition: Mapping[str, Any]) -> str:
-    kind = definition.get("type")
+def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+    """Return a tool, None for one that Anthropic's servers run."""
+    kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
-        return ""
-    return (
+        return read_tool(definition, at)
+    known = None if notes.strict else client_tool(definition)
+    if known is not None:
+        return read_tool(known, at)
+    why = (
         f"{kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
         "give a tool with an input_schema"
     )
+    if not isinstance(kind, str):
+        raise Refusal(f"{at}: {why}", param=at)
+    notes.leave_out(at, kind, why)
+    return None
 
 
 def _choice(value: Any) -> tuple[Choice, bool]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.bridge._errors import Refusal
+from xmltools.bridge._incoming import Notes
 
 __all__ = ["Object", "check_only", "list_in", "object_in", "refusal", "text_in", "wrong"]
 
@@ -46,8 +47,11 @@ def text_in(source: Object, name: str, at: str = "") -> str:
     return value
 
 
-def check_only(source: Object, at: str, names: tuple[str, ...]) -> None:
-    """Raise Refusal for a field that has none of the names, since nothing behind this endpoint could honour it."""
+def check_only(source: Object, at: str, names: tuple[str, ...], notes: Notes) -> None:
+    """Note the fields that have none of the names, since nothing behind this endpoint could honour them.
+
+    Raises Refusal for one if it is to be strict.
+    """
     for name in source:
         if name not in names and source[name] is not None:
-            raise refusal(f"{at}.{name}"[:80], "this can't be honoured here; leave it out")
+            notes.ignore(f"{at}.{name}", "this can't be honoured here; leave it out")

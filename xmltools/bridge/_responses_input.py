@@ -10,19 +10,30 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from xmltools import formats
+from xmltools.bridge._incoming import system_first
 from xmltools.bridge._responses_fields import Object, list_in, object_in, refusal, text_in, wrong
+from xmltools.bridge._responses_tools import SEARCH, Toolbox
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text
 
-__all__ = ["NO_MEMORY", "read_input"]
+__all__ = ["NO_MEMORY", "find_tools", "read_input"]
 
 NO_MEMORY = "nothing is kept between requests; send the whole conversation as input"
 """Why an item can't refer to what an earlier request said."""
 
 
-def read_input(body: Object) -> Conversation:
+def find_tools(body: Object, box: Toolbox) -> None:
+    """Add the tools that stand in the input, since the client has found them. Raises Refusal for a wrong one."""
+    given = body.get("input")
+    for number, item in enumerate(given if isinstance(given, list) else ()):
+        if isinstance(item, Mapping) and item.get("type") in _FOUND:
+            box.add(list_in(item, "tools", f"input[{number}]."), f"input[{number}].tools")
+
+
+def read_input(body: Object, box: Toolbox) -> Conversation:
     """Return the instructions and the input, by way of the messages of chat completions that say the same.
 
+    Calls have the names that their tools have in the box. Items that can't be read and say little are passed over.
     Raises Refusal for what is malformed, or can't be honoured.
     """
     said: list[tuple[str, dict[str, Any] | None]] = []
@@ -32,7 +43,8 @@ def read_input(body: Object) -> Conversation:
     if not isinstance(given, (str, list)) or not given:
         raise wrong("input", "text, or a list of at least one item", given)
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    said += ((f"input[{number}]", _message_of(each, f"input[{number}]")) for number, each in enumerate(items))
+    for number, each in enumerate(items):
+        said.append((f"input[{number}]", _message_of(each, f"input[{number}]", box)))
     return _load([(at, message) for at, message in said if message is not None])
 
 
@@ -46,7 +58,7 @@ def _load(said: list[tuple[str, dict[str, Any]]]) -> Conversation:
         if issue.code == "orphan_result":
             at, _ = said[issue.index or 0]
             raise refusal(at, f"there is no call with this call_id in front of it; {NO_MEMORY}")
-    return loaded.with_messages(_joined(loaded))
+    return system_first(loaded.with_messages(_joined(loaded)))
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:
@@ -69,48 +81,77 @@ def _one(turn: list[Message]) -> Message:
     return Message(role="assistant", parts=tuple(part for message in turn for part in message.parts))
 
 
-def _message_of(item: Any, at: str) -> dict[str, Any] | None:
+def _message_of(item: Any, at: str, box: Toolbox) -> dict[str, Any] | None:
     """Return the message that says what an item says, None for one that says nothing."""
     if not isinstance(item, Mapping):
         raise wrong(at, "an item, an object with a type", item)
     kind = item.get("type") or ("message" if "role" in item else "item_reference" if "id" in item else None)
     if kind == "item_reference":
         raise refusal(at, "no items are kept here, so none can be referred to; send the item itself")
+    if kind in _LOST:
+        raise refusal(at, "a summary that only OpenAI's servers can read is lost here; send the items themselves")
     read = _ITEMS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        raise wrong(f"{at}.type", f"{', '.join(_ITEMS)} (what tools of OpenAI's servers did can't be read here)", kind)
-    return read(item, f"{at}.")
+    if read is not None:
+        return read(item, f"{at}.", box)
+    problem = wrong(f"{at}.type", f"{', '.join(_ITEMS)} (what tools of OpenAI's servers did can't be read here)", kind)
+    if box.notes.strict or not isinstance(kind, str):
+        raise problem
+    box.notes.ignore(f"input.{kind}", "")
+    return None
 
 
-def _message(item: Object, at: str) -> dict[str, Any]:
+def _message(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
     role = item.get("role")
     if role not in ("user", "system", "developer", "assistant"):
         raise wrong(f"{at}role", "user, system, developer or assistant", role)
     return {"role": role, "content": _content(item, "content", at)}
 
 
-def _call(item: Object, at: str) -> dict[str, Any]:
-    return _call_of(item, text_in(item, "arguments", at), at)
+def _call(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
+    return _call_of(item, box.name(item, at), text_in(item, "arguments", at), at)
 
 
-def _custom_call(item: Object, at: str) -> dict[str, Any]:
-    return _call_of(item, json.dumps({"input": text_in(item, "input", at)}), at)
+def _custom_call(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
+    return _call_of(item, box.name(item, at), json.dumps({"input": text_in(item, "input", at)}), at)
 
 
-def _call_of(item: Object, arguments: str, at: str) -> dict[str, Any]:
-    function = {"name": text_in(item, "name", at), "arguments": arguments}
-    call = {"id": text_in(item, "call_id", at), "type": "function", "function": function}
+def _search_call(item: Object, at: str, box: Toolbox) -> dict[str, Any] | None:
+    if item.get("execution") != "client":  # the client that told of it knows what was found
+        return None
+    return _call_of(item, SEARCH, json.dumps(object_in(item, "arguments", at)), at)
+
+
+def _call_of(item: Object, name: str, arguments: str, at: str) -> dict[str, Any]:
+    call = {
+        "id": text_in(item, "call_id", at),
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-def _result(item: Object, at: str) -> dict[str, Any]:
+def _result(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": text_in(item, "call_id", at), "content": _content(item, "output", at)}
 
 
-def _reasoning(item: Object, at: str) -> dict[str, Any] | None:
+def _search_result(item: Object, at: str, box: Toolbox) -> dict[str, Any] | None:
+    if item.get("execution") != "client":
+        return None
+    names = box.add(list_in(item, "tools", at), f"{at}tools")
+    found = f"Found, and from now on among your tools: {', '.join(names)}" if names else "No tools were found."
+    return {"role": "tool", "tool_call_id": text_in(item, "call_id", at), "content": found}
+
+
+def _nothing(item: Object, at: str, box: Toolbox) -> None:
+    return None
+
+
+def _reasoning(item: Object, at: str, box: Toolbox) -> dict[str, Any] | None:
     text = "".join(_thoughts(item, "content", at)) or "\n\n".join(_thoughts(item, "summary", at))
     if not text and item.get("encrypted_content"):
-        raise refusal(f"{at}encrypted_content", "encrypted reasoning can't be read here; leave the item out")
+        # It need not be read: no model is told its earlier thoughts.
+        why = "encrypted reasoning can't be read here; leave the item out"
+        box.notes.ignore("input.reasoning.encrypted_content", why, f"{at}encrypted_content")
     return {"role": "assistant", "content": "", "reasoning_content": text} if text else None
 
 
@@ -119,14 +160,21 @@ def _thoughts(item: Object, key: str, at: str) -> list[str]:
     return [text_in(each if isinstance(each, Mapping) else {}, "text", f"{at}{key}[].") for each in parts]
 
 
-_ITEMS: dict[str, Callable[[Object, str], dict[str, Any] | None]] = {
+_ITEMS: dict[str, Callable[[Object, str, Toolbox], dict[str, Any] | None]] = {
     "message": _message,
     "reasoning": _reasoning,
     "function_call": _call,
     "function_call_output": _result,
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _result,
+    "tool_search_call": _search_call,
+    "tool_search_output": _search_result,
+    "additional_tools": _nothing,
 }
+_FOUND = ("tool_search_output", "additional_tools")
+"""Items that hold tools."""
+_LOST = ("compaction", "context_compaction", "compaction_summary")
+"""Items that stand for others, in a form that can't be read here."""
 
 
 # Content

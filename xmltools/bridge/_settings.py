@@ -23,6 +23,8 @@ class Settings:
     taken back, and clients that read unfinished arguments leniently may run it. `engine`: the
     inference engine that takes a grammar with each request (see `xmltools.grammar.for_engine`), None for none.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
+    `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
+    they are passed over.
 
     Raises XMLToolsError for values that are none.
     """
@@ -34,6 +36,7 @@ class Settings:
     live_arguments: bool = False
     engine: str | None = None
     server_names: bool = False
+    strict_requests: bool = False
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():

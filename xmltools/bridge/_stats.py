@@ -14,7 +14,9 @@ __all__ = ["Stats"]
 @dataclass(slots=True)
 class Stats:
     """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
-    calls that the client was told of as not made, after all retries. `invented`: results that the model made up."""
+    calls that the client was told of as not made, after all retries. `invented`: results that the model made up.
+    `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
+    """
 
     model: str = ""
     calls: list[str] = field(default_factory=list)
@@ -27,6 +29,8 @@ class Stats:
     invented: int = 0
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def count(self, event: Event) -> None:
         """Take an event of a parser into account."""

@@ -11,7 +11,7 @@ from xmltools.bridge._incoming import Incoming
 from xmltools.bridge._settings import Settings
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
-from xmltools.models import Conversation, Message, Part, Text
+from xmltools.models import Conversation, Message, Part, Text, ToolCall, ToolResult
 from xmltools.render import render_instructions
 from xmltools.tools import Tool
 from xmltools.transcript import inline
@@ -28,7 +28,7 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     """
     try:
         plain = inline(
-            _defused(incoming.conversation),
+            _in_order(_defused(incoming.conversation)),
             incoming.tools,
             result_role=settings.result_role,
             reasoning=False,
@@ -56,6 +56,28 @@ def _defused(conversation: Conversation) -> Conversation:
         for message in conversation
     )
     return conversation.model_copy(update={"messages": tuple(messages)})
+
+
+def _in_order(conversation: Conversation) -> Conversation:
+    """Return the conversation with the results of a turn in the order of its calls.
+
+    Clients that run calls at once send results as they come. As text they have no ids, so two of one tool would be
+    mistaken for each other.
+    """
+    messages = list(conversation)
+    places: dict[str, int] = {}
+    for number, message in enumerate(messages):
+        if message.role == "assistant":
+            places = {part.id: place for place, part in enumerate(message.parts) if isinstance(part, ToolCall)}
+        if message.role != "tool" or (number and messages[number - 1].role == "tool"):
+            continue
+        end = next((at for at in range(number, len(messages)) if messages[at].role != "tool"), len(messages))
+        results = [part for each in messages[number:end] for part in each.parts if isinstance(part, ToolResult)]
+        ordered = iter(sorted(results, key=lambda result: places.get(result.call_id, len(places))))
+        for at in range(number, end):
+            parts = tuple(next(ordered) if isinstance(part, ToolResult) else part for part in messages[at].parts)
+            messages[at] = messages[at].model_copy(update={"parts": parts})
+    return conversation.with_messages(messages)
 
 
 def _without_headers(part: Part) -> Part:

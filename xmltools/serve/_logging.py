@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from xmltools.bridge import Stats
+from xmltools.serve._names import Names
 from xmltools.serve._record import Record
 
-__all__ = ["LOGGER", "configure_logging", "log_failure", "log_request"]
+__all__ = ["LOGGER", "PassedOver", "configure_logging", "log_failure", "log_request"]
 
 LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
@@ -76,6 +78,27 @@ def log_failure(record: Record, error: BaseException) -> None:
         last = last.tb_next
     place = f"{last.tb_frame.f_globals.get('__name__')}:{last.tb_lineno}" if last is not None else ""
     LOGGER.error("failure", extra={"fields": {"id": record.id, "error": type(error).__name__, "at": place}})
+
+
+class PassedOver:
+    """Says once for each name which fields and tools of requests nothing comes of here."""
+
+    def __init__(self) -> None:
+        self._fields = Names()
+        self._types = Names()
+        self._told: set[tuple[str, str]] = set()
+
+    def tell(self, stats: Stats, route: str) -> None:
+        """Write a line for each field and each type of tool that has none yet: names, never values."""
+        for name in stats.ignored:
+            self._tell("field", self._fields.known(name), logging.INFO, "ignored", route)
+        for name in stats.left_out:
+            self._tell("tool", self._types.known(name), logging.WARNING, "left_out", route)
+
+    def _tell(self, kind: str, name: str, level: int, message: str, route: str) -> None:
+        if (kind, name) not in self._told:
+            self._told.add((kind, name))
+            LOGGER.log(level, message, extra={"fields": {kind: name, "route": route}})
 
 
 class _TextFormatter(logging.Formatter):

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from xmltools.bridge import Stats
+from xmltools.serve._names import Names
 from xmltools.serve._record import Record
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
@@ -89,6 +90,12 @@ class Metrics:
         self.diagnostics = _Counter("xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.")
         self.retries = _Counter("xmltools_retries_total", "Replies that were sent back to the model.")
         self.anomalies = _Counter("xmltools_anomalies_total", "Replies of which something went missing, by kind.")
+        self.ignored = _Counter(
+            "xmltools_ignored_fields_total", "Fields of requests that nothing comes of here, by name."
+        )
+        self.left_out = _Counter(
+            "xmltools_left_out_tools_total", "Tools of requests that only the provider runs, by type."
+        )
         self.ttft = _Histogram("xmltools_upstream_ttft_seconds", "Until the upstream's first byte.", _SECONDS)
         self.overhead = _Histogram(
             "xmltools_overhead_seconds", "What translating a request and its answer took.", _FRACTIONS
@@ -98,6 +105,8 @@ class Metrics:
         )
         self.streams = _Gauge("xmltools_streams_active", "Streams that are open.")
         self._models: set[str] = set()
+        self._fields = Names()
+        self._types = Names()
 
     def count(self, record: Record) -> None:
         """Take a request into account that has been answered."""
@@ -118,6 +127,10 @@ class Metrics:
             self.anomalies.add(kind="all_output_lost")
         if record.stats.invented:
             self.anomalies.add(kind="invented_result")
+        for name in record.stats.ignored:
+            self.ignored.add(field=self._fields.known(name))
+        for name in record.stats.left_out:
+            self.left_out.add(type=self._types.known(name))
         for code, number in (record.stats.repairs + record.stats.errors).items():
             self.diagnostics.add(number, code=code)
 
@@ -139,6 +152,8 @@ class Metrics:
             self.diagnostics,
             self.retries,
             self.anomalies,
+            self.ignored,
+            self.left_out,
             self.ttft,
             self.overhead,
             self.first_argument,

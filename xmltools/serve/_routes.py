@@ -95,6 +95,7 @@ class _Calls:
             await forward(self._service, scope, receive, send, b"/chat/completions", body)
             return
         record.stats = exchange.stats
+        self._service.passed_over.tell(exchange.stats, record.route)
         self._service.observe(exchange, record)
         if hub is not None:
             hub.begin(record.id, self._api, record.model)

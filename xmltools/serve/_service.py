@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xmltools.bridge import Exchange
 from xmltools.events import ArgumentDelta, Event
 from xmltools.playground import LiveHub
+from xmltools.serve._logging import PassedOver
 from xmltools.serve._metrics import Metrics
 from xmltools.serve._record import Record
 from xmltools.serve._upstream import Upstream
@@ -25,6 +26,7 @@ class Service:
     upstream: Upstream
     metrics: Metrics
     hub: LiveHub | None = None
+    passed_over: PassedOver = field(default_factory=PassedOver)
 
     def observe(self, exchange: Exchange, record: Record) -> None:
         """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""

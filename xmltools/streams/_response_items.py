@@ -5,12 +5,13 @@ What kinds of items have in common is one class; a `Form` says what each kind ca
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from xmltools.streams._pieces import Kind
 
-__all__ = ["CALL", "CUSTOM_CALL", "FORMS", "Form", "Item", "Message"]
+__all__ = ["CALL", "CUSTOM_CALL", "FORMS", "SEARCH_CALL", "Form", "Item", "Message"]
 
 Message = tuple[str, dict[str, Any]]
 """The name of an event and its data, which has the name as its type."""
@@ -30,6 +31,8 @@ class Form(NamedTuple):
     """Makes the part that the text stands in; without, the text stands in the item itself."""
     fields: Callable[[], dict[str, Any]] = dict
     """Makes the fields that only such items have."""
+    whole: bool = False
+    """Whether the text is JSON that the item holds as an object; then there are no events of its parts."""
 
 
 def _output_text(text: str) -> dict[str, Any]:
@@ -42,6 +45,7 @@ def _reasoning_text(text: str) -> dict[str, Any]:
 
 CALL = Form("function_call", "fc", "response.function_call_arguments", "arguments")
 CUSTOM_CALL = Form("custom_tool_call", "ctc", "response.custom_tool_call_input", "input")
+SEARCH_CALL = Form("tool_search_call", "tsc", "", "arguments", None, lambda: {"execution": "client"}, whole=True)
 FORMS = {
     Kind.TEXT: Form("message", "msg", "response.output_text", "text", _output_text, lambda: {"role": "assistant"}),
     Kind.REASONING: Form(
@@ -71,15 +75,16 @@ class Item:
         if self._form.part is not None:
             yield "response.content_part.added", self._fields(part=self._form.part(""))
 
-    def add(self, text: str) -> Message:
-        """Return the event that adds to the text."""
+    def add(self, text: str) -> Iterator[Message]:
+        """Yield the event that adds to the text."""
         self._texts.append(text)
-        return f"{self._form.event}.delta", self._fields(delta=text, **self._beside())
+        if not self._form.whole:
+            yield f"{self._form.event}.delta", self._fields(delta=text, **self._beside())
 
     def end(self, status: str) -> Iterator[Message]:
         """Yield the last events. Arguments that are not completed are never said to be done."""
         form, text = self._form, "".join(self._texts)
-        if form.part is not None or status == "completed":
+        if form.part is not None or (status == "completed" and not form.whole):
             yield f"{form.event}.done", self._fields(**{form.key: text}, **self._beside())
         if form.part is not None:
             yield "response.content_part.done", self._fields(part=form.part(text))
@@ -89,6 +94,8 @@ class Item:
         """Return the item with what it holds so far."""
         form, text = self._form, "".join(self._texts)
         head = {"id": self._id, "type": form.type, "status": status, **form.fields(), **self._head}
+        if form.whole:
+            return {**head, form.key: json.loads(text) if status == "completed" else {}}
         if form.part is None:
             return {**head, form.key: text}
         return {**head, "content": [form.part(text)] if self._texts else []}

@@ -19,7 +19,7 @@ from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.streams._json_members import MemberReader
 from xmltools.streams._pieces import Kind, Piece, PieceReader
 from xmltools.streams._response_fields import echoed, usage_of
-from xmltools.streams._response_items import CALL, CUSTOM_CALL, FORMS, Form, Item, Message
+from xmltools.streams._response_items import CALL, CUSTOM_CALL, FORMS, SEARCH_CALL, Form, Item, Message
 from xmltools.tools import Tool
 
 __all__ = ["ResponsesStream", "response_object"]
@@ -38,15 +38,30 @@ class ResponsesStream:
 
     `id`, `model` and `created_at` (seconds since 1970) stand in the response; ids of items are made of its id and their
     place. `tools` are those of the parser: their strings stream, other arguments follow when a call is complete.
-    `custom` names the custom tools among them: their calls are no JSON but the text of the argument `input`. `echo`
-    holds the fields of the request, of which the response repeats those that the API repeats. `on_failure`: what
-    becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else the
-    call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none.
+    `custom` names the custom tools among them: their calls are no JSON but the text of the argument `input`.
+    `namespaces` has the namespace of a tool, and its name in there, by the name that the parser knows. `searches` names
+    the tools by which the client looks for more tools: their calls are items of their own. `echo` holds the fields of
+    the request, of which the response repeats those that the API repeats. `on_failure`: what becomes of a block that
+    gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays unfinished;
+    `"text"` writes the block as text in both cases, `"drop"` in none.
 
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = ("_blank", "_custom", "_ended", "_head", "_input", "_item", "_kind", "_number", "_output", "_pieces")
+    __slots__ = (
+        "_blank",
+        "_custom",
+        "_ended",
+        "_head",
+        "_input",
+        "_item",
+        "_kind",
+        "_namespaces",
+        "_number",
+        "_output",
+        "_pieces",
+        "_searches",
+    )
 
     def __init__(
         self,
@@ -56,12 +71,16 @@ class ResponsesStream:
         created_at: float,
         tools: Iterable[Tool] | None = None,
         custom: Collection[str] = (),
+        namespaces: Mapping[str, tuple[str, str]] | None = None,
+        searches: Collection[str] = (),
         echo: Mapping[str, Any] | None = None,
         on_failure: str = "leave",
     ) -> None:
         self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **echoed(echo or {})}
         self._pieces = PieceReader(tools, on_failure)
         self._custom = custom
+        self._namespaces = namespaces or {}
+        self._searches = searches
         self._output: list[dict[str, Any]] = []
         self._item: Item | None = None  # the open one
         self._kind: Kind | None = None  # of the run of text or reasoning that is being written
@@ -164,7 +183,12 @@ class ResponsesStream:
     def _start_call(self, piece: Piece) -> Iterator[Message]:
         is_custom = piece.text in self._custom
         self._input = MemberReader() if is_custom else None
-        yield from self._start(CUSTOM_CALL if is_custom else CALL, {"call_id": piece.id, "name": piece.text})
+        if piece.text in self._searches:
+            yield from self._start(SEARCH_CALL, {"call_id": piece.id})
+            return
+        space, name = self._namespaces.get(piece.text, ("", piece.text))
+        head = {"call_id": piece.id, "name": name, **({"namespace": space} if space else {})}
+        yield from self._start(CUSTOM_CALL if is_custom else CALL, head)
 
     def _arguments(self, text: str) -> str:
         return text if self._input is None else "".join(value for _, value in self._input.feed(text))
@@ -176,7 +200,7 @@ class ResponsesStream:
 
     def _add(self, text: str) -> Iterator[Message]:
         if self._item is not None and text:
-            yield self._say(self._item.add(text))
+            yield from map(self._say, self._item.add(text))
 
     def _end(self, status: str) -> Iterator[Message]:
         """End the item that is open, and the run of text."""
