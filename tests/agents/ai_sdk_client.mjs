@@ -31,6 +31,8 @@ async function play(url, cell, entered, texts) {
     model: modelOf(url, cell),
     prompt: "Write the notes.",
     maxRetries: 0,
+    // Else it refers to what the server has kept, and a proxy keeps nothing.
+    providerOptions: { openai: { store: false } },
     stopWhen: stepCountIs(MAX_STEPS),
     abortSignal: AbortSignal.timeout(20000),
     tools: {

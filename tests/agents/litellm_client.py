@@ -1,4 +1,7 @@
-"""LiteLLM in a loop as a user writes it: whatever calls a reply has are read with json.loads and run."""
+"""LiteLLM in a loop as a user writes it: whatever calls a reply has are read with json.loads and run.
+
+To pass tools on it needs `litellm[mcp]`.
+"""
 
 from __future__ import annotations
 

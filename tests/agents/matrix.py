@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ ROOT = HERE.parents[1]
 if __name__ == "__main__":  # the tests import each other by their plain names; the folder itself is of no use here
     sys.path[:1] = [str(ROOT), str(HERE.parent)]
 
-from agents.upstream import BAD, CALLED, CASES, Upstream  # noqa: E402
 from serve.running import running  # noqa: E402
+
+from agents.upstream import BAD, CALLED, CASES, DONE, Upstream  # noqa: E402
 from xmltools.serve import ServeConfig, create_app  # noqa: E402
 
 PATIENCE = 300  # seconds for all cells of a client
@@ -66,8 +67,8 @@ CLIENTS = (
     Client("Anthropic SDK", "anthropic_client.py", _ANTHROPIC, ("anthropic",)),
     Client("LangChain", "langchain_client.py", _ALL, ("langchain", "langchain-openai", "langchain-anthropic")),
     Client("LlamaIndex", "llamaindex_client.py", ("chat",), ("llama-index-core", "llama-index-llms-openai-like")),
-    Client("pydantic-ai", "pydantic_ai_client.py", _ALL, ("pydantic-ai-slim", "openai", "anthropic")),
-    Client("LiteLLM", "litellm_client.py", ("chat", "messages"), ("litellm",)),
+    Client("pydantic-ai", "pydantic_ai_client.py", ("chat", "responses"), ("pydantic-ai-slim", "openai")),
+    Client("LiteLLM", "litellm_client.py", ("chat", "messages"), ("litellm", "mcp")),
     Client("AI SDK", "ai_sdk_client.mjs", _ALL),
     Client("OpenAI SDK, transport", "openai_client.py", _OPENAI, ("openai", "httpx2"), transport=True),
     Client("Anthropic SDK, transport", "anthropic_client.py", _ANTHROPIC, ("anthropic", "httpx2"), transport=True),
@@ -90,6 +91,10 @@ class Cell:
     """How many of them the upstream got."""
 
     @property
+    def name(self) -> str:
+        return f"{self.client}, {self.api}, {'streaming' if self.streaming else 'not streaming'}, {self.case}"
+
+    @property
     def does(self) -> str:
         """What the client did, in a word or two."""
         if self.entered == [CALLED] and self.case not in BAD:
@@ -110,10 +115,12 @@ class Cell:
         due = [] if self.case in BAD else [CALLED]
         if self.entered != due:
             yield f"the tool was entered with {self.entered}, expected {due}"
+        if due and not self.text.endswith(DONE):
+            yield f"the last words are missing: {self.text!r:.300}"
         if self._traces:
             yield f"the text holds {', '.join(self._traces)}: {self.text!r:.300}"
         if self.error is not None and self.case not in _MAY_FAIL:
-            yield f"it ended with {self.error['type']}: {self.error['message']:.200}"
+            yield f"it ended with {self.error['type']}: {self.error['message']!r:.200}"
 
 
 # What is left of a call in the text: tags of the block, and the JSON of its arguments.
@@ -210,9 +217,9 @@ def measure(
 def behind_proxy(**config: Any) -> Iterator[tuple[Upstream, str, str]]:
     """The upstream, its own address, and that of the server in front of it, which has these options."""
     upstream = Upstream()
-    with running(upstream, lifespan="off") as own:
-        with running(create_app(ServeConfig(upstream=own + "/v1", **config))) as url:
-            yield upstream, own, url
+    with ExitStack() as stack:
+        own = stack.enter_context(running(upstream, lifespan="off"))
+        yield upstream, own, stack.enter_context(running(create_app(ServeConfig(upstream=own + "/v1", **config))))
 
 
 def table(cells: Iterable[Cell]) -> str:
@@ -248,14 +255,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cells += its_cells
             versions |= {f"{name} (transport)" if client.transport else name: at for name, at in its_versions.items()}
     print(table(cells))
-    wrong = [f"- {_name(cell)}: {what}" for cell in cells for what in cell.complaints()]
+    wrong = [f"- {cell.name}: {what}" for cell in cells for what in cell.complaints()]
     print(f"\n{len(cells)} cells, {len(wrong)} wrong things", *wrong, sep="\n")
     print("\nVersions:", ", ".join(f"{name} {at}" for name, at in versions.items()))
     return 1 if wrong else 0
-
-
-def _name(cell: Cell) -> str:
-    return f"{cell.client}, {cell.api}, {'streaming' if cell.streaming else 'not streaming'}, {cell.case}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A pydantic-ai agent with its models for chat completions, Responses and Anthropic's API.
+"""A pydantic-ai agent with its models for chat completions and Responses.
 
 Its tool has a JSON Schema and no validation of its own, as a tool that comes from MCP.
 """
@@ -8,23 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from cell import DESCRIPTION, MAX_STEPS, NAME, PATIENCE, QUESTION, SCHEMA, Ask, run_all
+from openai import AsyncOpenAI
 from pydantic_ai import Agent, Tool, capture_run_messages
 from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
 
 def model_of(ask: Ask) -> Any:
-    if ask.api == "messages":
-        from anthropic import AsyncAnthropic
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        anthropic = AsyncAnthropic(base_url=ask.url, api_key="none", max_retries=0, timeout=PATIENCE)
-        return AnthropicModel(ask.model, provider=AnthropicProvider(anthropic_client=anthropic))
-    from openai import AsyncOpenAI
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
     openai = AsyncOpenAI(base_url=ask.url + "/v1", api_key="none", max_retries=0, timeout=PATIENCE)
     kind = OpenAIResponsesModel if ask.api == "responses" else OpenAIChatModel
     return kind(ask.model, provider=OpenAIProvider(openai_client=openai))
@@ -48,4 +40,4 @@ async def play(ask: Ask) -> None:
 
 
 if __name__ == "__main__":
-    run_all(play, "pydantic-ai-slim", "openai", "anthropic")
+    run_all(play, "pydantic-ai-slim", "openai")

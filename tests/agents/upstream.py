@@ -10,10 +10,13 @@ from typing import Any
 
 from agents.cell import NAME, RESULT
 
-__all__ = ["BAD", "CALLED", "CASES", "GOOD", "THEN_GOOD", "Upstream"]
+__all__ = ["BAD", "CALLED", "CASES", "DONE", "GOOD", "THEN_GOOD", "Upstream"]
 
 CALLED: dict[str, Any] = {"path": "notes/ü.txt", "content": 'first <b> & "quoted"\nsecond 😀', "mode": "append"}
 """The arguments of the good call."""
+
+DONE = "The notes are written."
+"""What the model says when the good call has run."""
 
 _PATH = "<path>notes/ü.txt</path>\n"
 _CONTENT = '<content><![CDATA[first <b> & "quoted"\nsecond 😀]]></content>\n'
@@ -82,7 +85,7 @@ def _text(case: str, messages: list[dict[str, Any]]) -> str:
     said = [message for message in messages if message["role"] not in ("system", "developer")]
     first = case.removesuffix("-then-good")
     if (case == "good" or first != case) and RESULT in json.dumps(said, ensure_ascii=False):
-        return "The notes are written."
+        return DONE
     return _GOOD_REPLY if first != case and len(said) > 1 else _REPLIES[first]
 
 
