@@ -34,13 +34,14 @@ _REPLIES = {
     "bad-enum": _reply(f"{_PATH}{_CONTENT}<mode>destroy</mode>\n"),
     "missing-argument": _reply(f"{_PATH}<mode>append</mode>\n"),
     "unknown-tool": _reply(f"{_PATH}{_CONTENT}", "remove_everything"),
-    "malformed": _reply(f"{_PATH}{_CONTENT}and the mode is append\n"),
+    "malformed": _reply(f"{_PATH}{_CONTENT}<mode append</mode>\n"),
+    "never-ended": _reply(f"{_PATH}{_CONTENT}and the mode is append\n"),  # all of the rest is in the value
 }
 _REPLIES["length"] = _REPLIES["lost"] = _GOOD_REPLY[: _GOOD_REPLY.index("second")]
 _FINISH = {"length": "length"}
 
 GOOD = ("good",)
-BAD = ("bad-enum", "missing-argument", "unknown-tool", "malformed", "length", "lost")
+BAD = ("bad-enum", "missing-argument", "unknown-tool", "malformed", "never-ended", "length", "lost")
 THEN_GOOD = ("bad-enum-then-good", "missing-argument-then-good", "unknown-tool-then-good", "malformed-then-good")
 CASES = (*GOOD, *BAD, *THEN_GOOD)
 
