@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -32,7 +33,7 @@ SCHEMA: dict[str, Any] = {
 }
 RESULT = "RESULT-7: the file is written."
 MAX_STEPS = 4
-PATIENCE = 20.0
+PATIENCE = 20.0  # seconds for a cell
 
 
 @dataclass
@@ -60,6 +61,14 @@ class Ask:
         return {NAME: self.tool}[name](**arguments)
 
 
+class TooLongError(BaseException):
+    """A cell that took too long. No library mistakes it for an error of its own."""
+
+
+def _too_long(*_: Any) -> None:
+    raise TooLongError(f"it took longer than {PATIENCE:.0f} seconds")
+
+
 def run_all(play: Callable[[Ask], Any], *libraries: str) -> None:
     """Answer what is asked on standard input with `play`, which plays one cell."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -70,14 +79,18 @@ def run_all(play: Callable[[Ask], Any], *libraries: str) -> None:
 
     say({"versions": {library: version(library) for library in libraries}})
     asked = json.loads(sys.stdin.readline())
+    signal.signal(signal.SIGALRM, _too_long)
     with asyncio.Runner() as runner:
         for cell in asked["cells"]:
             ask, begun, error = Ask(asked["url"], **cell), time.monotonic(), None
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
             try:
                 playing = play(ask)
                 if inspect.isawaitable(playing):
-                    runner.run(asyncio.wait_for(playing, 2 * PATIENCE))
+                    runner.run(playing)
+                signal.setitimer(signal.ITIMER_REAL, 0)
             except BaseException as failure:
+                signal.setitimer(signal.ITIMER_REAL, 0)
                 if isinstance(failure, KeyboardInterrupt):
                     raise
                 error = {"type": type(failure).__name__, "message": str(failure)[:300]}

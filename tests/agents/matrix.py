@@ -25,7 +25,7 @@ if __name__ == "__main__":  # the tests import each other by their plain names; 
 
 from serve.running import running  # noqa: E402
 
-from agents.upstream import BAD, CALLED, CASES, DONE, Upstream  # noqa: E402
+from agents.upstream import CASES, DONE, EXPECTED, Upstream  # noqa: E402
 from xmltools.serve import ServeConfig, create_app  # noqa: E402
 
 PATIENCE = 300  # seconds for all cells of a client
@@ -97,8 +97,9 @@ class Cell:
     @property
     def does(self) -> str:
         """What the client did, in a word or two."""
-        if self.entered == [CALLED] and self.case not in BAD:
-            return "runs it"
+        due = EXPECTED[self.case]
+        if due and self._same(due):
+            return "runs it" if len(due) == 1 else "runs both"
         if self.entered:
             times = "" if len(self.entered) == 1 else f" {len(self.entered)} times"
             return f"**runs{times}**"
@@ -106,14 +107,21 @@ class Cell:
             return f"`{self.error['type']}`"
         return "text" if not self._traces else "shows it raw"
 
+    def _same(self, due: list[Any]) -> bool:
+        # Two at once may come in any order.
+        entered, expected = (
+            sorted(json.dumps(each, sort_keys=True) for each in calls) for calls in (self.entered, due)
+        )
+        return entered == expected
+
     @property
     def _traces(self) -> list[str]:
         return [trace for trace in _TRACES if trace in self.text]
 
     def complaints(self) -> Iterator[str]:
         """What must not be: a call that ran though it is bad, or did not though it is good, or is shown as text."""
-        due = [] if self.case in BAD else [CALLED]
-        if self.entered != due:
+        due = EXPECTED[self.case]
+        if not self._same(due):
             yield f"the tool was entered with {self.entered}, expected {due}"
         if due and not self.text.endswith(DONE):
             yield f"the last words are missing: {self.text!r:.300}"
@@ -175,9 +183,13 @@ def _install(folder: Path) -> None:
     manifest.write_text(wanted, encoding="utf-8")
 
 
-def play(client: Client, command: Sequence[str], url: str, cases: Iterable[str]) -> tuple[dict[str, str], list[Any]]:
-    """Run the script: the versions of its libraries, and for each cell what was asked and what it said."""
-    names = [(case, api, streaming) for api, streaming in client.ways() for case in cases]
+def play(
+    client: Client, command: Sequence[str], url: str, asked: Iterable[tuple[str, str, bool]]
+) -> tuple[dict[str, str], list[tuple[dict[str, Any], dict[str, Any]]]]:
+    """Run the script for cases, each with its API and whether it streams.
+
+    Return the versions of its libraries, and for each cell what was asked and what it said.
+    """
     cells = [
         {
             "api": api,
@@ -186,13 +198,13 @@ def play(client: Client, command: Sequence[str], url: str, cases: Iterable[str])
             "model": f"{case}@{client.name}-{api}-{'stream' if streaming else 'whole'}".replace(" ", "-"),
             **({"transport": True} if client.transport else {}),
         }
-        for case, api, streaming in names
+        for case, api, streaming in asked
     ]
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     environment |= {"PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "AI_SDK_LOG_WARNINGS": "false"}
-    asked = json.dumps({"url": url, "cells": cells}) + "\n"
+    given = json.dumps({"url": url, "cells": cells}) + "\n"
     done = subprocess.run(
-        command, input=asked, capture_output=True, encoding="utf-8", timeout=PATIENCE, env=environment
+        command, input=given, capture_output=True, encoding="utf-8", timeout=PATIENCE, env=environment
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(lines) != len(cells) + 1:
@@ -204,7 +216,8 @@ def measure(
     client: Client, command: Sequence[str], upstream: Upstream, url: str, cases: Iterable[str] = CASES
 ) -> tuple[dict[str, str], list[Cell]]:
     """All cells of a client, in front of this upstream."""
-    versions, played = play(client, command, url, cases)
+    given = [(case, api, streaming) for api, streaming in client.ways() for case in cases]
+    versions, played = play(client, command, url, given)
     cells = []
     for asked, said in played:
         done = {name: said[name] for name in ("entered", "text", "error", "seconds")}

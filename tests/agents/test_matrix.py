@@ -15,7 +15,7 @@ pytest.importorskip("starlette")
 
 from agents.cell import MAX_STEPS
 from agents.matrix import CLIENTS, Cell, Client, MissingError, behind_proxy, command_of, measure, table
-from agents.upstream import BAD, CALLED, CASES, DONE, Upstream
+from agents.upstream import BAD, CALLED, CASES, DONE, EXPECTED, Upstream
 
 # Two requests for a call and its result, one for a second try; a client that loops is told to stop.
 MOST_REQUESTS = 2 * MAX_STEPS
@@ -58,8 +58,8 @@ def cell(case: str, entered: list[Any], text: str = "", error: str = "") -> Cell
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_good_client_does_is_not_complained_of(case: str) -> None:
-    entered, text = ([], "Use create or append, please.") if case in BAD else ([CALLED], f"I write.\n{DONE}")
-    assert not list(cell(case, entered, text).complaints())
+    text = "Use create or append, please." if case in BAD else f"I write.\n{DONE}"
+    assert not list(cell(case, EXPECTED[case][::-1], text).complaints())
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,8 @@ def test_what_a_good_client_does_is_not_complained_of(case: str) -> None:
         cell("good", [CALLED]),
         cell("good", [CALLED, CALLED], DONE),
         cell("good", [CALLED], DONE, error="KeyError"),
+        cell("good-and-bad", [CALLED, {**CALLED, "mode": "create"}], DONE),
+        cell("two-calls", [CALLED], DONE),
         cell("malformed-then-good", [{**CALLED, "mode": "create"}], DONE),
     ],
 )

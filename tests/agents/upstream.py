@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.cell import NAME, RESULT
 
-__all__ = ["BAD", "CALLED", "CASES", "DONE", "GOOD", "THEN_GOOD", "Upstream"]
+__all__ = ["BAD", "CALLED", "CASES", "DONE", "EXPECTED", "Upstream"]
 
 CALLED: dict[str, Any] = {"path": "notes/ü.txt", "content": 'first <b> & "quoted"\nsecond 😀', "mode": "append"}
 """The arguments of the good call."""
@@ -22,34 +22,48 @@ _PATH = "<path>notes/ü.txt</path>\n"
 _CONTENT = '<content><![CDATA[first <b> & "quoted"\nsecond 😀]]></content>\n'
 
 
-def _reply(arguments: str, name: str = NAME) -> str:
-    block = f"<tool>\n<tool_name>{name}</tool_name>\n<arguments>\n{arguments}</arguments>\n</tool>"
-    return f"I write the notes.\n\n{block}"
+def _block(arguments: str, name: str = NAME) -> str:
+    return f"<tool>\n<tool_name>{name}</tool_name>\n<arguments>\n{arguments}</arguments>\n</tool>"
 
 
-_GOOD_REPLY = _reply(f"{_PATH}{_CONTENT}<mode>append</mode>\n")
+def _reply(*blocks: str) -> str:
+    return "\n".join(["I write the notes.\n", *blocks])
+
+
+_GOOD = _block(f"{_PATH}{_CONTENT}<mode>append</mode>\n")
+_SECOND = _block("<path>b.txt</path>\n<content>two</content>\n")
+_BAD_ENUM = _block(f"{_PATH}{_CONTENT}<mode>destroy</mode>\n")
 # In each of them whole arguments come before what is wrong, so that a reader of half a call finds something to run.
 _REPLIES = {
-    "good": _GOOD_REPLY,
-    "bad-enum": _reply(f"{_PATH}{_CONTENT}<mode>destroy</mode>\n"),
-    "missing-argument": _reply(f"{_PATH}<mode>append</mode>\n"),
-    "unknown-tool": _reply(f"{_PATH}{_CONTENT}", "remove_everything"),
-    "malformed": _reply(f"{_PATH}{_CONTENT}<mode append</mode>\n"),
-    "never-ended": _reply(f"{_PATH}{_CONTENT}and the mode is append\n"),  # all of the rest is in the value
+    "good": _reply(_GOOD),
+    "two-calls": _reply(_GOOD, _SECOND),
+    "bad-enum": _reply(_BAD_ENUM),
+    "missing-argument": _reply(_block(f"{_PATH}<mode>append</mode>\n")),
+    "unknown-tool": _reply(_block(f"{_PATH}{_CONTENT}", "remove_everything")),
+    "malformed": _reply(_block(f"{_PATH}{_CONTENT}<mode append</mode>\n")),
+    # The value takes in all of the rest.
+    "never-ended": _reply(_block(f"{_PATH}{_CONTENT}and the mode is append\n")),
+    "good-and-bad": _reply(_GOOD, _BAD_ENUM),
 }
-_REPLIES["length"] = _REPLIES["lost"] = _GOOD_REPLY[: _GOOD_REPLY.index("second")]
+_REPLIES["length"] = _REPLIES["lost"] = _REPLIES["good"][: _REPLIES["good"].index("second")]
+_SECOND_TRIES = {"good-and-bad-then-good": _reply(_SECOND)}
 _FINISH = {"length": "length"}
 
-GOOD = ("good",)
+GOOD = ("good", "two-calls")
 BAD = ("bad-enum", "missing-argument", "unknown-tool", "malformed", "never-ended", "length", "lost")
 THEN_GOOD = ("bad-enum-then-good", "missing-argument-then-good", "unknown-tool-then-good", "malformed-then-good")
-CASES = (*GOOD, *BAD, *THEN_GOOD)
+MIXED = ("good-and-bad", "good-and-bad-then-good")
+CASES = (*GOOD, *BAD, *THEN_GOOD, *MIXED)
+_BOTH = [CALLED, {"path": "b.txt", "content": "two"}]
+EXPECTED: dict[str, list[dict[str, Any]]] = {case: [] if case in BAD else [CALLED] for case in CASES}
+"""The calls that are to be run in each case."""
+EXPECTED |= {"two-calls": _BOTH, "good-and-bad-then-good": _BOTH}
 
 
 class Upstream:
     """An ASGI app that speaks chat completions and writes text only.
 
-    A model is named `case@anything`. A good call is followed by a few words once its result is there. A bad one is
+    A model is named `case@anything`. Good calls are followed by a few words once a result is there. A bad reply is
     said again whatever comes back, but in `…-then-good` the first thing that comes back is answered with a good call.
     `requests` counts by model.
     """
@@ -85,9 +99,11 @@ class Upstream:
 def _text(case: str, messages: list[dict[str, Any]]) -> str:
     said = [message for message in messages if message["role"] not in ("system", "developer")]
     first = case.removesuffix("-then-good")
-    if (case == "good" or first != case) and RESULT in json.dumps(said, ensure_ascii=False):
+    if EXPECTED[case] and RESULT in json.dumps(said, ensure_ascii=False):
         return DONE
-    return _GOOD_REPLY if first != case and len(said) > 1 else _REPLIES[first]
+    if first != case and len(said) > 1:
+        return _SECOND_TRIES.get(case, _REPLIES["good"])
+    return _REPLIES[first]
 
 
 _USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
