@@ -100,6 +100,8 @@ class Cell:
         due = EXPECTED[self.case]
         if due and self._same(due):
             return "runs it" if len(due) == 1 else "runs both"
+        if 0 < len(self.entered) < len(due) and all(each in due for each in self.entered):
+            return f"runs {len(self.entered)} of {len(due)}"
         if self.entered:
             times = "" if len(self.entered) == 1 else f" {len(self.entered)} times"
             return f"**runs{times}**"
