@@ -215,9 +215,9 @@ def test_an_end_of_a_section_counts_wherever_the_text_is_cut() -> None:
     call = "<tool><tool_name>f</tool_name><arguments></arguments></tool>"
     for size in range(4070, 4100):
         text = f"{'x' * size}]]><![CDATA[{call}]]>"
-        assert len(parse(text).calls) == 1
+        assert len(xt.parse(text).calls) == 1
         for width in (1, 2, 3, 4):
-            parser = Parser()
+            parser = xt.Parser()
             pieces = [text[at : at + width] for at in range(0, len(text), width)]
             events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
-            assert len([event for event in events if isinstance(event, CallCompleted)]) == 1, (size, width)
+            assert len([event for event in events if isinstance(event, xt.CallCompleted)]) == 1, (size, width)
