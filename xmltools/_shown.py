@@ -232,7 +232,9 @@ class Shown(FenceReader):
             self._quote_tail = tail[-_END_LENGTH:]
             if self._quote.search(tail):
                 self._quote = None
-        if self._tokens or self._carry or self._is_long_run or "`" in piece or "<!" in piece or self._is_open:
+        is_special = self._tokens or self._carry or self._is_long_run or self._is_open
+        # A `]]>`, or what may become one, matters to a section right behind it.
+        if is_special or "`" in piece or "<!" in piece or "]]>" in piece or piece[-1:] == "]":
             for at in range(0, len(piece), _PIECE):  # so that there are never many tokens at once
                 self._take_tokens(piece[at : at + _PIECE])
         elif piece:

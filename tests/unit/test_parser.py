@@ -209,3 +209,17 @@ def test_long_openers_do_not_depend_on_chunks(odd, end, size):
     text = f'<tool a="{"v" * size}"{odd}{end} and <tool>{{"name": "h"}}</tool>'
     whole = build_reply(events_of([text]))
     assert repr(build_reply(events_of(text))) == repr(whole) == repr(build_reply(events_of(pieces(text, 7))))
+
+
+def test_an_end_of_a_section_counts_wherever_the_text_is_cut():
+    failed = "<tool>\n<tool_name>f</tool_name>\n<arguments>\n<a>1</a><b>2</b><c>3</c><d>4</d></arguments></tool>"
+    text = f"{failed}]]><![CDATA[<tool><tool_name>g</tool_name><arguments></arguments></tool>]]>"
+    limits = xt.Limits(block_size=len(failed), elements=3)
+    whole = xt.parse(text, limits=limits)
+    assert [call.name for call in whole.calls] == ["g"]
+    for cut in range(1, len(text)):
+        for end in range(cut, min(cut + 40, len(text))):
+            parser = xt.Parser(limits=limits)
+            pieces = (text[:cut], text[cut:end], text[end:])
+            events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
+            assert [event.call.name for event in events if isinstance(event, xt.CallCompleted)] == ["g"], pieces

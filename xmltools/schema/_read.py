@@ -21,7 +21,7 @@ from xmltools.schema._names import ITEM, singular_of
 from xmltools.schema._scalars import WHITE_SPACE, read_enum, read_scalar
 from xmltools.schema._shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.schema._untyped import by_name, untyped, untyped_object
-from xmltools.schema._values import Problem, fits_type
+from xmltools.schema._values import Problem, equal, fits_type
 
 __all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
 
@@ -49,7 +49,7 @@ class Reading(NamedTuple):
 class _Value(NamedTuple):
     """A value with what happened on the way. `guessed`: the text could as well mean something else.
 
-    `lost`: it is nothing, since it would have to hold itself.
+    `lost`: it is nothing, since it would have to hold itself. `equal`: it is what its JSON says, though in other types.
     """
 
     value: Any
@@ -57,10 +57,13 @@ class _Value(NamedTuple):
     duplicates: tuple[str, ...] = ()
     guessed: bool = False
     lost: bool = False
+    equal: bool = False
 
     @property
     def tidy(self) -> bool:
-        return not self.guessed and all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
+        """Whether it is surely what was meant. That JSON says 2.0 where an integer is to be is no reason to doubt."""
+        is_plain = all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
+        return not self.guessed and (self.equal or is_plain)
 
 
 class _Request(NamedTuple):
@@ -500,7 +503,10 @@ def _judged(request: _Request, result: _Value) -> _Value:
 
 
 def _behind(loaded: _Value, read: _Value) -> _Value:
-    return read._replace(repairs=(*loaded.repairs, *read.repairs), guessed=loaded.guessed or read.guessed)
+    """Return what was read of a text that was loaded as JSON."""
+    is_equal = not read.tidy and equal(loaded.value, read.value)
+    guessed = loaded.guessed or read.guessed
+    return read._replace(repairs=(*loaded.repairs, *read.repairs), guessed=guessed, equal=is_equal)
 
 
 def _is_open(shape: Shape) -> bool:
