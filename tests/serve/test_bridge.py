@@ -358,6 +358,40 @@ def test_a_result_that_the_model_makes_up_is_not_passed_on(word: str) -> None:
     assert body is not None and "So it is" not in json.dumps(body)
 
 
+def test_a_block_that_is_written_anew_is_no_part_of_the_one_that_was_cut_off() -> None:
+    cut = call(path="a")[:60]
+    for again in (call(path="b"), f"\n {call(path='b')}"):
+        made = deltas(stream(Exchange("chat", chat(stream=True)), f"I look. {cut}", again, seed=3))
+        assert made["calls"] == [("read", {"path": "b"})] and "<" not in made["content"]
+
+
+BROKEN_OFF = [
+    (call(path="src/app.py").partition("py")[0], '",]'),
+    (call(path="src/app.py").partition("</path>")[0] + "</path>", ",]"),
+    (call(path="src/app.py").partition("<path>")[0], "{,]"),
+]
+
+
+@pytest.mark.parametrize(("text", "end"), BROKEN_OFF)
+@pytest.mark.parametrize("how", ["cut", "lost", "wrong"])
+def test_a_call_that_the_client_has_heard_of_ends_unreadable_and_with_an_error(text: str, end: str, how: str) -> None:
+    exchange = Exchange("chat", chat(stream=True), Settings(live_arguments=True))
+    sent = exchange.feed({"choices": [{"index": 0, "delta": {"content": text}}]})
+    if how == "lost":
+        sent += exchange.fail("the upstream broke off")
+    else:
+        rest = "" if how == "cut" else "</path><!DOCTYPE x></arguments></tool> More."
+        reason = "length" if how == "cut" else "stop"
+        sent += exchange.feed({"choices": [{"index": 0, "delta": {"content": rest}, "finish_reason": reason}]})
+        assert exchange.done and exchange.stats.failed == 1 and exchange.end() == b""
+    decoder = SSEDecoder()
+    *chunks, error, done = [data for _, data in decoder.feed(sent) + decoder.close()]
+    deltas = [choice["delta"] for each in chunks for choice in json.loads(each)["choices"]]
+    fragments = "".join(one["function"]["arguments"] for delta in deltas for one in delta.get("tool_calls", ()))
+    assert fragments.endswith(end) or (how == "wrong" and fragments.endswith(("{,]", ",]")))
+    assert "error" in json.loads(error) and done == "[DONE]" and "More" not in str(deltas)
+
+
 def test_words_that_only_look_like_a_result_are_text() -> None:
     for text in ("Tool: hammer\nResult: 42", "Tool: read it", "\nTool: re", "Then. Tool: read\nResult: 42"):
         exchange = Exchange("chat", chat(stream=True))

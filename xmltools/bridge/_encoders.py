@@ -54,6 +54,7 @@ class ChatEncoder:
                 tools=tools,
                 index=index,
                 include_usage=incoming.include_usage,
+                on_failure="spoil",
             )
             for index in range(incoming.choices)
         ]
@@ -132,7 +133,7 @@ class MessagesEncoder:
     keepalive = b'event: ping\ndata: {"type":"ping"}\n\n'
 
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str) -> None:
-        self._stream = AnthropicStream(id=id, model=incoming.model, tools=tools)
+        self._stream = AnthropicStream(id=id, model=incoming.model, tools=tools, on_failure="spoil")
         self._streams = incoming.stream
         self._body: dict[str, Any] = {}
         self._fragments: dict[int, list[str]] = {}
@@ -203,6 +204,7 @@ class ResponsesEncoder:
             namespaces=incoming.namespaces,
             searches=incoming.searches,
             echo=incoming.echo,
+            on_failure="spoil",
         )
         self._reason = "stop"
         self._response: dict[str, Any] = {}

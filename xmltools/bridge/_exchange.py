@@ -15,13 +15,14 @@ from xmltools.bridge._apis import make_encoder, new_call_id, new_id, read_reques
 from xmltools.bridge._deltas import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.bridge._encoders import ChatEncoder
 from xmltools.bridge._errors import Api, Refusal
+from xmltools.bridge._filters import failure_in_words
 from xmltools.bridge._reading import ReplyReader
 from xmltools.bridge._settings import Settings
 from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
 from xmltools.bridge._upstream_errors import error_message, error_status, is_error
 from xmltools.errors import CallError, Code
-from xmltools.events import CallCompleted, Event
+from xmltools.events import CallCompleted, CallFailed, Event
 from xmltools.render import render_retry
 
 __all__ = ["Exchange"]
@@ -66,6 +67,7 @@ class Exchange:
         "_good",
         "_heard",
         "_incoming",
+        "_is_broken",
         "_messages",
         "_readers",
         "_settings",
@@ -100,6 +102,7 @@ class Exchange:
         self.on_event: Callable[[int, Event], None] | None = None
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain
+        self._is_broken = False
         self._begun = False  # whether the upstream has said anything of this turn
         self._calls = 0
         self._spent: dict[str, Any] = {}
@@ -171,7 +174,9 @@ class Exchange:
     @property
     def done(self) -> bool:
         """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
-        return self.again or (all(reader.done for reader in self._readers) and not self.awaits_usage)
+        if self.again or self._is_broken:
+            return True
+        return all(reader.done for reader in self._readers) and not self.awaits_usage
 
     @property
     def awaits_usage(self) -> bool:
@@ -209,7 +214,7 @@ class Exchange:
 
     def _choice(self, choice: Any) -> bytes:
         index = choice.get("index", 0) if isinstance(choice, dict) else None
-        if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again:
+        if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again or self._is_broken:
             return b""
         self._begun = True
         delta = choice.get("delta") or choice.get("message")
@@ -220,6 +225,8 @@ class Exchange:
         reason = choice.get("finish_reason")
         if not isinstance(reason, str) or not reason:  # some servers say "" until the end
             reason = None
+        if self._readers[index].broken is not None:
+            return sent + self._break(index)
         if reason is not None or self._readers[index].done:
             sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
         return sent
@@ -251,6 +258,8 @@ class Exchange:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
         sent = self._encoder.feed(index, reader.close(reason))
+        if reader.broken is not None:
+            return sent + self._break(index)
         new = self._new_calls(reader)
         self._calls += len(new)
         if reason not in _CUT and self._try_again(reader, new):
@@ -266,6 +275,16 @@ class Exchange:
         if reason not in _CUT and self._misses_call:
             return sent + self._encoder.fail(_MISSED, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
+
+    def _break(self, index: int) -> bytes:
+        """A call failed that the client had heard of. Whatever ends a reply in order, some client runs such a call:
+        only an error keeps all of them from it."""
+        error = self._readers[index].broken
+        assert error is not None
+        self.stats.failed += 1
+        self.stats.finish_reasons.append("error")
+        self._is_broken = True
+        return self._encoder.fail(failure_in_words(error), 422)
 
     @property
     def _misses_call(self) -> bool:
@@ -324,6 +343,8 @@ class Exchange:
         if self.again:
             self.again = False
             return b""
+        if self._is_broken:
+            return b""  # the error was the end
         if is_whole and self._begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
             return sent if self.again else sent + self.end()
@@ -337,8 +358,11 @@ class Exchange:
         return index not in self._finished and not self.again
 
     def fail(self, message: str, *, status: int = 502) -> bytes:
-        """Return the error that ends a stream which has begun."""
-        return self._encoder.fail(message, status)
+        """Return the error that ends a stream which has begun. A call that is open in it is made unreadable first: not
+        all clients take notice of errors."""
+        open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
+        ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
+        return b"".join(ended) + self._encoder.fail(message, status)
 
     def answer(self, completion: Mapping[str, Any]) -> dict[str, Any] | None:
         """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.
@@ -371,5 +395,6 @@ def _same(event: CallCompleted) -> tuple[str, str, str]:
     return call.name, call.server, json.dumps(call.arguments, sort_keys=True)
 
 
+_LOST = CallError(code=Code.TRUNCATED, span=(0, 0), message="the upstream broke off", hint=Code.TRUNCATED.hint)
 _KEPT = "Your other calls were right, and are carried out: do not write them again."
 _MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"

@@ -17,6 +17,7 @@ __all__ = [
     "Outgoing",
     "ReasoningAsText",
     "StopText",
+    "failure_in_words",
 ]
 
 _LONGEST = 300
@@ -277,11 +278,11 @@ def _behind(text: str, words: str) -> str:
 class Outgoing:
     """The last of the filters: a failure becomes a sentence, and the text is kept that the client has, if asked for.
 
-    A failure of a call that the client has heard of stays as it is, with the sentence behind it. `failed` counts both.
+    A failure of a call that the client has heard of is `broken`: nothing follows it. `failed` counts both.
     `before` is the text that the client has already: what follows is a paragraph of its own.
     """
 
-    __slots__ = ("_is_new", "_keeps", "_tail", "_texts", "failed")
+    __slots__ = ("_is_new", "_keeps", "_tail", "_texts", "broken", "failed", "is_open")
 
     def __init__(self, *, keeps: bool, before: str = "") -> None:
         self._keeps = keeps
@@ -289,6 +290,9 @@ class Outgoing:
         self._tail = before[-2:]
         self._is_new = bool(before)
         self.failed = 0
+        self.broken: CallError | None = None
+        self.is_open = False
+        """Whether the client has heard of a call, and not of its end."""
 
     @property
     def said(self) -> str:
@@ -298,10 +302,15 @@ class Outgoing:
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events that a client may see."""
         for event in events:
+            if self.broken is not None:
+                return
             if isinstance(event, CallFailed):
                 self.failed += 1
                 if event.id is not None:
+                    self.broken = event.error
+                    self.is_open = False
                     yield event
+                    return
                 text = self._gap() + failure_in_words(event.error)
                 yield self._told(TextDelta.make(text, event.error.span[0]))
             elif isinstance(event, TextDelta):
@@ -309,6 +318,8 @@ class Outgoing:
                     event = TextDelta.make(self._gap() + event.text, event.start)
                 yield self._told(event)
             else:
+                if isinstance(event, (CallStarted, CallCompleted)):
+                    self.is_open = isinstance(event, CallStarted)
                 yield event
 
     def _told(self, event: TextDelta) -> TextDelta:

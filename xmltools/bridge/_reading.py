@@ -16,12 +16,16 @@ from xmltools.bridge._filters import (
     StopText,
 )
 from xmltools.bridge._native import NativeCalls
+from xmltools.dialects import FORGE
 from xmltools.errors import CallError
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
 from xmltools.tools import Tool
 
 __all__ = ["ReplyReader"]
+
+
+_OPENER = f"<{FORGE.block}>"
 
 
 class ReplyReader:
@@ -36,6 +40,7 @@ class ReplyReader:
 
     __slots__ = (
         "_filters",
+        "_first",
         "_hold",
         "_invention",
         "_keep_calls",
@@ -47,6 +52,7 @@ class ReplyReader:
         "_parser",
         "_place",
         "_said",
+        "_source",
         "_stop",
         "_thoughts",
         "_told",
@@ -97,8 +103,8 @@ class ReplyReader:
         """The calls that are complete."""
         self.goes_on = False
         """Whether the model was heard to say more behind the end of the reply."""
-        if source and self._parser is not None:
-            self._filtered(self._parsed(self._parser, source))
+        self._source = source
+        self._first = ""  # of the reply, while it is not known whether it continues the source
 
     @property
     def failed(self) -> CallFailed | None:
@@ -115,6 +121,16 @@ class ReplyReader:
         return list(self._outgoing.read([CallFailed(failure.error)]))
 
     @property
+    def broken(self) -> CallError | None:
+        """Why the call failed that the client had heard of, if one did. The reply can only end with an error then."""
+        return self._outgoing.broken
+
+    @property
+    def is_call_open(self) -> bool:
+        """Whether the client has heard of a call, and not of its end."""
+        return self._outgoing.is_open and not self._keep_calls
+
+    @property
     def heard(self) -> str:
         """The text of the reply that the client has; kept only where a failure may be."""
         return self._outgoing.said
@@ -127,7 +143,7 @@ class ReplyReader:
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts."""
-        return self._is_cut or self.failed is not None
+        return self._is_cut or self.failed is not None or self.broken is not None
 
     @property
     def _is_cut(self) -> bool:
@@ -153,10 +169,27 @@ class ReplyReader:
             return []
         if self._hold is not None:
             self._said.append(piece)
+        if self._parser is not None and self._source:
+            piece = self._continued(piece)
         if self._parser is not None:
             return self._beside(self._parsed(self._parser, piece))
         self._place += len(piece)
         return self._beside([TextDelta.make(piece, self._place - len(piece))])
+
+    def _continued(self, piece: str) -> str:
+        """Return what the parser is to read of a reply that may continue the block before: many models write the whole
+        call anew instead, and that is no part of the old one."""
+        self._first += piece
+        begun = self._first.lstrip()[: len(_OPENER)].lower()
+        if begun != _OPENER and _OPENER.startswith(begun):
+            return ""
+        return self._joined()
+
+    def _joined(self) -> str:
+        """Return the source and what was held of the reply, or only that if it begins a block of its own."""
+        first, source = self._first, self._source
+        self._first = self._source = ""
+        return first if first.lstrip().lower().startswith(_OPENER) else source + first
 
     def reasoning(self, piece: str) -> list[Event]:
         """Take reasoning that the upstream told apart itself."""
@@ -176,7 +209,7 @@ class ReplyReader:
         """Say that the reply has ended, and why; return the rest."""
         if self.done:
             return []
-        last = self._parser.close() if self._parser is not None else []
+        last = self._parser.feed(self._joined()) + self._parser.close() if self._parser is not None else []
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
             events += self._thoughts.close()

@@ -103,6 +103,17 @@ class ArgumentStream:
         self._reset()
         return fragment
 
+    def spoil(self) -> str:
+        """End a call as `abandon` does, so that no reader of unfinished JSON can close the object.
+
+        That takes a comma in front of a wrong bracket: one of the two alone is not enough for all readers.
+        """
+        fragment = ""
+        if self._open:
+            fragment = "{,]" if not self._begun else ",]" if self._path is None else '",]'
+        self._reset()
+        return fragment
+
     def _string(self, path: Path, text: str) -> str:
         if path is self._skipped:
             return ""

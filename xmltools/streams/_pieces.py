@@ -26,7 +26,7 @@ from xmltools.tools import Tool
 
 __all__ = ["Kind", "Piece", "PieceReader"]
 
-_ON_FAILURE = ("leave", "text", "drop")
+_ON_FAILURE = ("leave", "text", "drop", "spoil")
 
 
 class Kind(Enum):
@@ -115,7 +115,8 @@ class PieceReader:
 
     def _abandoned(self) -> Iterator[Piece]:
         if self._arguments.is_open:
-            yield Piece(Kind.ARGUMENTS, self._arguments.abandon())
+            spoils = self._on_failure == "spoil"
+            yield Piece(Kind.ARGUMENTS, self._arguments.spoil() if spoils else self._arguments.abandon())
             yield Piece(Kind.END)
 
 

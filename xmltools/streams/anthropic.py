@@ -48,7 +48,8 @@ class AnthropicStream:
     `id` and `model` stand in the first event, with `input_tokens` if they are known by then. `tools` are those of the
     parser: their strings stream, other arguments follow when a call is complete. `on_failure`: what becomes of a block
     that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
-    unfinished; `"text"` writes the block as text in both cases, `"drop"` in none.
+    unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
+    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """

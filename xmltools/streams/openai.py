@@ -31,7 +31,8 @@ class OpenAIStream:
     the parser: their strings stream, other arguments follow when a call is complete. `include_usage` is the client's
     wish for a last chunk with the usage. `reasoning_key` is where reasoning goes, None leaves it out. `on_failure`:
     what becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else
-    the call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none.
+    the call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
+    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """

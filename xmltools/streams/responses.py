@@ -43,7 +43,8 @@ class ResponsesStream:
     the tools by which the client looks for more tools: their calls are items of their own. `echo` holds the fields of
     the request, of which the response repeats those that the API repeats. `on_failure`: what becomes of a block that
     gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays unfinished;
-    `"text"` writes the block as text in both cases, `"drop"` in none.
+    `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
+    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """
