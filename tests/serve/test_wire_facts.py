@@ -110,10 +110,18 @@ SIZES = (1, 7, 100_000)
 replies = pytest.mark.parametrize("name", REPLIES)
 
 
-class Said:
-    """The upstream that says the replies by their names, and all that the server made of them."""
+FAIL = ("a call that fails", "a call that fails before one that does not", "a call that is cut off")
 
-    def __init__(self, it: World) -> None:
+
+class Said:
+    """The upstream that says the replies by their names, and all that two servers made of them.
+
+    One sends calls as they are written. A call that fails there ends the stream with an error, so that it is the other
+    one, which sends them when they are whole, that is asked for these.
+    """
+
+    def __init__(self, live: World, it: World) -> None:
+        self.live = live
         self.it = it
         self._streams: dict[tuple[str, str, int], bytes] = {}
 
@@ -123,7 +131,8 @@ class Said:
         if key not in self._streams:
             options = {"stream_options": {"include_usage": True}} if path == CHAT else {}
             body = body_for(path, f"{size}:{name}", stream=True, **options)
-            self._streams[key] = self.it.client.post(path, json=body).content
+            asked = self.it if name in FAIL else self.live
+            self._streams[key] = asked.client.post(path, json=body).content
         return self._streams[key]
 
     def events(self, path: str, name: str, size: int) -> list[dict[str, Any]]:
@@ -141,8 +150,11 @@ def say(seen: Seen) -> Answer:
 
 @pytest.fixture(scope="module")
 def said() -> Iterator[Said]:
-    with world(Upstream(make=say), settings=Settings(retries=0, live_arguments=True)) as it:
-        yield Said(it)
+    with (
+        world(Upstream(make=say), settings=Settings(retries=0, live_arguments=True)) as live,
+        world(Upstream(make=say), settings=Settings(retries=0)) as it,
+    ):
+        yield Said(live, it)
 
 
 EVENT = re.compile(rb"(?:event: ([a-z_.]+)\n)?data: ([^\r\n]+)\n\n")
