@@ -152,6 +152,8 @@ class LeafEnds(Frame):
 
     def _count(self, leaf: Leaf, place: int) -> int:
         """How many examples are open in the leaf at `place`: sections inside of CDATA, blocks outside."""
+        if not leaf.exact and not self.keeps_source:
+            return 0  # nothing of it is kept
         in_section = self._section >= 0
         start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
         if start >= self._base:
@@ -166,10 +168,12 @@ class LeafEnds(Frame):
         leaf.counted = place
         return leaf.claims
 
-    def _forget(self) -> int:
+    def _forget(self, *, at_limit: bool = False) -> int:
         leaf = self.leaf
-        if leaf is None or not leaf.exact or len(self.raw) > 2 * _LOOK_AHEAD + WINDOW:
-            self.raw.clear()
+        if leaf is None or not leaf.exact or (at_limit and len(self.raw) > 2 * _LOOK_AHEAD + WINDOW):
+            self.raw.clear()  # of a large block there is no second copy, in which examples could be counted
+            if leaf is not None:
+                leaf.counted = max(leaf.counted, self.raw_end)
             return 0
         text = self.raw.take()
         base = self.raw_end - len(text)

@@ -354,7 +354,7 @@ class Frame:
         self.discard = True
         if code is Code.LIMIT_EXCEEDED:
             self.keeps_source = False
-            self._kept = self._forget()
+            self._kept = self._forget(at_limit=True)
         self.leaves.clear()
         self.nodes.clear()
         self._tail.clear()
@@ -369,8 +369,9 @@ class Frame:
         if self.leaf is None or self._kept > WINDOW:
             self._kept = self._forget()
 
-    def _forget(self) -> int:
-        """Drop what is kept of a block over a limit, all but a little; returns how much that is."""
+    def _forget(self, *, at_limit: bool = False) -> int:
+        """Drop what is kept of a block over a limit, all but a little; returns how much that is. `at_limit`: the block
+        has just come to it."""
         self.raw.clear()
         return 0
 

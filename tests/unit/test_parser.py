@@ -223,3 +223,19 @@ def test_an_end_of_a_section_counts_wherever_the_text_is_cut():
             pieces = (text[:cut], text[cut:end], text[end:])
             events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
             assert [event.call.name for event in events if isinstance(event, xt.CallCompleted)] == ["g"], pieces
+
+
+@pytest.mark.parametrize("name", ["le", "path"])
+def test_sections_in_a_block_over_its_limit(name):
+    tool = xt.Tool(name="f", parameters={"type": "object", "properties": {"path": {"type": "string"}}})
+    head = f"<tool><tool_name>f</tool_name><arguments><{name}><![CDATA[<![CDATA["
+    text = f"{head}{'x' * 100}<!]]>]]><![CDATA[ y <!]]></{name}></arguments></tool> end"
+    for size in range(len(head), len(head) + 110, 3):
+        limits = xt.Limits(block_size=size)
+        whole = xt.parse(text, [tool], limits=limits)
+        assert [error.code for error in whole.errors] == ["limit_exceeded"] and not whole.calls
+        for cut in range(0, len(text), 5):
+            parser = xt.Parser([tool], limits=limits)
+            events = parser.feed(text[:cut]) + parser.feed(text[cut:]) + parser.close()
+            ends = [event for event in events if isinstance(event, xt.CallFailed)]
+            assert [event.error for event in ends] == list(whole.errors), (size, cut)
