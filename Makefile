@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | rivals | fuzz | mutants | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
+# make demo | test | lint | bench | rivals | agents | fuzz | mutants | compiled: each makes .venv by itself; all they need is Python 3.11 and make.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
@@ -7,7 +7,7 @@ XGRAMMAR := xgrammar>=0.2
 PARSER_TESTS := test_corpus.py test_laws.py test_cli.py unit/test_parser.py unit/test_error_offset.py unit/test_transcript.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench rivals fuzz mutants compiled clean
+.PHONY: demo test lint format bench rivals agents fuzz mutants compiled clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -60,8 +60,17 @@ compiled: .venv/test.stamp
 rivals: .venv/test.stamp
 	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
 
+# What the libraries that run agents do with calls that go wrong. They take the network, and an environment of their own.
+agents: .venv/test.stamp .venv-agents/stamp
+	XMLTOOLS_AGENTS_PYTHON=$(CURDIR)/.venv-agents/bin/python $(BIN)/python -m pytest -n auto tests/agents $(ARGS)
+
+.venv-agents/stamp: tests/agents/requirements.txt .venv/python.stamp
+	$(PYTHON) -m venv .venv-agents
+	.venv-agents/bin/python -m pip install --quiet --disable-pip-version-check -r tests/agents/requirements.txt
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-rivals dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-agents .venv-rivals dist build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/python.stamp:
 	@test -n "$(PYTHON)" || { echo "xmltools needs Python 3.11 or later; none was found on PATH (set PYTHON=/path/to/python)" >&2; exit 1; }
