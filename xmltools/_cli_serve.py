@@ -68,8 +68,8 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
     add(
         "--live-arguments",
         action="store_true",
-        help="send calls as the model writes them, not when they are whole and right. One that fails then can't be tried "
-        "again: the stream ends with an error, and a client that reads on regardless may run what it has",
+        help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
+        "tried again: the stream ends with an error, and a client that reads on regardless may run what it has",
     )
     add(
         "--grammar", metavar="ENGINE", choices=_ENGINES, help=f"send a grammar with each request, to {_words(_ENGINES)}"
