@@ -19,6 +19,9 @@ class Rope:
         self._joined: list[str] = []
         self._loose: list[str] = []
 
+    def __str__(self) -> str:
+        return "".join((*self._joined, *self._loose))
+
     def __len__(self) -> int:
         return sum(map(len, self._joined)) + sum(map(len, self._loose))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from xmltools._rope import Rope
 from xmltools.errors import CallError, Code
 from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 
@@ -286,7 +287,7 @@ class Outgoing:
 
     def __init__(self, *, keeps: bool, before: str = "") -> None:
         self._keeps = keeps
-        self._texts: list[str] = []
+        self._texts = Rope()
         self._tail = before[-2:]
         self._is_new = bool(before)
         self.failed = 0
@@ -297,7 +298,7 @@ class Outgoing:
     @property
     def said(self) -> str:
         """The text that the client has."""
-        return "".join(self._texts)
+        return str(self._texts)
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events that a client may see."""

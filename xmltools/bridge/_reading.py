@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from xmltools._rope import Rope
 from xmltools.bridge._filters import (
     HoldCalls,
     NoInvention,
@@ -45,6 +46,7 @@ class ReplyReader:
         "_invention",
         "_keep_calls",
         "_last",
+        "_may_retry",
         "_native",
         "_new_id",
         "_one",
@@ -84,6 +86,7 @@ class ReplyReader:
         self._last: Event | None = None  # of the parser
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
         self._keep_calls = keep_calls
+        self._may_retry = keep_failure
         self._invention = NoInvention(tool.name for tool in tools) if tools else None
         again = NoRepetition(repeats) if repeats else None
         self._outgoing = Outgoing(keeps=keep_failure, before=repeats)
@@ -97,7 +100,7 @@ class ReplyReader:
         )
         self._filters = tuple(each for each in filters if each is not None)
         self._told = told
-        self._said: list[str] = []
+        self._said = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
         """The calls that are complete."""
@@ -157,7 +160,7 @@ class ReplyReader:
 
     def said(self, error: CallError | None) -> str:
         """Return the reply as the model wrote it, up to the end of a call that failed."""
-        text = "".join(self._said)
+        text = str(self._said)
         if error is None:
             return text
         start, end = error.span
@@ -167,7 +170,7 @@ class ReplyReader:
         """Take the next text of the reply."""
         if self.done:
             return []
-        if self._hold is not None:
+        if self._may_retry:
             self._said.append(piece)
         if self._parser is not None and self._source:
             piece = self._continued(piece)
