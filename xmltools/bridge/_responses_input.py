@@ -87,7 +87,11 @@ def _message_of(item: Any, at: str, box: Toolbox) -> dict[str, Any] | None:
         raise wrong(at, "an item, an object with a type", item)
     kind = item.get("type") or ("message" if "role" in item else "item_reference" if "id" in item else None)
     if kind == "item_reference":
-        raise refusal(at, "no items are kept here, so none can be referred to; send the item itself")
+        raise refusal(
+            at,
+            "no items are kept here, so none can be referred to; send the item itself (in the AI SDK: "
+            "providerOptions: {openai: {store: false}})",
+        )
     if kind in _LOST:
         raise refusal(at, "a summary that only OpenAI's servers can read is lost here; send the items themselves")
     read = _ITEMS.get(kind) if isinstance(kind, str) else None
