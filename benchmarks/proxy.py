@@ -32,8 +32,11 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
+from xmltools.bridge import Settings
 from xmltools.serve import ServeConfig, create_app, run, run_app
 
+LIVE = Settings(live_arguments=True)
+"""Calls are sent as they are written, so that there are chunks whose age can be told."""
 HOST = "127.0.0.1"
 PATH = "/v1/chat/completions"
 MOST_STREAMS = 500
@@ -374,7 +377,7 @@ async def lag(path: str, value: str, size: int) -> int:
             left.append(upstream.sent)
 
     async with httpx2.AsyncClient(transport=upstream) as client:
-        app = create_app(ServeConfig(upstream="http://upstream.invalid/v1"), client=client)
+        app = create_app(ServeConfig(upstream="http://upstream.invalid/v1", settings=LIVE), client=client)
         scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}
         await app(scope, receive, send)
     return left[0] - text.index("Q") // size
@@ -405,7 +408,8 @@ def processes() -> Iterator[Bench]:
     context = multiprocessing.get_context("spawn")
     stamps = context.RawArray("d", MOST_STREAMS * MOST_CHUNKS)
     ports = {name: free_port() for name in ("upstream", "plain", "xmltools")}
-    config = ServeConfig(upstream=f"http://{HOST}:{ports['upstream']}/v1", port=ports["xmltools"], grace=0)
+    upstream = f"http://{HOST}:{ports['upstream']}/v1"
+    config = ServeConfig(upstream=upstream, port=ports["xmltools"], grace=0, settings=LIVE)
     targets: dict[str, Callable[[], object]] = {
         "upstream": partial(run_upstream, ports["upstream"], stamps),
         "plain": partial(run_plain, ports["plain"], ports["upstream"]),
