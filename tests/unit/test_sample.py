@@ -556,3 +556,10 @@ def test_a_tool_without_odd_keywords_has_a_smallest_sample_of_what_it_requires(s
         "required": schema["required"],
     }
     assert sample(plain, smallest=True).keys() == set(schema["required"])
+
+
+def test_a_constant_that_is_none_of_the_values_has_no_sample() -> None:
+    nothing = {"const": 0, "enum": [5, -0.5], "type": "number"}
+    for smallest in (False, True):
+        assert sample({"properties": {"x": nothing}, "required": ["x"]}, smallest=smallest) is None
+        assert sample({"properties": {"x": {"const": 5, "enum": [5, 6]}}, "required": ["x"]}) == {"x": 5}

@@ -157,7 +157,8 @@ class Sampler:
 
     def _enum(self, shape: EnumShape, parts: list[Node], name: str) -> Any:
         values = sorted(shape.values[:MAX_TRIES], key=lambda value: value is None)
-        value = self._first(shape, parts, values)
+        # Its own schema may refuse a value: a `const` that is none of the `enum`.
+        value = next((each for each in values if self._fits(shape, each)), ABSENT)
         return value if value is ABSENT else deepcopy(value)
 
     def _scalar(self, shape: ScalarShape, parts: list[Node], name: str) -> Any:
