@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
+# Many tests wait for a process or a socket: half as many again as there are cores keep the cores busy.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 # An engine that the tests judge grammars by. It asks for torch, 500 MB of which nothing is used here.
 XGRAMMAR := xgrammar>=0.2
 PARSER_TESTS := test_corpus.py test_laws.py test_cli.py unit/test_parser.py unit/test_error_offset.py unit/test_transcript.py
@@ -13,8 +15,8 @@ demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -n auto -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
-	$(BIN)/python -m pytest -n auto -m corpus $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m corpus $(ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check .
