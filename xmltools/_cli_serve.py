@@ -69,7 +69,7 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
         "--live-arguments",
         action="store_true",
         help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
-        "tried again: the stream ends with an error, and a client that reads on regardless may run what it has",
+        "tried again: the stream ends with an error, and a client must not run what it has of the call",
     )
     add(
         "--grammar", metavar="ENGINE", choices=_ENGINES, help=f"send a grammar with each request, to {_words(_ENGINES)}"

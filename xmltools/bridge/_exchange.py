@@ -59,7 +59,6 @@ class Exchange:
 
     __slots__ = (
         "_api",
-        "_begun",
         "_calls",
         "_counted",
         "_encoder",
@@ -76,6 +75,7 @@ class Exchange:
         "_unsent",
         "_worded",
         "again",
+        "begun",
         "on_event",
         "plain",
         "request",
@@ -103,7 +103,7 @@ class Exchange:
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain
         self._is_broken = False
-        self._begun = False  # whether the upstream has said anything of this turn
+        self.begun = False  # whether the upstream has said anything of this turn
         self._calls = 0
         self._spent: dict[str, Any] = {}
         self._counted = False  # whether this turn's tokens are known
@@ -162,11 +162,6 @@ class Exchange:
         return self._settings.retries - self.stats.retries if self._incoming.choices == 1 else 0
 
     @property
-    def begun(self) -> bool:
-        """Whether the upstream has said anything in this turn."""
-        return self._begun
-
-    @property
     def streams(self) -> bool:
         """Whether the client wants a stream."""
         return self._incoming.stream
@@ -216,7 +211,7 @@ class Exchange:
         index = choice.get("index", 0) if isinstance(choice, dict) else None
         if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again or self._is_broken:
             return b""
-        self._begun = True
+        self.begun = True
         delta = choice.get("delta") or choice.get("message")
         if index in self._finished:
             self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
@@ -313,7 +308,7 @@ class Exchange:
         )
         self.stats.retries += 1
         self._spent = self.stats.usage or {}
-        self._counted = self._worded = self._begun = False
+        self._counted = self._worded = self.begun = False
         self.again = True
         self.request = self._body()
         # What was cut off is continued, so its beginning is read again.
@@ -345,7 +340,7 @@ class Exchange:
             return b""
         if self._is_broken:
             return b""  # the error was the end
-        if is_whole and self._begun:
+        if is_whole and self.begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
             return sent if self.again else sent + self.end()
         if len(self._finished) < len(self._readers):

@@ -185,10 +185,10 @@ class NoInvention:
     `names` are those of the tools. `found`: there was one.
     """
 
-    __slots__ = ("_held", "_is_behind_call", "_names", "_start", "found")
+    __slots__ = ("_held", "_headers", "_is_behind_call", "_start", "found")
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = tuple(names)
+        self._headers = [f"Tool: {name}\n{word}:" for name in names for word in ("Result", "Error")]
         self._is_behind_call = self.found = False
         self._held = ""
         self._start = 0
@@ -216,11 +216,10 @@ class NoInvention:
         self._start = self._start if self._held else event.start
         self._held += event.text
         text = self._held.lstrip()
-        headers = [f"Tool: {name}\n{word}:" for name in self._names for word in ("Result", "Error")]
         text = text.replace("\r\n", "\n")
-        if any(text.startswith(header) for header in headers):
+        if any(text.startswith(header) for header in self._headers):
             self.found = True
-        elif not any(header.startswith(text) for header in headers):
+        elif not any(header.startswith(text) for header in self._headers):
             yield from self.close()
 
 
