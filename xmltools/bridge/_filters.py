@@ -185,7 +185,7 @@ class NoInvention:
     `names` are those of the tools. `found`: there was one.
     """
 
-    __slots__ = ("_held", "_headers", "_is_behind_call", "_start", "found")
+    __slots__ = ("_headers", "_held", "_is_behind_call", "_start", "found")
 
     def __init__(self, names: Iterable[str]) -> None:
         self._headers = [f"Tool: {name}\n{word}:" for name in names for word in ("Result", "Error")]

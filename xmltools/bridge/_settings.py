@@ -20,7 +20,8 @@ class Settings:
     that the model writes in `<think>` goes where the API has a place for it; else it stays in the text. `retries`: how
     often a failed call, or one that is missing though it was required, is sent back to the model. `live_arguments`:
     the client hears of a call as the model writes it, not when it is whole and right; if such a call fails, it can't be
-    tried again, and the stream ends with an error. `engine`: the inference engine that takes a grammar with each request (see `xmltools.grammar.for_engine`), None for none.
+    tried again, and the stream ends with an error. `engine`: the inference engine that takes a grammar with each
+    request (see `xmltools.grammar.for_engine`), None for none.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
     `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
     they are passed over.
