@@ -81,7 +81,7 @@ def _count(pattern: re.Pattern[str], text: str, start: int, end: int, count: int
 def _find_section(text: str, start: int, end: int) -> int:
     """The place of the first opener of a section, in any case, or -1."""
     # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
-    find, last = text.find, max(0, end - len(CDATA_OPEN) + 2)  # an opener has this much behind its `!`
+    find, last = text.find, max(0, end - len(CDATA_OPEN) + 2)  # an opener has this much after its `!`
     at = find("!", start + 1, last)
     few = _FEW + (end - start) // _SPARSE
     while at >= 0 and few:

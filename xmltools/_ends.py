@@ -188,7 +188,7 @@ class LeafEnds(Frame):
             leaf.claims, counted = count_within(text, start - base, end - base, leaf.claims, words)
             leaf.counted = base + counted
             text = text[counted:]
-        if len(text) > 2 * _LOOK_AHEAD + WINDOW:  # white space behind an end: there is no opener in it
+        if len(text) > 2 * _LOOK_AHEAD + WINDOW:  # white space after an end: there is no opener in it
             leaf.counted = self.raw_end
             return 0
         self.raw.append(text)

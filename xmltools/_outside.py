@@ -197,7 +197,7 @@ class Outside:
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
 
-        It is measured once, though each opener behind an open comment asks for it.
+        It is measured once, though each opener after an open comment asks for it.
         """
         place = self._origin + at
         known = self._ends.get(place)

@@ -41,7 +41,7 @@ _TOKEN_PART = re.compile(
 _PART_LENGTH: Final = 8
 _PIECE: Final = 4_096
 _MARKS: Final = ("```", "~~~", "<!")
-"""What matters to lines behind its own; and, where a comment or a section is open, their ends."""
+"""What matters to lines after its own; and, where a comment or a section is open, their ends."""
 _MARKS_OPEN: Final = (*_MARKS, "-->", "]]>")
 _RUN = re.compile("`+")
 _PLAIN = re.compile(r"(?:[^`<\\]++|<(?!!)|`[^`]{1,1000}+`(?!`))*+")
@@ -233,7 +233,7 @@ class Shown(FenceReader):
             if self._quote.search(tail):
                 self._quote = None
         is_special = self._tokens or self._carry or self._is_long_run or self._is_open
-        # A `]]>`, or what may become one, matters to a section right behind it.
+        # A `]]>`, or what may become one, matters to a section right after it.
         if is_special or "`" in piece or "<!" in piece or "]]>" in piece or piece[-1:] == "]":
             for at in range(0, len(piece), _PIECE):  # so that there are never many tokens at once
                 self._take_tokens(piece[at : at + _PIECE])

@@ -17,7 +17,7 @@ _BASH = {"command": {**_TEXT, "description": "The command to run."}, "restart": 
 _FILE = {"path": _TEXT, "view_range": _RANGE, "file_text": _TEXT, "old_str": _TEXT, "new_str": _TEXT}
 _EDITS = (
     'The commands: "view" shows a file (lines view_range, [first, last]) or folder; "create" writes file_text to a '
-    'file; "str_replace" puts new_str in the place of old_str, which must occur once; "insert" puts {} behind line '
+    'file; "str_replace" puts new_str in the place of old_str, which must occur once; "insert" puts {} after line '
     "insert_line"
 )
 

@@ -149,7 +149,7 @@ class Exchange:
 
     @property
     def _keeps_calls(self) -> bool:
-        """Whether calls are sent at the end of the reply: what fails behind them may be tried again until then."""
+        """Whether calls are sent at the end of the reply: what fails after them may be tried again until then."""
         return not self._is_live and self._settings.retries > 0 and self._incoming.choices == 1
 
     def _told(self, choice: int, event: Event) -> None:

@@ -34,7 +34,7 @@ def _is_blank(event: Event) -> bool:
 class HoldCalls:
     """Lets a call through when it is complete, so that nobody hears of one that fails.
 
-    With `keep_failure`, `failed` is the first failure; it and everything behind it are kept back. With `live`, calls
+    With `keep_failure`, `failed` is the first failure; it and everything after it are kept back. With `live`, calls
     are not held: a failure is kept back only where nobody has heard of its call.
     """
 
@@ -179,8 +179,8 @@ class ReasoningAsText:
 
 
 class NoInvention:
-    """Ends the reply in front of a result that the model made up: right behind a call of its own, in the form in which
-    results are told to it. Nothing behind that is true.
+    """Ends the reply in front of a result that the model made up: right after a call of its own, in the form in which
+    results are told to it. Nothing after that is true.
 
     `names` are those of the tools. `found`: there was one.
     """
@@ -268,7 +268,7 @@ class NoRepetition:
 
 
 def _behind(text: str, words: str) -> str:
-    """Return what stands in `text` behind the words, between which any white space may be."""
+    """Return what stands in `text` after the words, between which any white space may be."""
     at = 0
     for word in words.split():
         at = text.index(word, at) + len(word)

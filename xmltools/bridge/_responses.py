@@ -1,7 +1,7 @@
 """Requests of OpenAI's Responses API.
 
 Nothing is kept between requests, so whatever refers to an earlier one is refused. Tools that OpenAI's servers run are
-left out, and fields that nothing behind this endpoint could honour are passed over; both are refused if it is to be
+left out, and fields that nothing here could honour are passed over; both are refused if it is to be
 strict.
 """
 

@@ -48,7 +48,7 @@ def text_in(source: Object, name: str, at: str = "") -> str:
 
 
 def check_only(source: Object, at: str, names: tuple[str, ...], notes: Notes) -> None:
-    """Note the fields that have none of the names, since nothing behind this endpoint could honour them.
+    """Note the fields that have none of the names, since nothing here could honour them.
 
     Raises Refusal for one if it is to be strict.
     """
