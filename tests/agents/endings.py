@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 if __name__ == "__main__":
     sys.path[:1] = [str(ROOT), str(HERE.parent)]
 
-from serve.running import running  # noqa: E402
+from serve.running import body_of, running  # noqa: E402
 
 from agents.cell import NAME  # noqa: E402
 from agents.matrix import CLIENTS, Client, MissingError, command_of, play  # noqa: E402
@@ -73,10 +73,7 @@ class Server:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+        body = await body_of(receive)
         asked = json.loads(body)
         api = {"completions": "chat"}.get(name := scope["path"].rpartition("/")[2], name)
         said = [

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from serve.running import body_of
+
 from agents.cell import NAME, RESULT
 
 __all__ = ["BAD", "CALLED", "CASES", "DONE", "EXPECTED", "Upstream"]
@@ -74,10 +76,7 @@ class Upstream:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+        body = await body_of(receive)
         asked = json.loads(body or b"{}")
         model = asked.get("model", "")
         self.requests[model] += 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
-__all__ = ["Server", "running", "serving"]
+__all__ = ["Server", "body_of", "running", "serving"]
 
 _PATIENCE = 20.0  # seconds until a server that does not start or stop is a failure
 
@@ -84,3 +84,12 @@ def running(app: Any, **options: Any) -> Iterator[str]:
     """Run `app` for the time of the block; yield its address, such as `http://127.0.0.1:40001`, without a slash."""
     with serving(app, **options) as server:
         yield server.url
+
+
+async def body_of(receive: Callable[[], Awaitable[Any]]) -> bytes:
+    """Return the whole body of the request that an app has got."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    return body

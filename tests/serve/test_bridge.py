@@ -68,9 +68,8 @@ def stream(exchange: Exchange, *replies: Any, seed: int = 0) -> list[tuple[str, 
         for chunk in turns[0] if not isinstance(turns[0], str) else chunks(turns[0], Random(seed)):
             sent += exchange.feed(chunk)
         turns.pop(0)
-        again = exchange.again
         sent += exchange.end()
-        assert again is bool(turns)
+        assert exchange.next_turn() is bool(turns)
     decoder = SSEDecoder()
     events = decoder.feed(sent) + decoder.close()
     return [(name, data if data == "[DONE]" else json.loads(data)) for name, data in events]

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from serve.running import Server, serving
+from serve.running import Server, body_of, serving
 from xmltools.serve import ServeConfig, create_app
 
 PATIENCE = 20.0
@@ -111,10 +111,7 @@ class Upstream:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+        body = await body_of(receive)
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         headers = [(name.decode(), value.decode("latin-1")) for name, value in scope["headers"]]
         seen = Seen(scope["method"], target.decode(), headers, body)

@@ -49,8 +49,8 @@ class Exchange:
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
-    chunks to `feed`, until it ends or `done` says that no more is needed. If `again` is true then, `request` has
-    another turn for the upstream, whose chunks are fed likewise. Call `end` behind each turn.
+    chunks to `feed`, until it ends or `done` says that no more is needed; then call `end`. If `next_turn` is true after
+    that, `request` has another turn for the upstream, whose chunks are fed likewise.
 
     Where the reply is cut short here, behind the one call that is wanted or in front of a stop sequence, a client that
     is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
@@ -330,16 +330,13 @@ class Exchange:
         )
 
     def end(self, *, is_whole: bool = False) -> bytes:
-        """Say that the upstream's stream has ended; return the rest. If `again` is true, this was not the end.
+        """Say that the upstream's stream has ended; return the rest. Ask `next_turn` whether this was the end.
 
         A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
         was all (`is_whole`), and it is not nothing, it ended as replies do: some servers give no reason.
         """
-        if self.again:
-            self.again = False
-            return b""
-        if self._is_broken:
-            return b""  # the error was the end
+        if self.again or self._is_broken:
+            return b""  # there is another turn, or the error was the end
         if is_whole and self.begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
             return sent if self.again else sent + self.end()
@@ -348,6 +345,11 @@ class Exchange:
         if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
+
+    def next_turn(self) -> bool:
+        """Return whether the upstream is to be asked once more, with `request`, and begin with that turn."""
+        again, self.again = self.again, False
+        return again
 
     def _lacks(self, index: int) -> bool:
         return index not in self._finished and not self.again
@@ -371,8 +373,7 @@ class Exchange:
         for index in range(min(len(choices), len(self._readers))):
             if self._lacks(index):
                 self._finish(index, "stop")
-        if self.again:
-            self.again = False
+        if self.next_turn():
             return None
         if len(self._finished) < len(self._readers):
             raise Refusal(

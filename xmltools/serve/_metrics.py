@@ -20,7 +20,7 @@ __all__ = ["CONTENT_TYPE", "Metrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_MODELS = 100
+_MODEL = r"(?s:.){1,128}"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _FRACTIONS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 _OUTCOMES = frozenset(("ok", "repaired", "unknown_tool", "truncated"))
@@ -104,13 +104,13 @@ class Metrics:
             "xmltools_first_arg_seconds", "From the request to the first piece of an argument.", _SECONDS
         )
         self.streams = _Gauge("xmltools_streams_active", "Streams that are open.")
-        self._models: set[str] = set()
+        self._models = Names(_MODEL)
         self._fields = Names()
         self._types = Names()
 
     def count(self, record: Record) -> None:
         """Take a request into account that has been answered."""
-        model = self._known(record.model)
+        model = self._models.known(record.model) if record.model else ""
         stream = str(record.stream).lower()
         self.requests.add(
             route=record.route, model=model, stream=stream, status=str(record.status), outcome=record.outcome
@@ -133,13 +133,6 @@ class Metrics:
             self.left_out.add(type=self._types.known(name))
         for code, number in (record.stats.repairs + record.stats.errors).items():
             self.diagnostics.add(number, code=code)
-
-    def _known(self, model: str) -> str:
-        if model and model not in self._models:
-            if len(self._models) >= _MODELS or len(model) > 128:
-                return "other"
-            self._models.add(model)
-        return model
 
     def render(self) -> bytes:
         """Return the page."""

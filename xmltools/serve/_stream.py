@@ -141,15 +141,11 @@ class StreamedAnswer:
 
     async def _end(self, *, is_whole: bool = False) -> bool:
         """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
-        again = self._exchange.again
         if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
             raise UpstreamError("the upstream broke off its reply")
         with self._overhead:
             self._ready.append(self._exchange.end(is_whole=is_whole))
-            if self._exchange.again:
-                again = True
-                self._exchange.end()
-        if again:
+        if self._exchange.next_turn():
             await self._flush()
             return True
         await self._finish()

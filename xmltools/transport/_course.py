@@ -115,14 +115,10 @@ class Course:
                     ended = exchange.done
                 if ended:
                     break
-        again = exchange.again
         if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
             raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
         yield from self._give(head, exchange.end(is_whole=is_whole))
-        if exchange.again:
-            again = True
-            exchange.end()
-        return again
+        return exchange.next_turn()
 
     def _give(self, head: Head, data: bytes) -> Steps:
         """Give the client a part of the stream. The head waits for the first: errors until then keep their status."""
