@@ -391,6 +391,22 @@ def test_a_call_that_the_client_has_heard_of_ends_unreadable_and_with_an_error(t
     assert "error" in json.loads(error) and done == "[DONE]" and "More" not in str(deltas)
 
 
+def test_white_space_after_a_call_is_not_held_for_long() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    exchange.feed({"choices": [{"index": 0, "delta": {"content": call()}}]})
+    sent = [exchange.feed({"choices": [{"index": 0, "delta": {"content": "\n" * 100}}]}) for _ in range(20)]
+    assert b"content" not in sent[0] and sent[-1].count(b"\\n") >= 100
+
+
+def test_a_long_text_that_is_said_again_is_dropped_and_what_follows_is_new() -> None:
+    said = "I look into the file, and then I write it.\n" * 50
+    for text, new in ((said, ""), (said + "Now.", "Now."), (said[:-20] + "read it.", said[:-20] + "read it.")):
+        exchange = Exchange("chat", chat(stream=True))
+        made = deltas(stream(exchange, f"{said}{BAD}", f"{text}{call()}", seed=7))
+        assert made["calls"] == [("read", {"path": "a"})]
+        assert made["content"].removeprefix(said).strip() == new.strip()
+
+
 def test_words_that_only_look_like_a_result_are_text() -> None:
     for text in ("Tool: hammer\nResult: 42", "Tool: read it", "\nTool: re", "Then. Tool: read\nResult: 42"):
         exchange = Exchange("chat", chat(stream=True))

@@ -138,7 +138,7 @@ class Exchange:
             new_id=lambda: new_call_id(self._api),
             told=lambda event: self._told(choice, event),
             source=source,
-            repeats="" if source else self._heard,
+            heard=self._heard,
         )
 
     @property
@@ -288,6 +288,8 @@ class Exchange:
 
     def _new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
         """Return the calls of a reply without those that the one before held too: the model wrote them again."""
+        if not self._good:
+            return reader.completed
         before = Counter(map(_same, self._good))
         new: list[CallCompleted] = []
         for event in reader.completed:

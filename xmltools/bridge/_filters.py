@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from xmltools._rope import Rope
 from xmltools.errors import CallError, Code
@@ -21,8 +22,11 @@ __all__ = [
     "failure_in_words",
 ]
 
+_MOST_HELD = 1_024
+"""Characters that may be held because they may begin a result that a model makes up: a name, and white space."""
 _LONGEST = 300
 """Characters of what was wrong with a call, in the sentence that tells a reader."""
+_OPENS = re.compile(r"<(?=[A-Za-z/!?])")
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)[^<>]{0,80}>")
 
 
@@ -185,11 +189,11 @@ class NoInvention:
     `names` are those of the tools. `found`: there was one.
     """
 
-    __slots__ = ("_headers", "_held", "_is_behind_call", "_start", "found")
+    __slots__ = ("_headers", "_held", "_is_after_call", "_start", "found")
 
     def __init__(self, names: Iterable[str]) -> None:
         self._headers = [f"Tool: {name}\n{word}:" for name in names for word in ("Result", "Error")]
-        self._is_behind_call = self.found = False
+        self._is_after_call = self.found = False
         self._held = ""
         self._start = 0
 
@@ -198,11 +202,11 @@ class NoInvention:
         for event in events:
             if self.found:
                 return
-            if self._is_behind_call and isinstance(event, TextDelta):
+            if self._is_after_call and isinstance(event, TextDelta):
                 yield from self._text(event)
                 continue
             yield from self.close()
-            self._is_behind_call = isinstance(event, CallCompleted)
+            self._is_after_call = isinstance(event, CallCompleted)
             yield event
 
     def close(self) -> Iterator[Event]:
@@ -210,85 +214,83 @@ class NoInvention:
         if self._held and not self.found:
             yield TextDelta.make(self._held, self._start)
         self._held = ""
-        self._is_behind_call = False
+        self._is_after_call = False
 
     def _text(self, event: TextDelta) -> Iterator[Event]:
         self._start = self._start if self._held else event.start
         self._held += event.text
-        text = self._held.lstrip()
-        text = text.replace("\r\n", "\n")
+        text = self._held.lstrip().replace("\r\n", "\n")
         if any(text.startswith(header) for header in self._headers):
             self.found = True
-        elif not any(header.startswith(text) for header in self._headers):
+        elif len(self._held) > _MOST_HELD or not any(header.startswith(text) for header in self._headers):
             yield from self.close()
 
 
 class NoRepetition:
     """Drops what a model says again at the beginning of another try: `said` is what the client has of the one before.
 
-    Text is held while it may be that; if it turns out to be something else, all of it is let through.
+    White space does not count. Text is held while it may be that; if it turns out to be something else, all of it is
+    let through.
     """
 
-    __slots__ = ("_held", "_said", "_start")
+    __slots__ = ("_held", "_place", "_said", "_start")
 
     def __init__(self, said: str) -> None:
-        self._said = " ".join(said.split())
-        self._held = ""
+        self._said = "".join(said.split())
+        self._place = 0  # in it, up to which it was said again
+        self._held = Rope()
         self._start = 0
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield what is new."""
         for event in events:
-            if not self._said:
-                yield event
-            elif isinstance(event, TextDelta):
+            if self._said and isinstance(event, TextDelta):
                 yield from self._text(event)
-            elif isinstance(event, ReasoningDelta):
-                yield event
-            else:
-                self._said = self._held = ""  # what was said so far is the beginning of what the client has
-                yield event
-
-    def close(self) -> Iterator[Event]:
-        """The reply ended: what is held is the beginning of what the client has, so there is nothing left."""
-        self._said = self._held = ""
-        return iter(())
+                continue
+            if not isinstance(event, ReasoningDelta):
+                self._said = ""  # what was held is the beginning of what the client has
+            yield event
 
     def _text(self, event: TextDelta) -> Iterator[Event]:
-        self._start = self._start if self._held else event.start
-        self._held += event.text
-        words = " ".join(self._held.split())
-        if self._said.startswith(words):
+        words = "".join(event.text.split())
+        left = len(self._said) - self._place
+        if len(words) <= left and self._said.startswith(words, self._place):
+            self._start = self._start if self._held else event.start
+            self._held.append(event.text)
+            self._place += len(words)
+            if len(words) == left:
+                self._said = ""
             return
-        again, self._said = self._said, ""
-        held, self._held = self._held, ""
-        rest = _behind(held, again) if words.startswith(again) else held
-        if rest:
-            yield TextDelta.make(rest, self._start + len(held) - len(rest))
+        text, start = event.text, event.start
+        if words.startswith(self._said[self._place :]):
+            end = _place_after(text, left)
+            text, start = text[end:], start + end
+        elif self._held:
+            text, start = f"{self._held}{text}", self._start
+        self._said = ""
+        yield TextDelta.make(text, start)
 
 
-def _behind(text: str, words: str) -> str:
-    """Return what stands in `text` after the words, between which any white space may be."""
-    at = 0
-    for word in words.split():
-        at = text.index(word, at) + len(word)
-    return text[at:]
+def _place_after(text: str, count: int) -> int:
+    """Return the place after so many characters that are no white space."""
+    places = (place for place, character in enumerate(text, 1) if not character.isspace())
+    return next(islice(places, count - 1, None)) if count else 0
 
 
 class Outgoing:
     """The last of the filters: a failure becomes a sentence, and the text is kept that the client has, if asked for.
 
     A failure of a call that the client has heard of is `broken`: nothing follows it. `failed` counts both.
-    `before` is the text that the client has already: what follows is a paragraph of its own.
+    `before` is the text that the client has already. If `is_new`, what follows is a paragraph of its own.
     """
 
     __slots__ = ("_is_new", "_keeps", "_tail", "_texts", "broken", "failed", "is_open")
 
-    def __init__(self, *, keeps: bool, before: str = "") -> None:
+    def __init__(self, *, keeps: bool, before: str, is_new: bool) -> None:
         self._keeps = keeps
         self._texts = Rope()
         self._tail = before[-2:]
-        self._is_new = bool(before)
+        self._is_new = is_new
         self.failed = 0
         self.broken: CallError | None = None
         self.is_open = False
@@ -346,4 +348,4 @@ def failure_in_words(error: CallError) -> str:
 def _plain(text: str) -> str:
     text = " ".join(_TAG.sub(r"\1\2", text).split()).rstrip(".")
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    return text.replace("<", "&lt;")
+    return _OPENS.sub("&lt;", text)

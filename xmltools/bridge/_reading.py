@@ -27,6 +27,8 @@ __all__ = ["ReplyReader"]
 
 
 _OPENER = f"<{FORGE.block}>"
+_MOST_FIRST = 1_024
+"""Characters of white space from which a reply that may continue a block does so."""
 
 
 class ReplyReader:
@@ -34,9 +36,9 @@ class ReplyReader:
 
     `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `live`: a call is told
     of while it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be
-    sent back, unless it was told of. `keep_calls`: complete calls are put into `calls` and nothing else. `one`: only
-    the first call counts. `source`: the beginning of a block that the reply continues. `repeats`: what the client has
-    of the reply before, which this one may begin with again. `told` hears of every event of the parser.
+    sent back, unless it was told of. `keep_calls`: complete calls are put into `completed`, and not told of. `one`:
+    only the first call counts. `source`: the beginning of a block that the reply continues. `heard`: what the client
+    has of the replies before, which this one may begin with again. `told` hears of every event of the parser.
     """
 
     __slots__ = (
@@ -77,7 +79,7 @@ class ReplyReader:
         new_id: Callable[[], str],
         told: Callable[[Event], None],
         source: str = "",
-        repeats: str = "",
+        heard: str = "",
     ) -> None:
         self._tools = tools
         self._new_id = new_id
@@ -88,8 +90,8 @@ class ReplyReader:
         self._keep_calls = keep_calls
         self._may_retry = keep_failure
         self._invention = NoInvention(tool.name for tool in tools) if tools else None
-        again = NoRepetition(repeats) if repeats else None
-        self._outgoing = Outgoing(keeps=keep_failure, before=repeats)
+        again = NoRepetition(heard) if heard and not source else None
+        self._outgoing = Outgoing(keeps=keep_failure, before=heard, is_new=not source)
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
         self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
@@ -184,7 +186,7 @@ class ReplyReader:
         call anew instead, and that is no part of the old one."""
         self._first += piece
         begun = self._first.lstrip()[: len(_OPENER)].lower()
-        if begun != _OPENER and _OPENER.startswith(begun):
+        if begun != _OPENER and _OPENER.startswith(begun) and len(self._first) <= _MOST_FIRST:
             return ""
         return self._joined()
 
