@@ -220,9 +220,10 @@ class Exchange:
         reason = choice.get("finish_reason")
         if not isinstance(reason, str) or not reason:  # some servers say "" until the end
             reason = None
-        if self._readers[index].broken is not None:
+        is_done = self._readers[index].done
+        if is_done and self._readers[index].broken is not None:
             return sent + self._break(index)
-        if reason is not None or self._readers[index].done:
+        if reason is not None or is_done:
             sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
         return sent
 

@@ -1,4 +1,8 @@
-"""What happens to a parser's events before a client hears of them. Each filter takes events and gives events."""
+"""What happens to a parser's events before a client hears of them. Each filter takes events and gives events.
+
+While a filter `is_idle`, text passes through it as it is, and so do arguments of a call that is told of while it is
+written; nothing but what it has read ends that.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +59,10 @@ class HoldCalls:
         """Whether something of a call is kept back."""
         return bool(self._started) or self.failed is not None
 
+    @property
+    def is_idle(self) -> bool:
+        return self.failed is None
+
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield what may be heard of."""
         for event in events:
@@ -80,6 +88,10 @@ class NoReasoning:
 
     __slots__ = ()
 
+    @property
+    def is_idle(self) -> bool:
+        return True
+
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield all else."""
         return (event for event in events if not isinstance(event, ReasoningDelta))
@@ -92,6 +104,10 @@ class OneCall:
 
     def __init__(self) -> None:
         self.done = self.goes_on = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.done
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events up to the end of the first call."""
@@ -117,6 +133,10 @@ class StopText:
         self._place = 0
         self.found: str | None = None
         self.goes_on = False
+
+    @property
+    def is_idle(self) -> bool:
+        return False  # it looks at all text
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events in front of the stop sequence; text that may begin one is held."""
@@ -164,6 +184,10 @@ class ReasoningAsText:
     def __init__(self) -> None:
         self._open = False
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._open
+
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield text for reasoning, and all else as it is."""
         for event in events:
@@ -196,6 +220,10 @@ class NoInvention:
         self._is_after_call = self.found = False
         self._held = ""
         self._start = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._is_after_call or self.found)
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events up to the result; text that may begin one is held."""
@@ -240,6 +268,10 @@ class NoRepetition:
         self._place = 0  # in it, up to which it was said again
         self._held = Rope()
         self._start = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._said
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield what is new."""
@@ -301,6 +333,10 @@ class Outgoing:
         """The text that the client has."""
         return str(self._texts)
 
+    @property
+    def is_idle(self) -> bool:
+        return self.broken is None and not self._is_new
+
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events that a client may see."""
         for event in events:
@@ -314,17 +350,18 @@ class Outgoing:
                     yield event
                     return
                 text = self._gap() + failure_in_words(event.error)
-                yield self._told(TextDelta.make(text, event.error.span[0]))
+                yield self.keep(TextDelta.make(text, event.error.span[0]))
             elif isinstance(event, TextDelta):
                 if self._is_new and not event.text[:1].isspace():
                     event = TextDelta.make(self._gap() + event.text, event.start)
-                yield self._told(event)
+                yield self.keep(event)
             else:
                 if isinstance(event, (CallStarted, CallCompleted)):
                     self.is_open = isinstance(event, CallStarted)
                 yield event
 
-    def _told(self, event: TextDelta) -> TextDelta:
+    def keep(self, event: TextDelta) -> TextDelta:
+        """Take note of text that the client gets."""
         self._tail = (self._tail + event.text)[-2:]
         self._is_new = False
         if self._keeps:

@@ -46,6 +46,8 @@ class ReplyReader:
         "_first",
         "_hold",
         "_invention",
+        "_is_idle",
+        "_is_live",
         "_keep_calls",
         "_last",
         "_may_retry",
@@ -91,7 +93,7 @@ class ReplyReader:
         self._may_retry = keep_failure
         self._invention = NoInvention(tool.name for tool in tools) if tools else None
         again = NoRepetition(heard) if heard and not source else None
-        self._outgoing = Outgoing(keeps=keep_failure, before=heard, is_new=not source)
+        self._outgoing = Outgoing(keeps=keep_failure, before=heard, is_new=bool(heard) and not source)
         self._one = OneCall() if one else None
         self._stop = StopText(stop) if stop and tools else None
         self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
@@ -101,6 +103,8 @@ class ReplyReader:
             self._outgoing,
         )
         self._filters = tuple(each for each in filters if each is not None)
+        self._is_idle = False  # no filter has anything to do with text; so far nobody knows
+        self._is_live = live
         self._told = told
         self._said = Rope()
         self._place = 0
@@ -148,6 +152,8 @@ class ReplyReader:
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts."""
+        if self._is_idle:
+            return False
         return self._is_cut or self.failed is not None or self.broken is not None
 
     @property
@@ -233,12 +239,22 @@ class ReplyReader:
         return self._filtered(events if self._native is None else self._native.beside(events))
 
     def _filtered(self, events: list[Event]) -> list[Event]:
+        if self._is_idle and len(events) == 1:  # nearly always
+            event = events[0]
+            if isinstance(event, TextDelta):
+                self._told(event)
+                self._outgoing.keep(event)
+                return events
+            if self._is_live and isinstance(event, ArgumentDelta):
+                self._told(event)
+                return events
         for event in events:
             self._told(event)
         stream: Iterable[Event] = events
         for each in self._filters:
             stream = each.read(stream)
         passed = list(stream)
+        self._is_idle = all(each.is_idle for each in self._filters)
         completed = [event for event in passed if isinstance(event, CallCompleted)]
         self.completed += completed
         if self._keep_calls:
