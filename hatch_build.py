@@ -22,6 +22,7 @@ MODULES = (
     "_elements",
     "_ends",
     "_fences",
+    "_foreign",
     "_frame",
     "_leaves",
     "_markup",

@@ -124,6 +124,19 @@ def test_parts(run, file):
     assert rest == {"type": "text", "text": " two"}
 
 
+def test_a_call_in_another_notation_follows_its_text(run, file):
+    foreign = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    reply = file("reply.txt", f"one\n{foreign} two {CALL}")
+    status, out, err = run("parse", reply, "--tools", file("tools.json", json.dumps([ADD])))
+    text, notice, call = lines(out)
+    assert (status, err, text["text"], call["type"]) == (0, "", f"one\n{foreign} two ", "call")
+    assert (notice["type"], notice["code"], notice["notation"]) == ("notice", "foreign_call", "hermes")
+    assert (notice["name"], notice["whole"], notice["fenced"]) == ("add", True, False)
+    assert (notice["line"], notice["column"], notice["span"]) == (2, 1, [4, 4 + len(foreign)])
+    events = lines(run("parse", reply, "--events")[1])
+    assert [event["type"] for event in events if event["type"] == "notice"] == ["notice"]
+
+
 def test_chunks_make_no_difference_to_parts(run, file):
     reply = file("reply.txt", f"one\n{CALL}\n{CALL[:-9]}")
     whole = lines(run("parse", reply)[1])

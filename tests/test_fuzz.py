@@ -20,7 +20,7 @@ from fuzz.shrink import shrink, smallest
 from fuzz.targets import TARGETS, broken
 from fuzz.tokens import token_case
 from strategies import Case
-from test_laws import law_spans, merge, run
+from test_laws import law_spans, merge, notices_of, run
 
 from xmltools.errors import XMLToolsError
 from xmltools.events import Event
@@ -62,7 +62,8 @@ def test_the_work_is_shared_in_blocks_without_a_gap() -> None:
 def test_the_normal_form_tells_apart_what_that_of_the_laws_does(number: int) -> None:
     case = token_case(number)
     whole, pieces = (quick.read(case, chunks)[0] for chunks in ([case.text], list(case.text)))
-    merged = [merge(run(case, chunks)[0]) for chunks in ([case.text], list(case.text))]
+    events = [run(case, chunks)[0] for chunks in ([case.text], list(case.text))]
+    merged = [[*notices_of(each), *merge(each)] for each in events]
     assert (whole == pieces) is (merged[0] == merged[1])
     assert len(whole) == len(merged[0])
 

@@ -21,8 +21,17 @@ from hypothesis import strategies as st
 from lxml import etree
 from strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
-from xmltools.errors import Code, XMLToolsError
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.errors import Code, Notice, XMLToolsError
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.render import render_call
@@ -58,9 +67,12 @@ def run(case: Case, chunks: Iterable[str], **changes: Any) -> tuple[list[Event],
 
 
 def merge(events: Iterable[Event]) -> Seen:
-    """Events as tuples, with all that is in them, adjacent deltas joined: what chunks must not change."""
+    """Events as tuples, with all that is in them, adjacent deltas joined: what chunks must not change.
+
+    Without notices: how long after its text one comes depends on the chunks.
+    """
     seen: Seen = []
-    for event in events:
+    for event in (each for each in events if not isinstance(each, Noticed)):
         kind, key, text, end = _told(event)
         if seen and text is not None and (kind, key) == seen[-1][:2]:
             seen[-1] = (kind, key, seen[-1][2] + text, end)
@@ -81,6 +93,11 @@ def _told(event: Event) -> tuple[str, Any, str | None, int | None]:
     return kind, repr(event), None, None
 
 
+def notices_of(events: Iterable[Event]) -> list[Notice]:
+    """The notices among the events."""
+    return [event.notice for event in events if isinstance(event, Noticed)]
+
+
 def ends(events: Iterable[Event]) -> list[CallCompleted | CallFailed]:
     """The events that end a block."""
     return [event for event in events if isinstance(event, CallCompleted | CallFailed)]
@@ -99,9 +116,21 @@ def law_chunks(case: Case) -> None:
     events, unclosed = run(case, [case.text])
     expected = merge(events)
     for chunks in chunkings(case.text):
-        events, unclosed_now = run(case, chunks)
-        assert merge(events) == expected, f"chunks {chunks!r}"
+        now, unclosed_now = run(case, chunks)
+        assert merge(now) == expected, f"chunks {chunks!r}"
+        assert notices_of(now) == notices_of(events), f"chunks {chunks!r}"
         assert unclosed_now == unclosed, f"chunks {chunks!r}"
+
+
+def law_far_on(case: Case) -> None:
+    """1. That text is kept piece by piece, of some 4,096 characters each, changes nothing either."""
+    end = len(case.text)
+    for cut in {1, end // 2, end - 1}:
+        before = "prose, so that a piece ends in the text. " * 100
+        text = before[: 4_096 - cut - 1] + "\n" + case.text
+        whole, small = run(case, [text]), run(case, [text[: 4_096 - cut], *text[4_096 - cut :]])
+        assert merge(small[0]) == merge(whole[0]) and small[1] == whole[1], f"cut at {cut}"
+        assert notices_of(small[0]) == notices_of(whole[0]), f"cut at {cut}"
 
 
 def law_without_deltas(case: Case) -> None:
@@ -112,18 +141,21 @@ def law_without_deltas(case: Case) -> None:
         silent, unclosed_now = run(case, chunks, argument_deltas=False)
         assert not any(isinstance(event, ArgumentDelta) for event in silent)
         assert merge(silent) == expected and unclosed_now == unclosed, f"chunks {chunks!r}"
+        assert notices_of(silent) == notices_of(events), f"chunks {chunks!r}"
 
 
 def law_prefix(case: Case) -> None:
     """3. The events of a prefix stand; closing there adds a call only if just `</tool>` was missing, or if it could not
     be told yet whether the call is only shown, or where a value that holds an opener ends (protocol, 4.9)."""
     whole, _ = run(case, [case.text])
-    expected, calls = merge(whole), [repr(call) for call in calls_of(whole)]
+    expected, notices, calls = merge(whole), notices_of(whole), [repr(call) for call in calls_of(whole)]
     for chunks in chunkings(case.text)[1:3]:
         prefix = "".join(chunks[: len(chunks) // 2 + 1])
         parser = parser_for(case)
         events = parser.feed(prefix)
         assert_begins(expected, merge(events), prefix)
+        early_notices = notices_of(events)
+        assert notices[: len(early_notices)] == early_notices, f"prefix {prefix!r}: {early_notices} and then {notices}"
         is_undecided = parser._block is None
         early = calls_of(parser.close())
         if parser.has_decided:
@@ -196,6 +228,7 @@ def law_reply(case: Case) -> None:
     assert reply.reasoning == "".join(event.text for event in events if isinstance(event, ReasoningDelta))
     assert [_told_call(call) for call in reply.calls] == [_told_call(call) for call in calls_of(events)]
     assert list(reply.errors) == [event.error for event in events if isinstance(event, CallFailed)]
+    assert list(reply.notices) == notices_of(events)
     assert all(part.text for part in reply.parts if isinstance(part, Text | Reasoning))
 
 
@@ -205,8 +238,17 @@ def _told_call(call: ToolCall) -> str:
 
 
 def law_records(case: Case) -> None:
-    """Repairs stand in their block, in order, and none has an error's code; errors explain themselves."""
-    for event in ends(run(case, [case.text])[0]):
+    """Repairs stand in their block, in order, and none has an error's code; errors explain themselves. Notices stand
+    in the text, in order, none in another."""
+    events, _ = run(case, [case.text])
+    texts = {place for event in events if isinstance(event, TextDelta) for place in range(*event.span)}
+    at = 0
+    for notice in notices_of(events):
+        start, end = notice.span
+        assert at <= start < end and texts.issuperset(range(start, end)), notice
+        assert notice.code.is_notice and notice.message and notice.hint, notice
+        at = end
+    for event in ends(events):
         if isinstance(event, CallCompleted):
             start, end = event.span
             offsets = [repair.offset for repair in event.call.repairs]
@@ -387,7 +429,7 @@ def _codes(call: ToolCall) -> list[Code]:
 
 LAWS: tuple[Callable[[Case], None], ...] = (
     law_chunks, law_without_deltas, law_prefix, law_spans, law_strict, law_reply, law_records, law_starts, law_deltas,
-    law_lxml,
+    law_lxml, law_far_on,
 )  # fmt: skip
 
 

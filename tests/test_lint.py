@@ -388,9 +388,22 @@ def test_every_code_is_explained() -> None:
         explain("bare")
 
 
+def test_a_call_in_another_notation_is_a_warning() -> None:
+    text = f'One.\n<tool_call>{{"name": "edit", "arguments": {{}}}}</tool_call>\n{BAD}'
+    first, *_ = lint(text, [TOOL], source="a.txt")
+    assert (first.code, first.severity, first.line, first.column, first.tool) == (
+        "foreign_call",
+        "warning",
+        2,
+        1,
+        "edit",
+    )
+    assert lint(text, [TOOL], strict=True)[0].severity == "error"
+
+
 def test_all_codes_are_listed_by_kind() -> None:
     kinds = [part.split("\n") for part in list_codes().split("\n\n")]
-    assert [lines[0].split(":")[0] for lines in kinds] == ["error", "repair", "doubt"]
+    assert [lines[0].split(":")[0] for lines in kinds] == ["error", "repair", "notice", "doubt"]
     for kind, *lines in kinds:
         for line in lines:
             assert explain(line.split()[0]).split("\n")[0] == f"{line.split()[0]} ({kind})"

@@ -10,9 +10,12 @@ HEADING = "## 12. Codes\n"
 
 def table() -> str:
     lines = ["\nThe hint is the sentence to send to the model; for errors a call's own error often says more.\n"]
-    for title, is_error in (("error", True), ("repair", False)):
+    kinds = {"error": [], "repair": [], "notice": []}
+    for code in Code:
+        kinds["error" if code.is_error else "notice" if code.is_notice else "repair"].append(code)
+    for title, codes in kinds.items():
         lines += [f"\n| {title} | hint |\n|---|---|\n"]
-        lines += [f"| `{code.value}` | {code.hint} |\n" for code in Code if code.is_error is is_error]
+        lines += [f"| `{code.value}` | {code.hint} |\n" for code in codes]
     return "".join(lines)
 
 

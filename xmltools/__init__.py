@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from xmltools._limits import Limits
     from xmltools.dialects import FORGE, Dialect
     from xmltools.echo import Echo, find_echo
-    from xmltools.errors import CallError, Code, Issue, Repair, XMLToolsError
+    from xmltools.errors import CallError, Code, Issue, Notice, Repair, XMLToolsError
     from xmltools.events import (
         ArgumentDelta,
         CallCompleted,
         CallFailed,
         CallStarted,
         Event,
+        Noticed,
         ReasoningDelta,
         TextDelta,
     )
@@ -53,13 +54,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),
     "echo": ("Echo", "find_echo"),
-    "errors": ("CallError", "Code", "Issue", "Repair", "XMLToolsError"),
+    "errors": ("CallError", "Code", "Issue", "Notice", "Repair", "XMLToolsError"),
     "events": (
         "ArgumentDelta",
         "CallCompleted",
         "CallFailed",
         "CallStarted",
         "Event",
+        "Noticed",
         "ReasoningDelta",
         "TextDelta",
     ),
@@ -102,6 +104,8 @@ __all__ = [
     "Limits",
     "Media",
     "Message",
+    "Notice",
+    "Noticed",
     "Parser",
     "Reasoning",
     "ReasoningDelta",

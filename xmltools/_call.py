@@ -62,6 +62,11 @@ class Toolbox:
         # A block that names no server means this one.
         self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(self._shapes)
+
     def resolve(self, name: str) -> str | None:
         """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
         ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""

@@ -197,7 +197,7 @@ def _print_summary(summary: BatchSummary) -> None:
     calls = _counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
     print(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}", file=sys.stderr)
-    for what, counts in (("errors", summary.errors), ("repairs", summary.repairs)):
+    for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
             print(one_line(f"  {what}: {_most_frequent(counts)}"), file=sys.stderr)
 

@@ -8,13 +8,14 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from xmltools.errors import CallError
+from xmltools.errors import CallError, Notice
 from xmltools.events import (
     ArgumentDelta,
     CallCompleted,
     CallFailed,
     CallStarted,
     Event,
+    Noticed,
     ReasoningDelta,
     TextDelta,
 )
@@ -90,6 +91,21 @@ def _error_json(error: CallError) -> dict[str, Any]:
     }
 
 
+def _notice_json(notice: Notice) -> dict[str, Any]:
+    """A notice as JSON."""
+    return {
+        "type": "notice",
+        "code": notice.code,
+        "message": notice.message,
+        "hint": notice.hint,
+        "notation": notice.notation,
+        "name": notice.name,
+        "whole": notice.is_whole,
+        "fenced": notice.is_fenced,
+        "span": notice.span,
+    }
+
+
 class EventLines:
     """One JSON object an event."""
 
@@ -110,19 +126,23 @@ class EventLines:
                 self._write({"type": "call_completed", "call": _call_json(call)})
             case CallFailed(error):
                 self._write({"type": "call_failed", "id": event.id, "error": _error_json(error)})
+            case Noticed(notice):
+                self._write(_notice_json(notice))
 
     def end(self, unclosed_reasoning: bool) -> None:
         pass
 
 
 class PartLines:
-    """One JSON object a part, as soon as it is complete: adjacent deltas of one kind are one part."""
+    """One JSON object a part, as soon as it is complete: adjacent deltas of one kind are one part. Notices come after
+    the text that they are about."""
 
     def __init__(self, write: Write, lines: Lines) -> None:
         self._write = write
         self._lines = lines
         self._kind = ""
         self._texts: list[str] = []
+        self._notices: list[dict[str, Any]] = []
 
     def show(self, event: Event) -> None:
         match event:
@@ -139,6 +159,9 @@ class PartLines:
                 self._flush()
                 line, column = self._lines.locate(error.span[0])
                 self._write({**_error_json(error), "line": line, "column": column})
+            case Noticed(notice):
+                line, column = self._lines.locate(notice.span[0])
+                self._notices.append({**_notice_json(notice), "line": line, "column": column})
 
     def end(self, unclosed_reasoning: bool) -> None:
         self._flush({"unclosed": True} if unclosed_reasoning else {})
@@ -154,6 +177,9 @@ class PartLines:
             self._write({"type": self._kind, "text": "".join(self._texts), **(extra or {})})
         self._kind = ""
         self._texts.clear()
+        for notice in self._notices:
+            self._write(notice)
+        self._notices.clear()
 
 
 class Coloured:
@@ -175,6 +201,9 @@ class Coloured:
             case CallFailed(error):
                 self._line(f"no call: {error.name or '(unnamed)'}", "bold red")
                 self._line(f"  hint: {error.hint}", "yellow")
+            case Noticed(notice):
+                line, column = self._lines.locate(notice.span[0])
+                self._line(f"notice at {line}:{column}: {notice.code}: {notice.message}", "yellow")
 
     def end(self, unclosed_reasoning: bool) -> None:
         self._line("(the reply ended inside a reasoning region)" if unclosed_reasoning else "", "yellow")

@@ -124,8 +124,16 @@ class Outside:
         """A block opens at `at`; its opening tag ends at `end`, and its name is spelt `word`."""
 
     @abstractmethod
-    def _gather(self) -> None:
-        """Hand the pieces to those that keep the books."""
+    def _gather(self, *, is_all: bool = True) -> None:
+        """Hand the pieces to those that keep the books. `is_all`: nothing that has begun in them goes on."""
+
+    @abstractmethod
+    def _end_text(self) -> None:
+        """A block or a region begins."""
+
+    @abstractmethod
+    def _text_goes_on(self, place: int) -> None:
+        """After a block or a region, text goes on at this place in the stream."""
 
     @abstractmethod
     def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
@@ -249,6 +257,7 @@ class Outside:
             self._gather()
             self._prose.quote(word)
             return tag.end
+        self._end_text()
         self._closers = (self._openers.names[word.lower()],)
         self._tags = _reasoning_tags(self._closers)
         self._thought = Shown(self._dialect.block, self._longest, sections=False)
@@ -330,6 +339,7 @@ class Outside:
         self._closers = ()
         self._pieces.clear()
         self._prose.skip()
+        self._text_goes_on(base + end)
         return end
 
     def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
@@ -374,8 +384,8 @@ class Outside:
     def _find_bracket(self, text: str, at: int, end: int) -> int:
         """The first `[` at the start of a line before `end`, or -1."""
         if at < end and text[at] == "[":
-            self._gather()
-            if self._prose.is_at_line_start:
+            is_at_start = self._pieces[-1][-1] == "\n" if self._pieces else self._prose.is_at_line_start
+            if is_at_start:
                 return at
         return text.find("\n[", at, end) + 1 or -1
 
@@ -401,8 +411,11 @@ class Outside:
             if opener or not content:
                 self._bracket_dead = base + (opener.start() if opener else line)
             elif content[-1] == "]" and end - 1 > at:
+                self._gather()
+                self._end_text()
                 self._covered = base + at
                 self._emit_reasoning(text[at + 1 : end - 1], base + end)
+                self._text_goes_on(base + end - 1)
                 self._pieces.append("]")
                 return end
             elif found:

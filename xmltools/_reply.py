@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xmltools.errors import CallError
-from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.errors import CallError, Notice
+from xmltools.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 
 __all__ = ["build_reply"]
@@ -14,6 +14,7 @@ __all__ = ["build_reply"]
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
     """Fold events into a reply: adjacent deltas are joined."""
     parts: list[Text | Reasoning | ToolCall | CallError] = []
+    notices: list[Notice] = []
     kind: type[Text] | type[Reasoning] | None = None
     gathered: list[str] = []
 
@@ -33,8 +34,10 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
             flush()
             kind = None
             parts.append(event.call if isinstance(event, CallCompleted) else event.error)
+        elif isinstance(event, Noticed):
+            notices.append(event.notice)
     flush()
-    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning)
+    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning, notices=tuple(notices))
 
 
 def _make(kind: type[Text] | type[Reasoning], text: str) -> Text | Reasoning:

@@ -31,7 +31,7 @@ class ObjectScanner:
     `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper
     than `depth`. `in_envelope` says that the object would be whole if its own brace stood in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
-    under one of the `keys`, so that a call's name is known before its end.
+    under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that came.
     """
 
     __slots__ = (
@@ -48,6 +48,7 @@ class ObjectScanner:
         "error",
         "in_envelope",
         "names",
+        "seen",
         "too_deep",
     )
 
@@ -66,6 +67,7 @@ class ObjectScanner:
         self.in_envelope = False
         self.too_deep = False
         self.names: dict[str, str] = {}
+        self.seen: set[str] = set()
 
     def scan(self, text: str, at: int) -> int:
         """Read on from `at`; returns the place behind what was read (at an error: its place)."""
@@ -158,6 +160,8 @@ class ObjectScanner:
         if self._expect == _KEY:
             self._expect = _COLON
             self._key = string
+            if self._capture is not None and string in self._keys:
+                self.seen.add(string)
             return
         self._expect = _NEXT
         if self._key in self._keys and self._capture is not None and len(string) < _NAME_LENGTH:

@@ -173,6 +173,10 @@ class Shown(FenceReader):
         self._quote = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)
         self._quote_tail = ""
 
+    def end(self) -> None:
+        """No more text comes. Who measures blocks is let go, so that nobody waits for the garbage collector."""
+        self._measure = None
+
     @property
     def is_quoting(self) -> bool:
         """True behind a reasoning tag in a fence."""
@@ -187,6 +191,21 @@ class Shown(FenceReader):
     def is_escaped(self) -> bool:
         """True behind an odd number of backslashes."""
         return self._is_odd
+
+    @property
+    def may_hide(self) -> bool:
+        """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
+        ends, nobody can say without what follows (`hides` can)."""
+        if self._is_odd or self._tokens or self._quote is not None:
+            return True
+        open_ones = (start for start in self._starts if start >= 0)
+        return self._patience > 0 and any(self._at - start <= self._section_length for start in open_ones)
+
+    @property
+    def may_open_fence(self) -> bool:
+        """True if backticks or tildes that follow begin a fence line, outside a fence and all that may hide them."""
+        line = self._rest or self.line
+        return not self.marker and line in ("", " ", "  ", "   ") and not self.may_hide
 
     @property
     def is_right_behind_backticks(self) -> bool:

@@ -1,7 +1,8 @@
 """Words for what can go wrong: misuse is an exception, a model's mistake is data.
 
 The caller's mistake raises `XMLToolsError`. What a model wrote never raises: a deviation that the parser mended is
-a `Repair` on the call, a block that gives no call is a `CallError`. Codes are API and stay; messages may change.
+a `Repair` on the call, a block that gives no call is a `CallError`, and what is remarkable in text is a `Notice`. Codes
+are API and stay; messages may change.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["CallError", "Code", "Issue", "Repair", "XMLToolsError"]
+__all__ = ["CallError", "Code", "Issue", "Notice", "Repair", "XMLToolsError"]
 
 
 class XMLToolsError(ValueError):
@@ -18,20 +19,23 @@ class XMLToolsError(ValueError):
 
 
 class Code(StrEnum):
-    """Stable names of everything that the parser mends (repairs) or refuses (errors).
+    """Stable names of everything that the parser mends (repairs), refuses (errors) or notices in text.
 
-    A code is its name as a string. `is_error` says which of the two it is, `hint` is the sentence to send to the model.
+    A code is its name as a string. `is_error` and `is_notice` say which of the three it is, `hint` is the sentence to
+    send to the model.
     """
 
     hint: str
     is_error: bool
+    is_notice: bool
 
-    def __new__(cls, value: str, hint: str, is_error: bool = False) -> Code:
+    def __new__(cls, value: str, hint: str, is_error: bool = False, is_notice: bool = False) -> Code:
         """Make a member whose value is the code and which carries its hint."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.hint = hint
         member.is_error = is_error
+        member.is_notice = is_notice
         return member
 
     # Errors: the block gives no call.
@@ -154,6 +158,14 @@ class Code(StrEnum):
     SINGLE_ITEM = ("single_item", "Write a list as nested elements, one for each item, also if there is only one.")
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 
+    # Notices: nothing was mended and nothing refused.
+    FOREIGN_CALL = (
+        "foreign_call",
+        "Write each tool call as a <tool> block, as it was described; no other form is read.",
+        False,
+        True,
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -188,6 +200,30 @@ class CallError:
     arguments: dict[str, Any] = field(default_factory=dict)
     source: str = field(default="", repr=False)
     offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something in the text of a reply that its reader may want to know of: no error, and nothing was changed.
+
+    The only `code` is `foreign_call` (protocol, 1.9): a call in the notation of another protocol, which stayed text.
+    `span` is its place in the reply, in characters, `message` says what it is. `notation` is the family of that
+    notation (`hermes`, `qwen3_coder`, `glm`, `invoke`, `tag_per_tool`, `json`), `name` the tool's name as it is written
+    there, None if none was found. `is_whole`: its end was written too. `is_fenced`: it stands in a Markdown fence.
+    """
+
+    code: Code
+    span: tuple[int, int]
+    message: str = field(compare=False)
+    notation: str
+    name: str | None
+    is_whole: bool
+    is_fenced: bool
+
+    @property
+    def hint(self) -> str:
+        """What to send to the model."""
+        return self.code.hint
 
 
 @dataclass(frozen=True, slots=True)

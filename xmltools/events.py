@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from xmltools.errors import CallError
+    from xmltools.errors import CallError, Notice
     from xmltools.models import ToolCall
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "CallFailed",
     "CallStarted",
     "Event",
+    "Noticed",
     "ReasoningDelta",
     "TextDelta",
 ]
@@ -150,3 +151,19 @@ class CallFailed(Event):
     def span(self) -> tuple[int, int]:
         """The block's start and end in the stream, in characters."""
         return self.error.span
+
+
+class Noticed(Event):
+    """A call in another notation stands in text that was given before. It stayed text: see `Notice`."""
+
+    _fields = ("notice",)
+    __slots__ = _fields
+    __match_args__: ClassVar = ("notice",)
+
+    def __init__(self, notice: Notice) -> None:
+        self.notice = notice
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The start and end of that text in the stream, in characters."""
+        return self.notice.span

@@ -18,6 +18,7 @@ from typing import Final, TypedDict, Unpack
 
 from xmltools._block import Block
 from xmltools._call import Toolbox, conclude, partial_error, resolve_name
+from xmltools._foreign import ForeignCalls
 from xmltools._frame import cut_off
 from xmltools._limits import Limits
 from xmltools._markup import MORE, TAG_LENGTH
@@ -32,6 +33,7 @@ from xmltools.events import (
     CallFailed,
     CallStarted,
     Event,
+    Noticed,
     TextDelta,
 )
 from xmltools.models import Reply, ToolCall
@@ -85,6 +87,7 @@ class Parser(Outside):
         "_block",
         "_blocks",
         "_decided",
+        "_foreign",
         "_held",
         "_lead",
         "_letters",
@@ -131,6 +134,7 @@ class Parser(Outside):
         )
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
+        self._foreign = ForeignCalls(self._toolbox, dialect, tags, self._prose)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
@@ -160,6 +164,18 @@ class Parser(Outside):
     def has_decided(self) -> bool:
         """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
         return self._decided > 0
+
+    def weigh(self, chunk: str) -> int:
+        """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
+        and those of the open block if it may end that."""
+        block = self._block
+        if block is None:
+            return len(chunk) + len(self._held)
+        if ">" not in chunk or block.error is not None:
+            return len(chunk)
+        mode = self._mode
+        goes_on = (mode == _CDATA and "]" not in chunk) or (mode == _TEXT and "<" not in chunk)
+        return len(chunk) + (0 if goes_on else self._pos - block.start)
 
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of text, of any length; returns what it brought about.
@@ -221,8 +237,12 @@ class Parser(Outside):
         if self._mode == _CLOSED:
             return []
         self._events = []
-        self._gather()
+        self._gather(is_all=False)
         self._finish()
+        self._gather()
+        self._end_text()
+        self._prose.end()
+        self._measured = None
         self._mode = _CLOSED
         events, self._events = self._events, []
         return events
@@ -247,7 +267,7 @@ class Parser(Outside):
             return self.feed("<" + chunk)
         self._events = []
         if self._block is not None or self._pos + len(chunk) > self._mark:
-            self._gather()
+            self._gather(is_all=False)
         self._read_pieces(chunk)
         self._choose_mode()
         events, self._events = self._events, []
@@ -278,7 +298,7 @@ class Parser(Outside):
             self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
             at += room
 
-    def _gather(self) -> None:
+    def _gather(self, *, is_all: bool = True) -> None:
         """Hand the chunks of the fast paths to those that keep the books."""
         if not self._pieces:
             return
@@ -289,7 +309,22 @@ class Parser(Outside):
         elif self._closers:
             self._thought.take(text)
         else:
-            self._prose.take(text)
+            taken = self._foreign.take(text, is_all=is_all)
+            if taken < len(text):
+                self._pieces.append(text[taken:])
+            if self._foreign.notices:
+                self._tell_notices()
+
+    def _end_text(self) -> None:
+        self._foreign.stop()
+        self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        self._events += map(Noticed, self._foreign.notices)
+        self._foreign.notices.clear()
+
+    def _text_goes_on(self, place: int) -> None:
+        self._foreign.skip(place)
 
     def _choose_mode(self) -> None:
         self._mode = _OTHER
@@ -357,6 +392,7 @@ class Parser(Outside):
     # -- blocks ----------------------------------------------------------------------------------------------------
 
     def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
+        self._end_text()
         block = Block(base + at, end - at, self._dialect, self._limits, self._name_call, self._knows_tool)
         block.final = self._final
         self._block = block
@@ -433,6 +469,7 @@ class Parser(Outside):
         """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
         self._block = None
         self._prose.skip()
+        self._foreign.skip(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
             self._brackets = False
@@ -530,6 +567,7 @@ class Parser(Outside):
     def _fail(self, block: Block, end: int) -> None:
         self._block = None
         self._prose.skip()
+        self._foreign.skip(end)
         text = block.raw.take() if block.keeps_source else ""
         error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
         self._events.append(CallFailed(error, block.call_id))

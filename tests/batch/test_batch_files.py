@@ -64,7 +64,7 @@ def read(path):
     if name.endswith(".csv"):
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        lists = ("calls", "errors", "repairs")
+        lists = ("calls", "errors", "repairs", "notices")
         return [{**row, "id": int(row["id"]), **{key: json.loads(row[key]) for key in lists}} for row in rows]
     with opened(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
@@ -149,7 +149,7 @@ def test_lines_stay_as_they_were_written(tmp_path):
         b"{",
         lines[4][:-1] + b", ",
     ]
-    assert all(tuple(json.loads(line))[-5:] == ADDED for line in written[:-1])
+    assert all(tuple(json.loads(line))[-6:] == ADDED for line in written[:-1])
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])

@@ -123,6 +123,14 @@ def test_codes_are_counted_with_their_meaning(tmp_path):
         assert CODES[code].meaning.startswith(meaning)
 
 
+def test_calls_in_other_notations_are_counted(tmp_path):
+    foreign = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    page = report(output([*REPLIES, foreign, f"{foreign}\n<function=add></function>"]), tmp_path, size=9)
+    assert rows(page, "notices") == [["hermes", "2", "66.7 %"], ["qwen3_coder", "1", "33.3 %"]]
+    assert "In 2 rows, counted from 0: 8, 9." in said(panel(page, "notices"))
+    assert not report(output(REPLIES), tmp_path).xpath("//section[@aria-labelledby='notices']")
+
+
 def test_sizes_and_calls_per_row_are_counted(tmp_path):
     table = output(REPLIES)
     sizes = sorted(len(call["arguments"]) for calls in table["calls"].to_pylist() for call in calls)
@@ -160,7 +168,7 @@ def test_the_worst_rows_come_first_with_their_source_marked(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda table: as_json(table, "calls", "errors", "repairs"),
+        lambda table: as_json(table, "calls", "errors", "repairs", "notices"),
         lambda table: as_json(table, "errors"),
         lambda table: table.cast(
             pa.schema(

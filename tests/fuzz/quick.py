@@ -19,7 +19,16 @@ from test_laws import LAWS, law_chunks, law_spans
 from fuzz.shrink import Law, first_broken, shrink
 from fuzz.tokens import token_case
 from xmltools.errors import Code, XMLToolsError
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.models import ToolCall
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call
@@ -92,17 +101,21 @@ def read(case: Case, chunks: Iterable[str]) -> Normal:
 
 
 def normal(events: Iterable[Event]) -> list[tuple[Any, ...]]:
-    """Return events as tuples with all that is in them, adjacent deltas joined, empty ones left out."""
+    """Return events as tuples with all that is in them, adjacent deltas joined, empty ones left out. Notices come
+    first: how long after its text one is given depends on the chunks."""
     seen: list[tuple[Any, ...]] = []
+    notices: list[tuple[Any, ...]] = []
     for event in events:
         kind = event.__class__
         if kind is TextDelta or kind is ReasoningDelta:
             _join(seen, kind, None, event.text, event.span[1])  # type: ignore[attr-defined]
         elif kind is ArgumentDelta:
             _join(seen, kind, event.path, event.text, None)  # type: ignore[attr-defined]
+        elif isinstance(event, Noticed):
+            notices.append((Noticed, repr(event.notice)))
         else:
             seen.append(_told(event))
-    return seen
+    return notices + seen
 
 
 def _join(seen: list[tuple[Any, ...]], kind: type[Event], key: Any, text: str, end: int | None) -> None:

@@ -76,6 +76,19 @@ _JSON_CALLS = (
     ("<tool><tool_name>types</tool_name><arguments>{", "}}</arguments></tool>"),
     ("<tool><tool_name>types</tool_name><arguments><any>[", "]</any></arguments></tool>"),
 )
+_FOREIGN_CALLS = (
+    ('<tool_call>\n{"name": "types", "arguments": {', "}}\n</tool_call>"),
+    ('<tool_call>[{"arguments": {', '}, "name": "read"}]</tool_call>'),
+    ("<tool_call>\n<function=types>\n<parameter=path>\n", "\n</parameter>\n</function>\n</tool_call>"),
+    ("<function=read>", "</function>"),
+    ("<tool_call>read\n<arg_key>path</arg_key><arg_value>", "</arg_value></tool_call>"),
+    ('<a:invoke name="read"><parameter name="path">', "</parameter></a:invoke>"),
+    ("<read>\n<path>", "</path></read>"),
+    ("<types>{", "}</types>"),
+    ('\n```json\n{"name": "read", "parameters": {', "}}\n```\n"),
+    ("`<read/>` \\<read/> <!-- <read/> -->", "<read/>"),
+)
+"""Calls in other notations: what they begin and end with."""
 _JSON = (
     '"path": ', '"count": ', '"edits": ', '"any": ', '"a"', '"</tool>"', "5", "1.5", "true", "null", ", ", ", ", "[",
     "]", "{", "}", '"\\u00e9\\n"', '"\\ud800"', '"x\ny"', ",", "NaN", "1e999", "<", "]]>", "<![CDATA[", "</arguments>",
@@ -131,7 +144,8 @@ def document(rng: Random) -> Tokens:
         return _soup(rng, 40)
     tokens = _soup(rng, 4) if draw < 0.5 else []
     for _ in range(1 if draw < 0.85 else 2):
-        tokens += _json_call(rng) if rng.random() < 0.12 else _xml_call(rng)
+        kind = rng.random()
+        tokens += _json_call(rng) if kind < 0.12 else _foreign_call(rng) if kind < 0.17 else _xml_call(rng)
     if rng.random() < 0.3:
         tokens = mutate(rng, tokens)
     return tokens + _soup(rng, 4)
@@ -157,6 +171,11 @@ def _element(rng: Random, depth: int) -> Tokens:
     if draw < 0.8 or depth > 2:
         return [start, *_soup(rng, 5), end]
     return [start, *(token for _ in range(int(rng.random() * 3)) for token in _element(rng, depth + 1)), end]
+
+
+def _foreign_call(rng: Random) -> Tokens:
+    head, tail = rng.choice(_FOREIGN_CALLS)
+    return [head, *(rng.choices(_JSON, k=int(rng.random() * 4)) if "{" in head else _soup(rng, 4)), tail]
 
 
 def _json_call(rng: Random) -> Tokens:

@@ -346,6 +346,61 @@ def test_good_calls_are_sent_if_the_other_one_fails_to_the_end() -> None:
     assert made["content"].startswith("The call of ")
 
 
+FOREIGN = '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call>'
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_call_in_another_notation_is_sent_back(streams: bool) -> None:
+    exchange = Exchange("chat", chat(stream=streams))
+    first = f"I look.\n{FOREIGN}"
+    if streams:
+        made = deltas(stream(exchange, first, f"I look.\n{call()}"))
+        content, calls, finish = made["content"], made["calls"], made["finish"]
+    else:
+        assert exchange.answer(completion(first)) is None
+        body = exchange.answer(completion(f"I look.\n{call()}"))
+        assert body is not None
+        choice = body["choices"][0]
+        content, calls = choice["message"]["content"], choice["message"]["tool_calls"]
+        finish = choice["finish_reason"]
+    assert content.startswith(first) and content.count("I look.") == (1 if streams else content.count("I look."))
+    assert len(calls) == 1 and finish == "tool_calls"
+    said, hint = exchange.request["messages"][-2:]
+    assert said == {"role": "assistant", "content": first}
+    assert hint["role"] == "user" and hint["content"].startswith(
+        "Your tool call was not carried out: it is not in the form"
+    )
+    assert (exchange.stats.foreign, exchange.stats.retries, exchange.stats.failed) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        FOREIGN.removesuffix("</tool_call>"),
+        FOREIGN.replace("read", "unknown"),
+        f"```json\n{FOREIGN}\n```",
+        f"`{FOREIGN}`",
+        f"<think>{FOREIGN}</think>",
+        f"{FOREIGN}\n{call()}",
+    ],
+    ids=["cut", "unknown", "fenced", "code", "reasoning", "call"],
+)
+def test_one_that_may_not_be_meant_is_only_counted(reply: str) -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, reply))
+    assert exchange.stats.retries == 0
+    assert exchange.stats.foreign == (not reply.startswith(("`<", "<think>")))
+    assert made["finish"] == ("tool_calls" if call() in reply else "stop")
+
+
+def test_one_that_comes_again_is_text() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, FOREIGN, f"Once more: {FOREIGN}"))
+    assert made["content"].count(FOREIGN) == 2 and made["finish"] == "stop" and not made["calls"]
+    exchange = Exchange("chat", chat(stream=True), Settings(retries=0))
+    assert deltas(stream(exchange, FOREIGN))["content"] == FOREIGN
+
+
 @pytest.mark.parametrize("word", ["Result", "Error"])
 def test_a_result_that_the_model_makes_up_is_not_passed_on(word: str) -> None:
     invented = f"{call()}\n\nTool: read\n{word}: 42\n\nSo it is 42. {call('write')}"

@@ -22,6 +22,7 @@ from xmltools.events import (
     CallCompleted,
     CallFailed,
     CallStarted,
+    Noticed,
     ReasoningDelta,
     TextDelta,
 )
@@ -45,7 +46,9 @@ ADD = {
     "parameters": {"type": "object", "properties": {"a": {"type": "integer"}, "note": {"type": "string"}}},
 }
 CALL = "Hi.\n<tool><tool_name>add</tool_name><arguments><a>+5</a><note>x & y</note></arguments></tool>"
+FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
 MARKUP = """
+<tool_call> {"name":"add","arguments":{}} </tool_call> <add> </add> <function=add> </function>
 <tool> </tool> <tool_name>add</tool_name> <arguments> </arguments> <a> 5 </a> <note> </note> <![CDATA[ ]]> <think>
 </think> & < x [
 """
@@ -77,7 +80,7 @@ def said(events):
             case CallCompleted() | CallFailed():
                 state["open"] = None
                 state["blocks"].append("call" if isinstance(event, CallCompleted) else "error")
-        if hasattr(event, "span"):
+        if hasattr(event, "span") and not isinstance(event, Noticed):
             state["covered"] = event.span[1]
     return state
 
@@ -101,7 +104,7 @@ def shown(steps, position):
         elif entry["kind"] == "argument":
             known = state["arguments"][-1]
             known[entry["path"]] = known.get(entry["path"], "") + text
-        else:
+        elif entry["kind"] != "notice":
             state["open"] = None
             state["blocks"].append(entry["kind"])
         if "span" in entry:
@@ -148,6 +151,8 @@ def test_spans_tile_every_text_of_the_corpus(case):
     assert "".join(part["text"] for part in reading["parts"] if part["kind"] == "reasoning") == reply.reasoning
     repairs = [mark["code"] for mark in reading["marks"] if mark["kind"] == "repair"]
     assert repairs == [repair.code for call in reply.calls for repair in call.repairs]
+    noticed = [mark["offset"] for mark in reading["marks"] if mark["kind"] == "notice"]
+    assert noticed == [notice["span"][0] for notice in reading["notices"]] == [each.span[0] for each in reply.notices]
     assert sorted(number for span in reading["spans"] for number in span["marks"]) == list(range(len(reading["marks"])))
     assert reading["unclosed_reasoning"] == reply.unclosed_reasoning
     assert answer["rechunk"]["same"]
@@ -284,6 +289,7 @@ def test_cuts_are_in_order_inside_the_text_and_the_same_for_one_seed(length):
         CALL.replace("x & y", "x &amp; y"),
         CALL.removesuffix("</tool>"),
         CALL + "\n",
+        FOREIGN + CALL,
     ],
 )
 def test_the_comparison_of_cuttings_sees_every_difference(other):
@@ -534,6 +540,14 @@ def test_a_page_sees_a_stream_over_http():
     [call] = [message for message in found if message["type"] == "call"]
     assert call["arguments"][0] == {"path": "a", "type": "integer", "value": "5"}
     assert call["repairs"] == ["coerced_value", "bare_ampersand"]
+
+
+def test_a_call_in_another_notation_is_shown_live():
+    hub = LiveHub()
+    play(hub, "req_1", FOREIGN)
+    found = asyncio.run(collect(hub, "end"))
+    [notice] = [message for message in found if message["type"] == "notice"]
+    assert notice["code"] == "foreign_call" and "'add'" in notice["message"]
 
 
 @pytest.mark.parametrize(

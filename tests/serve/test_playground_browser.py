@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from serve.running import running
 from xmltools.events import CallStarted, ReasoningDelta, TextDelta
-from xmltools.parser import Parser
+from xmltools.parser import Parser, parse
 from xmltools.playground import LiveHub, routes
 from xmltools.render import render_instructions, render_retry
 from xmltools.tools import load_tools
@@ -35,6 +35,7 @@ TEXT = (
     "Hi \U0001f600 <b>.\n<think>hm</think>\n"
     "<tool><tool_name>add</tool_name><arguments><a>+5</a><note>x & y</note></arguments></tool> <to"
 )
+FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
 WRONG = "<tool><tool_name>add</tool_name><arguments><a>five</a></arguments></tool>"
 HOSTILE = (
     "<img src=x onerror=\"document.title='taken'\"></script><script>document.title='taken'</script>\n"
@@ -185,6 +186,22 @@ def test_pasted_text_is_shown_as_coloured_spans_that_tile_it(visit):
     expect(page.locator("#summary")).to_have_text("1 call2 repairs0 errors")
     row = page.locator("#result article.call tbody tr").first
     expect(row.locator("th, td")).to_have_text(["a", "integer", "5"])
+
+
+def test_a_call_in_another_notation_is_marked_and_told_of(visit):
+    page = visit.open()
+    fill(page, f"One.\n{FOREIGN}\nTwo.")
+    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
+    assert page.locator("#source .mark.notice").all_text_contents() == ["<tool_call>"]
+    notice = page.locator("#result article.notice")
+    expect(notice).to_contain_text("a call of 'add' in another notation (hermes) stayed text line 2, column 1")
+    notice.locator("summary").click()
+    (told,) = parse(FOREIGN, load_tools([ADD])).notices
+    assert notice.locator("pre").text_content() == render_retry(told, load_tools([ADD]))
+    notice.locator("a.place").click()
+    expect(page.locator("#source .mark.notice")).to_be_in_viewport()
+    slide(page, 10)
+    expect(notice).to_have_count(0)
 
 
 def test_typing_is_followed_without_a_button(visit):

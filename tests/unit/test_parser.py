@@ -1,8 +1,10 @@
 """What the corpus cannot say: events, ids, long texts, options and misuse."""
 
 import copy
+import gc
 import itertools
 import pickle
+import weakref
 
 import pytest
 
@@ -197,7 +199,7 @@ def test_values_compare_and_print_themselves():
 
 @pytest.mark.parametrize("copied", [lambda event: pickle.loads(pickle.dumps(event)), copy.copy, copy.deepcopy])
 def test_events_can_be_pickled_and_copied(copied):
-    events = events_of(["<think>a</think>b", block("<a>1</a>"), "<tool>x", "<tool><tool_name>"])
+    events = events_of(["<think>a</think>b", block("<a>1</a>"), "<tool>x", "<invoke name='f'>", "<tool><tool_name>"])
     assert {type(event) for event in events} == set(xt.Event.__subclasses__())
     assert [copied(event) for event in events] == events
 
@@ -239,3 +241,23 @@ def test_sections_in_a_block_over_its_limit(name):
             events = parser.feed(text[:cut]) + parser.feed(text[cut:]) + parser.close()
             ends = [event for event in events if isinstance(event, xt.CallFailed)]
             assert [event.error for event in ends] == list(whole.errors), (size, cut)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a `b` <tool> <!-- c -->", block("<a>1</a>"), "<tool><tool_name>f", "<think>a", f"<!-- {block('<a>1</a>')}"],
+)
+def test_a_parser_that_is_closed_is_freed_without_the_collector(text):
+    class Kept(xt.Parser):
+        """Its objects can be watched."""
+
+    gc.disable()
+    try:
+        parser = Kept()
+        parser.feed(text)
+        parser.close()
+        watched = weakref.ref(parser)
+        del parser
+        assert watched() is None
+    finally:
+        gc.enable()

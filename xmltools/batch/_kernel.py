@@ -45,11 +45,19 @@ _REPAIRS = _list_of(
     _required("call", pa.int32()),
     *_SPAN,
 )
+_NOTICES = _list_of(
+    *(_required(name, pa.string()) for name in ("code", "message", "notation")),
+    pa.field("name", pa.string()),
+    _required("whole", pa.bool_()),
+    _required("fenced", pa.bool_()),
+    _required("message_index", pa.int32()),
+    *_SPAN,
+)
 
 OUTPUT_SCHEMA = pa.schema(
     [
         _required(name, type)
-        for name, type in zip(ADDED, (pa.string(), pa.string(), _CALLS, _ERRORS, _REPAIRS), strict=True)
+        for name, type in zip(ADDED, (pa.string(), pa.string(), _CALLS, _ERRORS, _REPAIRS, _NOTICES), strict=True)
     ]
 )
 """The columns that are added, without their prefix."""
@@ -60,8 +68,8 @@ def parse_table(table: Any, options: BatchOptions) -> Any:
 
     Takes a `pyarrow.Table` (or a record batch). Returns a table with its columns as they were, and behind them those of
     `OUTPUT_SCHEMA`, each name with the prefix of the options: text and reasoning, the calls (arguments as JSON), the
-    errors and the repairs. A row that cannot be read is a row with an error; a null is an empty reply. Half characters
-    (lone surrogates), which Arrow cannot hold, are written as `\\ud800`.
+    errors, the repairs and the notices. A row that cannot be read is a row with an error; a null is an empty reply.
+    Half characters (lone surrogates), which Arrow cannot hold, are written as `\\ud800`.
 
     Raises `XMLToolsError` if a column that is read is missing, or one that is added is there already.
     """

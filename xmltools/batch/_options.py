@@ -13,7 +13,7 @@ from xmltools.tools import Tool
 
 __all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
 
-ADDED = ("text", "reasoning", "calls", "errors", "repairs")
+ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 
 _OF_THE_PARSER = (

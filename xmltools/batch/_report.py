@@ -21,7 +21,14 @@ from xmltools.batch._arrow import pa
 from xmltools.batch._report_columns import Layout
 from xmltools.batch._report_html import page, plain, text
 from xmltools.batch._report_rows import about_worst_rows
-from xmltools.batch._report_sections import about_calls_per_row, about_codes, about_sizes, about_tools, totals
+from xmltools.batch._report_sections import (
+    about_calls_per_row,
+    about_codes,
+    about_notations,
+    about_sizes,
+    about_tools,
+    totals,
+)
 from xmltools.batch._report_tally import Tally
 from xmltools.errors import XMLToolsError
 
@@ -44,7 +51,8 @@ def write_report(
     title: str = "",
     now: datetime | None = None,
 ) -> None:
-    """Write a page about the output of a batch run: calls by tool, errors, repairs, sizes, and the worst rows.
+    """Write a page about the output of a batch run: calls by tool, errors, repairs, calls in other notations, sizes,
+    and the worst rows.
 
     Takes the output as Arrow record batches, of which one is looked at at a time, and the file to write, which is
     replaced when the page is complete. `column` is the column that was parsed, with `messages` one of chat messages,
@@ -72,10 +80,11 @@ def _page(tally: Tally, messages: bool, title: str, now: datetime) -> str:
         about_tools(tally),
         about_codes("errors", "Errors by code", tally.errors, _ERRORS, "No block failed, and every row could be read."),
         about_codes("repairs", "Repairs by code", tally.repairs, _REPAIRS, "Nothing had to be mended."),
+        about_notations(tally),
         f'<div class="pair">\n{pair}\n</div>',
         about_worst_rows(tally.worst.rows, messages),
     )
-    body = f"{_head(icon, title, now)}\n<main>\n{totals(tally)}\n" + "\n".join(sections) + "\n</main>"
+    body = f"{_head(icon, title, now)}\n<main>\n{totals(tally)}\n" + "\n".join(filter(None, sections)) + "\n</main>"
     encoded = base64.b64encode(icon.encode()).decode()
     return page(f"{plain(title)} · xmltools", style, f"sha256-{digest}", encoded, body)
 

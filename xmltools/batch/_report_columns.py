@@ -1,4 +1,5 @@
-"""What a report reads of a batch: the lists of calls, errors and repairs as Arrow arrays, whatever form they have.
+"""What a report reads of a batch: the lists of calls, errors, repairs and notices as Arrow arrays, whatever form they
+have.
 
 Outputs that went through CSV hold these lists as JSON. They are made lists again here, a batch at a time, so that all
 counting is done in one way.
@@ -38,6 +39,7 @@ _FIELDS = {
         **_PLACE,
     },
     "repairs": {"code": pa.string(), "message": pa.string(), "call": pa.int32(), **_PLACE},
+    "notices": {"code": pa.string(), "notation": pa.string(), "name": pa.string(), **_PLACE},
 }
 
 
@@ -55,6 +57,7 @@ class Lists(NamedTuple):
     calls: Any
     errors: Any
     repairs: Any
+    notices: Any
 
 
 def read_lists(batch: Any, layout: Layout) -> Lists:

@@ -11,7 +11,7 @@ from xmltools.batch._report_html import Column, bar, columns, number, percent, s
 from xmltools.batch._report_tally import Tally
 from xmltools.lint import CODES
 
-__all__ = ["about_calls_per_row", "about_codes", "about_sizes", "about_tools", "totals"]
+__all__ = ["about_calls_per_row", "about_codes", "about_notations", "about_sizes", "about_tools", "totals"]
 
 _TOOLS = 30
 _CODES = 12
@@ -105,6 +105,29 @@ def about_codes(id: str, title: str, counts: Counter[str], explained: str, none:
     more = f"<summary>{_plural(len(rest), 'rarer code')}</summary>{table('codes', 'Rarer codes', heads, rest)}"
     folded = f"<details>{more}</details>" if rest else ""
     return section(id, title, f'<p class="dim">{explained}</p>', made, folded)
+
+
+def about_notations(tally: Tally) -> str:
+    """Return the panel of calls in other notations; nothing, if there are none."""
+    counts = tally.notations
+    if not counts:
+        return ""
+    title = "Calls in other notations"
+    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    whole, most = counts.total(), ranked[0][1]
+    rows = [
+        (f"<code>{text(name)}</code>", bar((("repairs", count),), most), number(count), percent(count, whole))
+        for name, count in ranked
+    ]
+    said = (
+        "These stayed text: the model wrote them as another protocol wants them. "
+        "<code>xmltools explain foreign_call</code> says more."
+    )
+    some = "" if tally.rows_with_notices == len(tally.noticed) else "the first of "
+    listed = ", ".join(map(number, tally.noticed))
+    where = f"In {some}{_plural(tally.rows_with_notices, 'row')}, counted from 0: {listed}."
+    made = table("notations", title, ("Notation", "", "Count", "Share"), rows)
+    return section("notices", title, f'<p class="dim">{said}</p>', made, f'<p class="dim">{where}</p>')
 
 
 def _code_row(code: str, count: int, whole: int, bar: str) -> Sequence[str]:

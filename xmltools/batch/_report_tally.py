@@ -15,6 +15,9 @@ from xmltools.errors import XMLToolsError
 __all__ = ["Tally"]
 
 
+_NOTICED = 10
+
+
 class Tally:
     """All that a report says. Sizes are in characters."""
 
@@ -30,6 +33,10 @@ class Tally:
         self.sizes = Sizes()
         self.errors: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
+        self.notations: Counter[str] = Counter()
+        self.rows_with_notices = 0
+        self.noticed: list[int] = []
+        """The first rows with notices."""
         self.worst = Worst(layout)
         self._layout = layout
 
@@ -43,6 +50,7 @@ class Tally:
         self.characters += _characters(source, self._layout.messages)
         self._count_calls(lists.calls)
         self._count_problems(lists)
+        self._count_notices(lists.notices)
         self.worst.add(source, lists, self.rows)
         self.rows += batch.num_rows
 
@@ -69,6 +77,15 @@ class Tally:
         for counts, column in ((self.errors, lists.errors), (self.repairs, lists.repairs)):
             for code, count in _value_counts(_table(column, "code")["code"]):
                 counts[code or ""] += count
+
+    def _count_notices(self, notices: Any) -> None:
+        for notation, count in _value_counts(_table(notices, "notation")["notation"]):
+            self.notations[notation or ""] += count
+        has_some = pc.fill_null(pc.greater(pc.list_value_length(notices), 0), False)
+        self.rows_with_notices += pc.sum(has_some).as_py() or 0
+        if len(self.noticed) < _NOTICED:
+            places = pc.indices_nonzero(has_some).to_pylist()
+            self.noticed += [self.rows + place for place in places[: _NOTICED - len(self.noticed)]]
 
 
 def _table(lists: Any, *names: str) -> Any:

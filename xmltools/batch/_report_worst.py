@@ -73,7 +73,7 @@ class Worst:
             (heapreplace if len(self._heap) == _ROWS else heappush)(self._heap, (rank, row))
 
     def _read(self, rank: _Rank, value: Any, lists: list[list[dict[str, Any]]]) -> WorstRow:
-        calls, errors, repairs = lists
+        calls, errors, repairs, _ = lists
         texts = texts_in(value, self._layout.messages)
         problems = [_error(error, texts) for error in errors[:_PROBLEMS]]
         problems += [_repair(repair, calls, texts) for repair in repairs[: _PROBLEMS - len(problems)]]

@@ -1,4 +1,4 @@
-"""One row: from a reply, or from messages, to text, reasoning, calls, errors and repairs.
+"""One row: from a reply, or from messages, to text, reasoning, calls, errors, repairs and notices.
 
 It knows nothing of tables and files: what is read comes as Python values and goes as such, so that JSON Lines never
 pass through a table.
@@ -16,8 +16,8 @@ from xmltools._call import Toolbox
 from xmltools.batch._messages import replies_in
 from xmltools.batch._options import BatchOptions
 from xmltools.batch._toolsets import Toolsets
-from xmltools.errors import CallError, Repair, XMLToolsError
-from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.errors import CallError, Notice, Repair, XMLToolsError
+from xmltools.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.models import ToolCall
 from xmltools.parser import Parser
 
@@ -44,6 +44,7 @@ class Row(NamedTuple):
     calls: list[dict[str, Any]]
     errors: list[dict[str, Any]]
     repairs: list[dict[str, Any]]
+    notices: list[dict[str, Any]]
 
 
 def compact(value: Any) -> str:
@@ -55,7 +56,7 @@ def compact(value: Any) -> str:
 def failed_row(code: str, message: str) -> Row:
     """Return a row that could not be read as a whole: it has one error and nothing else."""
     error = {"code": code, "message": message, "hint": _HINTS[code], "name": None}
-    return Row("", "", [], [error | {"message_index": 0, "start": 0, "end": 0}], [])
+    return Row("", "", [], [error | {"message_index": 0, "start": 0, "end": 0}], [], [])
 
 
 class RowParser:
@@ -72,7 +73,7 @@ class RowParser:
             toolbox = self._toolsets.find(tools)
         except XMLToolsError as error:
             return failed_row("invalid_tools", str(error))
-        return Row("", "", [], [], []) if value is None else self._read(value, toolbox)
+        return Row("", "", [], [], [], []) if value is None else self._read(value, toolbox)
 
     def _reply(self, value: Any, toolbox: Toolbox | None) -> Row:
         if not isinstance(value, str):
@@ -88,7 +89,7 @@ class RowParser:
 
     def _join(self, replies: Iterable[tuple[int, str]], toolbox: Toolbox | None) -> Row:
         texts, thoughts = [], []
-        row = Row("", "", [], [], [])
+        row = Row("", "", [], [], [], [])
         for index, reply in replies:
             parser = Parser(toolbox, argument_deltas=False, new_id=_no_id, **self._options)
             text, thought = _gather(chain(parser.feed(reply), parser.close()), index, row)
@@ -106,7 +107,7 @@ def _paragraphs(texts: list[str]) -> str:
 
 
 def _gather(events: Iterator[Event], index: int, row: Row) -> tuple[str, str]:
-    """Add the calls and errors of a message to the row. Returns its text and its reasoning."""
+    """Add the calls, errors and notices of a message to the row. Returns its text and its reasoning."""
     texts: list[str] = []
     thoughts: list[str] = []
     for event in events:
@@ -119,6 +120,8 @@ def _gather(events: Iterator[Event], index: int, row: Row) -> tuple[str, str]:
             row.calls.append(_call(event.call, len(row.calls) + 1, index))
         elif isinstance(event, CallFailed):
             row.errors.append(_error(event.error, index))
+        elif isinstance(event, Noticed):
+            row.notices.append(_notice(event.notice, index))
     return "".join(texts), "".join(thoughts)
 
 
@@ -157,6 +160,21 @@ def _error(error: CallError, index: int) -> dict[str, Any]:
         "message": error.message,
         "hint": error.hint,
         "name": error.name,
+        "message_index": index,
+        "start": start,
+        "end": end,
+    }
+
+
+def _notice(notice: Notice, index: int) -> dict[str, Any]:
+    start, end = notice.span
+    return {
+        "code": notice.code.value,
+        "message": notice.message,
+        "notation": notice.notation,
+        "name": notice.name,
+        "whole": notice.is_whole,
+        "fenced": notice.is_fenced,
         "message_index": index,
         "start": start,
         "end": end,

@@ -32,7 +32,8 @@ class BatchSummary:
     """What a run has come to.
 
     `rows` counts all rows, `failed_rows` those with errors, and `skipped_rows` those that were done before the run was
-    resumed. `errors` and `repairs` count by code, `calls_by_tool` by name. `outputs` are the files that were written.
+    resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `outputs` are the files that were
+    written.
     """
 
     rows: int = 0
@@ -41,6 +42,7 @@ class BatchSummary:
     failed_rows: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
     repairs: Mapping[str, int] = field(default_factory=dict)
+    notices: Mapping[str, int] = field(default_factory=dict)
     calls_by_tool: Mapping[str, int] = field(default_factory=dict)
     skipped_rows: int = 0
     seconds: float = 0.0
@@ -48,7 +50,7 @@ class BatchSummary:
 
 
 _NUMBERS = ("rows", "calls", "clean_calls", "failed_rows")
-_TALLIES = ("errors", "repairs", "calls_by_tool")
+_TALLIES = ("errors", "repairs", "notices", "calls_by_tool")
 
 
 class Counts:
@@ -67,7 +69,7 @@ class Counts:
             numbers["calls"] += 1
             numbers["clean_calls"] += call["clean"]
             tallies["calls_by_tool"][call["name"]] += 1
-        for code, found in (("errors", row.errors), ("repairs", row.repairs)):
+        for code, found in (("errors", row.errors), ("repairs", row.repairs), ("notices", row.notices)):
             for each in found:
                 tallies[code][each["code"]] += 1
 

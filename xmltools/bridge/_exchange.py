@@ -9,6 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from xmltools.bridge._apis import make_encoder, new_call_id, new_id, read_request
@@ -21,13 +22,17 @@ from xmltools.bridge._settings import Settings
 from xmltools.bridge._stats import Stats
 from xmltools.bridge._upstream import upstream_body, upstream_messages
 from xmltools.bridge._upstream_errors import error_message, error_status, is_error
-from xmltools.errors import CallError, Code
+from xmltools.errors import CallError, Code, Notice
 from xmltools.events import CallCompleted, CallFailed, Event
 from xmltools.render import render_retry
 
 __all__ = ["Exchange"]
 
 _CUT = ("length", "content_filter")
+_LONG = 1_024
+"""Characters that are read in about a millisecond, if it is the worst of texts."""
+_MOST_FIELDS = 4
+"""Fields that a delta without text has at most, where it is short."""
 _REASONS = {
     "eos": "stop",
     "eos_token": "stop",
@@ -67,6 +72,7 @@ class Exchange:
         "_heard",
         "_incoming",
         "_is_broken",
+        "_listener",
         "_messages",
         "_readers",
         "_settings",
@@ -76,7 +82,6 @@ class Exchange:
         "_worded",
         "again",
         "begun",
-        "on_event",
         "plain",
         "request",
         "stats",
@@ -99,7 +104,7 @@ class Exchange:
         self._tools = self._incoming.choice.of(self._incoming.tools)
         notes = self._incoming.notes
         self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
-        self.on_event: Callable[[int, Event], None] | None = None
+        self._listener = _Listener(self.stats)
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain
         self._is_broken = False
@@ -135,8 +140,8 @@ class Exchange:
             one=not self._incoming.parallel or self._incoming.choice.named,
             split_reasoning=self._settings.split_reasoning,
             show_reasoning=self._incoming.show_reasoning,
-            new_id=lambda: new_call_id(self._api),
-            told=lambda event: self._told(choice, event),
+            new_id=partial(new_call_id, self._api),
+            told=partial(self._listener.told, choice),
             source=source,
             heard=self._heard,
         )
@@ -152,10 +157,15 @@ class Exchange:
         """Whether calls are sent at the end of the reply: what fails after them may be tried again until then."""
         return not self._is_live and self._settings.retries > 0 and self._incoming.choices == 1
 
-    def _told(self, choice: int, event: Event) -> None:
-        self.stats.count(event)
-        if self.on_event is not None:
-            self.on_event(choice, event)
+    @property
+    def on_event(self) -> Callable[[int, Event], None] | None:
+        """What hears of all events of the parsers, each with the number of its choice. Reset it in the end if it knows
+        the exchange: else both wait for the garbage collector."""
+        return self._listener.on_event
+
+    @on_event.setter
+    def on_event(self, heard: Callable[[int, Event], None] | None) -> None:
+        self._listener.on_event = heard
 
     @property
     def _retries_left(self) -> int:
@@ -184,6 +194,23 @@ class Exchange:
     def keepalive(self) -> bytes:
         """What may be sent while the upstream says nothing."""
         return self._encoder.keepalive
+
+    def may_take_long(self, chunk: Mapping[str, Any]) -> bool:
+        """Return whether it may take more than about a millisecond to `feed` the chunk, however short it is. Whoever
+        has others to serve does it beside them then; so he does with `answer`, `end` and the making of an exchange."""
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or not choices:
+            return False
+        choice = choices[0]
+        delta = choice.get("delta") if isinstance(choice, dict) and len(choices) == 1 else None
+        if not isinstance(delta, dict) or choice.get("finish_reason") or "tool_calls" in delta:
+            return True
+        text = delta.get("content")
+        if not isinstance(text, str):
+            return text is not None or len(delta) > _MOST_FIELDS
+        index = choice.get("index", 0)
+        known = self._readers[index] if isinstance(index, int) and 0 <= index < len(self._readers) else None
+        return known is not None and known.weigh(text) > _LONG
 
     def feed(self, chunk: Mapping[str, Any]) -> bytes:
         """Take a chunk of the upstream's stream; return what to send to the client.
@@ -301,13 +328,15 @@ class Exchange:
         return new
 
     def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
-        if not self._retries_left or (reader.failed is None and not self._misses_call):
+        # A call in another notation is no failure, but the model should hear that nobody reads it.
+        unread = reader.foreign if not self._good else None
+        if not self._retries_left or (reader.failed is None and unread is None and not self._misses_call):
             return False
         error = reader.failed.error if reader.failed is not None else None
         was_live = self._is_live
         self._messages += (
             {"role": "assistant", "content": reader.said(error)},
-            {"role": "user", "content": self._reminder(error, bool(self._good or new))},
+            {"role": "user", "content": self._reminder(error or unread, bool(self._good or new))},
         )
         self.stats.retries += 1
         self._spent = self.stats.usage or {}
@@ -322,7 +351,7 @@ class Exchange:
         self._readers = [self._reader(0, source)]
         return True
 
-    def _reminder(self, error: CallError | None, has_good: bool) -> str:
+    def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
         if error is not None:
             text = render_retry(error, self._tools, server_names=self._settings.server_names)
             return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
@@ -386,6 +415,21 @@ class Exchange:
             raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
+
+
+class _Listener:
+    """Hears of all events. It does not know the exchange, so that no ring of objects is left of that."""
+
+    __slots__ = ("_stats", "on_event")
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        self.on_event: Callable[[int, Event], None] | None = None
+
+    def told(self, choice: int, event: Event) -> None:
+        self._stats.count(event)
+        if self.on_event is not None:
+            self.on_event(choice, event)
 
 
 def _same(event: CallCompleted) -> tuple[str, str, str]:

@@ -18,8 +18,17 @@ from xmltools.bridge._filters import (
 )
 from xmltools.bridge._native import NativeCalls
 from xmltools.dialects import FORGE
-from xmltools.errors import CallError
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.errors import CallError, Notice
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.parser import Parser
 from xmltools.tools import Tool
 
@@ -44,6 +53,7 @@ class ReplyReader:
     __slots__ = (
         "_filters",
         "_first",
+        "_foreign",
         "_hold",
         "_invention",
         "_is_idle",
@@ -106,6 +116,7 @@ class ReplyReader:
         self._is_idle = False  # no filter has anything to do with text; so far nobody knows
         self._is_live = live
         self._told = told
+        self._foreign: Notice | None = None  # the first that may be sent back
         self._said = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -119,6 +130,12 @@ class ReplyReader:
     def failed(self) -> CallFailed | None:
         """The call that failed, if failures are kept back. Behind the end of the reply there are none."""
         return self._hold.failed if self._hold is not None and not self._is_cut else None
+
+    @property
+    def foreign(self) -> Notice | None:
+        """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
+        stand in a fence, and the reply has no call of ours."""
+        return None if self.completed or self.failed or self.failures or self._native else self._foreign
 
     @property
     def failures(self) -> int:
@@ -173,6 +190,10 @@ class ReplyReader:
             return text
         start, end = error.span
         return text[:end] if start < end else f"{text}{error.source}"  # a call of the upstream has no place in the text
+
+    def weigh(self, piece: str) -> int:
+        """Return how many characters may have to be looked at to read the piece."""
+        return len(piece) if self._parser is None else self._parser.weigh(piece)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""
@@ -250,7 +271,9 @@ class ReplyReader:
                 return events
         for event in events:
             self._told(event)
-        stream: Iterable[Event] = events
+            if isinstance(event, Noticed):
+                self._notice(event.notice)
+        stream: Iterable[Event] = (event for event in events if not isinstance(event, Noticed))
         for each in self._filters:
             stream = each.read(stream)
         passed = list(stream)
@@ -263,3 +286,8 @@ class ReplyReader:
             cuts = (self._one, self._stop, self._hold)
             self.goes_on = self.invents or any(each.goes_on for each in cuts if each is not None)
         return passed
+
+    def _notice(self, notice: Notice) -> None:
+        is_meant = notice.is_whole and not notice.is_fenced and any(tool.name == notice.name for tool in self._tools)
+        if is_meant and self._foreign is None:
+            self._foreign = notice

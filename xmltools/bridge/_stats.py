@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 
 __all__ = ["Stats"]
 
@@ -15,6 +15,7 @@ __all__ = ["Stats"]
 class Stats:
     """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
     calls that the client was told of as not made, after all retries. `invented`: results that the model made up.
+    `foreign`: calls in other notations, which stayed text.
     `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
     """
 
@@ -27,6 +28,7 @@ class Stats:
     retries: int = 0
     failed: int = 0
     invented: int = 0
+    foreign: int = 0
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
@@ -44,3 +46,5 @@ class Stats:
         elif isinstance(event, CallFailed):
             self.calls.append(event.error.code.value)
             self.errors[event.error.code.value] += 1
+        elif isinstance(event, Noticed):
+            self.foreign += 1

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from xmltools.errors import CallError, XMLToolsError
+from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.lint._findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES, Finding, SourceText
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
@@ -37,8 +37,9 @@ def lint(
 
     Takes the text, the tools that it may call (None: any tool, and arguments of any type) and the name by which
     findings speak of the text. Returns an error for each block that gives no call, and a warning for each thing that
-    the parser mended. A clean block with elements is also given to lxml, with a RELAX NG schema of its tool
-    (`witness=False` leaves that out); what it does not take is the warning `witness_disagrees`.
+    the parser mended, and for each call in another notation, which stays text. A clean block with elements is also
+    given to lxml, with a RELAX NG schema of its tool (`witness=False` leaves that out); what it does not take is the
+    warning `witness_disagrees`.
 
     `strict` makes all warnings errors. It also reads each clean block with lxml and with defusedxml; if either finds
     other names, or other arguments, than the parser, that is the error `readers_disagree`.
@@ -60,10 +61,11 @@ def examine(
     if not isinstance(text, str):
         raise XMLToolsError(f"text: expected str, got {type(text).__name__}; bytes.decode('utf-8') decodes a file")
     known = None if tools is None else list(tools)
-    parts = parse(text, known, limits=_LIMITS, new_id=lambda: "call").parts
+    reply = parse(text, known, limits=_LIMITS, new_id=lambda: "call")
     check = _Check(SourceText(text, source), known, strict, witness)
-    blocks = [part for part in parts if isinstance(part, (ToolCall, CallError))]
-    return Examined([finding for block in blocks for finding in check.block(block)], len(blocks))
+    blocks = [part for part in reply.parts if isinstance(part, (ToolCall, CallError))]
+    found = sorted((*blocks, *reply.notices), key=lambda each: each.span or (0, 0))
+    return Examined([finding for each in found for finding in check.findings(each)], len(blocks))
 
 
 class _Check:
@@ -79,13 +81,18 @@ class _Check:
         self._strict = strict
         self._witness = witness
 
-    def block(self, block: ToolCall | CallError) -> Iterator[Finding]:
-        """Return the findings of one block, in the order of their places."""
-        if isinstance(block, CallError):
-            return iter((self._refused(block),))
-        if block.repairs:
-            return self._mended(block)
-        return iter(()) if block.legacy_json else self._doubted(block)
+    def findings(self, found: ToolCall | CallError | Notice) -> Iterator[Finding]:
+        """Return the findings of one block, in the order of their places, or that of a notice."""
+        if isinstance(found, CallError):
+            return iter((self._refused(found),))
+        if isinstance(found, Notice):
+            return iter((self._noticed(found),))
+        if found.repairs:
+            return self._mended(found)
+        return iter(()) if found.legacy_json else self._doubted(found)
+
+    def _noticed(self, notice: Notice) -> Finding:
+        return self._finding(notice.code, self._severity, notice.span, notice.message, notice.hint, notice.name)
 
     def _refused(self, error: CallError) -> Finding:
         start, end = error.span

@@ -23,6 +23,15 @@ class Explanation(NamedTuple):
     is_error: bool
 
 
+_NOTICES = {
+    Code.FOREIGN_CALL: (
+        "The text holds a call in the notation of another protocol. It is not read, and stays text. Such notations are "
+        'JSON in <tool_call>, <function=name>, <invoke name="name">, an element named as a tool, and JSON in a code '
+        "fence. Often the model was trained to write calls so, and no instructions told it otherwise.",
+        '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>',
+        "<tool>\n<tool_name>add</tool_name>\n<arguments>\n  <a>1</a>\n  <b>2</b>\n</arguments>\n</tool>",
+    ),
+}
 _OWN = {
     WITNESS_DISAGREES: (
         "A block that the parser takes without a repair is not accepted by the witness. That is lxml, with a RELAX NG "
@@ -43,7 +52,7 @@ _OWN = {
 
 
 def _entries() -> dict[str, Explanation]:
-    told = {**ERRORS, **REPAIRS}
+    told = {**ERRORS, **REPAIRS, **_NOTICES}
     codes = {code.value: Explanation(*told[code], code.hint, code.is_error) for code in Code}
     return codes | {code: Explanation(*_OWN[code], hint, False) for code, hint in OWN_CODES.items()}
 
@@ -73,6 +82,7 @@ EXAMPLE_TOOLS = (
 _KINDS = {
     "error": "the block gives no call",
     "repair": "the block gives a call all the same",
+    "notice": "the text stays as it is",
     "doubt": "the block gives a call all the same, but another reader does not take it so",
 }
 
@@ -80,6 +90,8 @@ _KINDS = {
 def _kind(code: str) -> str:
     if code in OWN_CODES:
         return "doubt"
+    if code in _NOTICES:
+        return "notice"
     return "error" if CODES[code].is_error else "repair"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xmltools.errors import CallError
+from xmltools.errors import CallError, Notice
 from xmltools.models._parts import Reasoning, Text, ToolCall, Value
 
 __all__ = ["Reply"]
@@ -13,11 +13,13 @@ __all__ = ["Reply"]
 class Reply(Value):
     """One model reply, parsed: text, reasoning, calls and errors in the order in which they stood in it.
 
-    `unclosed_reasoning` says that the reply ended inside a reasoning region.
+    `unclosed_reasoning` says that the reply ended inside a reasoning region. `notices` tell of what is remarkable in
+    the text: calls in other notations.
     """
 
     parts: tuple[Text | Reasoning | ToolCall | CallError, ...] = ()
     unclosed_reasoning: bool = False
+    notices: tuple[Notice, ...] = ()
 
     @property
     def text(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
 from xmltools._output import Lines
-from xmltools.errors import CallError, Code
+from xmltools.errors import CallError, Code, Notice
 from xmltools.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
 from xmltools.models import ToolCall
 from xmltools.playground._values import write_rows
@@ -59,10 +60,14 @@ def _extend(parts: list[Part], kind: str, span: tuple[int, int], text: str) -> N
     parts[-1].texts.append(text)
 
 
-def write_reading(text: str, parts: list[Part], tools: Iterable[Tool] | None) -> dict[str, Any]:
-    """Return parts, marks and spans as JSON values. A span names its part, and the marks that begin at its start."""
+def write_reading(
+    text: str, parts: list[Part], notices: Sequence[Notice], tools: Iterable[Tool] | None
+) -> dict[str, Any]:
+    """Return parts, marks, spans and notices as JSON values. A span names its part, and the marks that begin at its
+    start; a mark of a notice has its number."""
     offered = list(tools or ())
-    marks = list(islice((mark for number, part in enumerate(parts) for mark in _marks(number, part)), MARKS))
+    found = (mark for number, part in enumerate(parts) for mark in _marks(number, part, notices))
+    marks = list(islice(found, MARKS))
     lines = Lines()
     lines.add(text)
     for mark in marks:
@@ -71,10 +76,19 @@ def write_reading(text: str, parts: list[Part], tools: Iterable[Tool] | None) ->
         "parts": [_write_part(part, offered) for part in parts],
         "marks": marks,
         "spans": list(_spans(text, parts, marks)),
+        "notices": [_write_notice(notice, offered) for notice in notices],
     }
 
 
-def _marks(number: int, part: Part) -> Iterator[dict[str, Any]]:
+def _marks(number: int, part: Part, notices: Sequence[Notice]) -> Iterator[dict[str, Any]]:
+    if part.outcome is None:
+        first = bisect_left(notices, part.start, key=lambda notice: notice.span[0])
+        for place in range(first, len(notices)):
+            if notices[place].span[0] >= part.end:
+                break
+            notice = notices[place]
+            mark = _mark(number, "notice", notice.code, notice.message, notice.span[0])
+            yield mark | {"notice": place}
     if isinstance(part.outcome, ToolCall):
         for repair in part.outcome.repairs:
             yield _mark(number, "repair", repair.code, repair.message, repair.offset)
@@ -129,6 +143,19 @@ def _write_call(call: ToolCall) -> dict[str, Any]:
         "repairs": len(call.repairs),
         "legacy_json": call.legacy_json,
         "arguments": write_rows(call.arguments),
+    }
+
+
+def _write_notice(notice: Notice, tools: list[Tool]) -> dict[str, Any]:
+    return {
+        "code": notice.code,
+        "message": notice.message,
+        "name": notice.name,
+        "notation": notice.notation,
+        "whole": notice.is_whole,
+        "fenced": notice.is_fenced,
+        "span": list(notice.span),
+        "retry": render_retry(notice, tools),
     }
 
 

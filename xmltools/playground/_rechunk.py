@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from xmltools.events import ArgumentDelta, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.events import ArgumentDelta, CallStarted, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
 from xmltools.playground._reading import gather_parts
 
@@ -57,7 +57,7 @@ def outcome(events: Iterable[Event]) -> list[str]:
     parts = [
         f"{part.kind} {part.start} {part.end} {''.join(part.texts)!r} {part.outcome!r}" for part in gather_parts(events)
     ]
-    return [*parts, *_calls(events)]
+    return [*parts, *_calls(events), *(repr(event.notice) for event in events if isinstance(event, Noticed))]
 
 
 def _calls(events: Iterable[Event]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _calls(events: Iterable[Event]) -> Iterator[str]:
     path: tuple[str | int, ...] | None = None
     texts: list[str] = []
     for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta):
+        if isinstance(event, TextDelta | ReasoningDelta | Noticed):
             continue
         if texts and not (isinstance(event, ArgumentDelta) and event.path == path):
             yield f"{path} {''.join(texts)!r}"

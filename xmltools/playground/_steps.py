@@ -16,7 +16,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.errors import Notice
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.parser import Parser
 from xmltools.playground._reading import Part, gather_parts
 from xmltools.playground._values import write_path
@@ -47,6 +57,11 @@ class Record:
     def events(self) -> list[Event]:
         """The events without their steps."""
         return [event for _, event in self.timed]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What was noticed in the text."""
+        return [event.notice for _, event in self.timed if isinstance(event, Noticed)]
 
 
 def record(text: str, parser: Parser) -> Record:
@@ -142,4 +157,6 @@ def _written(event: Event, block: int) -> dict[str, Any]:
             return {"kind": "call", "block": block, "span": list(event.span)}
         case CallFailed():
             return {"kind": "error", "block": block, "span": list(event.span)}
+        case Noticed(notice):
+            return {"kind": "notice", "text": notice.message}
     raise AssertionError(event)

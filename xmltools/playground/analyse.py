@@ -72,7 +72,9 @@ def _ids() -> Iterator[str]:
 
 def _reading(work: _Work) -> dict[str, Any]:
     found = work.record
-    return write_reading(work.text, found.parts, work.tools) | {"unclosed_reasoning": found.unclosed_reasoning}
+    return write_reading(work.text, found.parts, found.notices, work.tools) | {
+        "unclosed_reasoning": found.unclosed_reasoning
+    }
 
 
 def _steps(work: _Work) -> dict[str, Any]:

@@ -23,7 +23,16 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
+from xmltools.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
 from xmltools.playground._values import write_path, write_rows
 
 __all__ = ["LiveHub"]
@@ -184,6 +193,8 @@ def _written(event: Event) -> dict[str, Any]:
             return {"type": "call", "id": call.id, "name": call.name, "arguments": arguments, "repairs": codes}
         case CallFailed(error):
             return {"type": "error", "id": event.id, "code": error.code, "message": _cut(error.message)[0]}
+        case Noticed(notice):
+            return {"type": "notice", "code": notice.code, "message": _cut(notice.message)[0]}
     raise AssertionError(event)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from xmltools._markup import SPACES, find_forbidden
 from xmltools.dialects import FORGE
-from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render._call import render_call
 from xmltools.render._names import only_server
@@ -57,6 +57,7 @@ _CUT_OFF = (
     "Your reply was cut off inside a tool call. Go on exactly where it ended; don't repeat what is there, "
     'and write nothing before it. It ended with (quoted by "> "):'
 )
+_NOT_READ = "it is not in the form that was described"
 _MARK = "> "
 _TOO_LONG = (
     "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
@@ -65,22 +66,24 @@ _TOO_LONG = (
 
 
 def render_retry(
-    error: CallError, tools: Iterable[Tool] = (), *, max_characters: int = 1200, server_names: bool = False
+    error: CallError | Notice, tools: Iterable[Tool] = (), *, max_characters: int = 1200, server_names: bool = False
 ) -> str:
-    """Write the user turn to send to the model after a call failed.
+    """Write the user turn to send to the model after a call failed, or was written in another notation.
 
-    Takes the error and the tools that the parser was given. Returns what was wrong, the place in the model's own
-    lines, what was expected, and the smallest right call of that tool, which keeps short values that fit; it is left
-    out if the schema of the tool allows none that can be made up. The text has at most `max_characters`. The example is
-    never cut: if it is longer than that by itself, at most 400 characters stand before it. It names the server of the
-    tool if the tools are on several; with `server_names` always, as Forge does.
+    Takes the error, or the notice of such a call, and the tools that the parser was given. Returns what was wrong, the
+    place in the model's own lines, what was expected, and the smallest right call of that tool, which keeps short
+    values that fit; it is left out if the schema of the tool allows none that can be made up. The text has at most
+    `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters stand before
+    it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge does.
 
     For a reply that was cut off the text asks the model to go on, and quotes the end, each line behind `> `. Append its
     next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
 
-    Raises XMLToolsError if `error` is no CallError, one of the tools is no Tool or has an invalid schema, or
-    `max_characters` is no whole number from 200 on.
+    Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,
+    or `max_characters` is no whole number from 200 on.
     """
+    if isinstance(error, Notice):
+        error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
     tool, is_meant = _choose(error, offered)
     if error.code is Code.TRUNCATED:
@@ -94,7 +97,8 @@ def render_retry(
 
 def _checked(error: CallError, tools: Iterable[Tool], max_characters: int) -> list[Tool]:
     if not isinstance(error, CallError):
-        raise XMLToolsError(f"render_retry: expected a CallError, as in reply.errors, got {type(error).__name__}")
+        got = type(error).__name__
+        raise XMLToolsError(f"render_retry: expected a CallError, as in reply.errors, or a Notice, got {got}")
     if not isinstance(max_characters, int) or isinstance(max_characters, bool) or max_characters < _LEAST:
         raise XMLToolsError(f"max_characters: expected a whole number from {_LEAST} on, got {max_characters!r:.40}")
     if not isinstance(tools, Iterable):

@@ -56,8 +56,8 @@ def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
         if counts:
             yield name, ",".join(f"{code}:{number}" for code, number in sorted(counts.items()))
-    for name, count in (("retries", stats.retries), ("failed", stats.failed), ("invented", stats.invented)):
-        if count:
+    for name in ("retries", "failed", "invented", "foreign"):
+        if count := getattr(stats, name):
             yield name, count
     if stats.finish_reasons:
         yield "finish", ",".join(map(str, stats.finish_reasons))[:_LONGEST]

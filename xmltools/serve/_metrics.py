@@ -89,7 +89,9 @@ class Metrics:
         self.calls = _Counter("xmltools_tool_calls_total", "Tool calls in replies, by what became of them.")
         self.diagnostics = _Counter("xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.")
         self.retries = _Counter("xmltools_retries_total", "Replies that were sent back to the model.")
-        self.anomalies = _Counter("xmltools_anomalies_total", "Replies of which something went missing, by kind.")
+        self.anomalies = _Counter(
+            "xmltools_anomalies_total", "Replies that lost something, or hold what nobody reads, by kind."
+        )
         self.ignored = _Counter(
             "xmltools_ignored_fields_total", "Fields of requests that nothing comes of here, by name."
         )
@@ -127,6 +129,8 @@ class Metrics:
             self.anomalies.add(kind="all_output_lost")
         if record.stats.invented:
             self.anomalies.add(kind="invented_result")
+        if record.stats.foreign:
+            self.anomalies.add(kind="foreign_call")
         for name in record.stats.ignored:
             self.ignored.add(field=self._fields.known(name))
         for name in record.stats.left_out:

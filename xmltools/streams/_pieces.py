@@ -17,6 +17,7 @@ from xmltools.events import (
     CallFailed,
     CallStarted,
     Event,
+    Noticed,
     ReasoningDelta,
     TextDelta,
 )
@@ -93,6 +94,8 @@ class PieceReader:
                 yield from self._completed(event, call)
             case CallFailed(error):
                 yield from self._failed(error)
+            case Noticed():
+                pass  # no API has a place for it, and its text is told
             case _:
                 raise XMLToolsError(f"feed() expects events of a parser, got {type(event).__name__}")
 

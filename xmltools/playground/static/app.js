@@ -109,6 +109,7 @@ function summarise(reading) {
   const badges = [
     el("span", { class: "badge call" }, count(number("call"), "call")),
     el("span", { class: repairs ? "badge repair" : "badge" }, count(repairs, "repair")),
+    ...(reading.notices.length ? [el("span", { class: "badge repair" }, count(reading.notices.length, "notice"))] : []),
     el("span", { class: number("error") ? "badge error" : "badge" }, count(number("error"), "error")),
   ];
   byId("summary").replaceChildren(...badges);

@@ -128,6 +128,13 @@ function failCall(choice, { code, message }) {
   Object.assign(choice, { call: null, kind: "" });
 }
 
+function addNotice(choice, { code, message }) {
+  const header = el("header", {}, el("span", { class: "label" }, "Notice"), el("span", { class: "badge repair" }, code));
+  choice.body.append(el("article", { class: "notice" }, header, el("p", {}, visible(message))));
+  settle(choice);
+  choice.kind = "notice";
+}
+
 // Messages
 
 function begin(card, { api, model, time }) {
@@ -145,6 +152,7 @@ function say(card, message) {
   else if (message.type === "started") startCall(choice, message.name, message.server);
   else if (message.type === "argument") addArgument(choice, message);
   else if (message.type === "error") failCall(choice, message);
+  else if (message.type === "notice") addNotice(choice, message);
   else if (message.type === "call") {
     endCall(choice, message);
     card.calls += 1;

@@ -65,6 +65,15 @@ function failure(reading, part) {
   return el("article", { class: "error" }, header("Error", part.name ?? "", badge("error", part.code)), what, read, retry);
 }
 
+function notice(reading, found, number) {
+  const mark = reading.marks.findIndex((each) => each.notice === number);
+  const { line, column } = reading.marks[mark] ?? {};
+  const place = line ? el("a", { href: `#mark-${mark}`, class: "place" }, `line ${line}, column ${column}`) : "";
+  const what = el("p", { id: line ? `note-${mark}` : null, tabindex: "-1" }, visible(found.message), " ", place);
+  const retry = el("details", {}, el("summary", {}, "What to send back to the model"), listing(found.retry, "Retry message"));
+  return el("article", { class: "notice" }, header("Notice", found.name ?? "", badge("repair", found.code)), what, retry);
+}
+
 function unfinished(open) {
   const rows = [...open.arguments].map(([path, value]) => ({ path, type: "text so far", value }));
   const body = rows.length ? table(rows, `Arguments of ${open.name} so far`) : el("p", { class: "empty" }, "No argument yet.");
@@ -77,6 +86,9 @@ export function showParts(target, reading, state) {
     if (part.block === undefined) return plain(part);
     const block = blocks[part.block];
     return block.kind === "call" ? call(reading, block) : failure(reading, block);
+  });
+  reading.notices.forEach((each, number) => {
+    if (state.ended || each.span[1] <= state.covered) shown.push(notice(reading, each, number));
   });
   if (state.open) shown.push(unfinished(state.open));
   if (state.ended && reading.unclosed_reasoning) shown.push(el("p", { class: "remark" }, "The reply ended inside reasoning."));
@@ -98,6 +110,7 @@ const NAMES = {
   argument: "ArgumentDelta",
   call: "CallCompleted",
   error: "CallFailed",
+  notice: "Noticed",
 };
 
 // A line for each run of events, made once; those that have not come yet are dimmed.

@@ -1,0 +1,133 @@
+"""Calls in the notations of other protocols: they stay text, and are noticed (protocol, 1.9)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import xmltools as xt
+
+PATHS = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS = [xt.Tool(name="read", parameters=PATHS), xt.Tool(name="ping"), xt.Tool(name="disk.list", parameters=PATHS)]
+JSON = '{"name": "read", "arguments": {"path": "a"}}'
+CALL = "<tool><tool_name>ping</tool_name></tool>"
+
+WHOLE = [
+    ("hermes", "read", f"<tool_call>\n{JSON}\n</tool_call>"),
+    ("hermes", "read", f"<tool_call>[{JSON}, {JSON}]</tool_call>"),
+    ("hermes", "read", '<tool_call>{"arguments": {"path": "</tool_call>"}, "name": "read"}</tool_call>'),
+    ("hermes", None, "<tool_call>{name: broken}</tool_call>"),
+    ("hermes", "read", "<tool_call><name>read</name><arguments></arguments></tool_call>"),
+    ("qwen3_coder", "read", "<function=read><parameter=path>\na\n</parameter></function>"),
+    (
+        "qwen3_coder",
+        "read",
+        "<tool_call>\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>",
+    ),
+    ("qwen3_coder", "unknown", '<function name="unknown">{}</function>'),
+    ("glm", "read", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
+    ("glm", "ping", "<tool_call>ping</tool_call>"),
+    ("invoke", "read", '<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>'),
+    ("invoke", "unknown", "<x:invoke name='unknown'></x:invoke>"),
+    ("tag_per_tool", "read", "<read>\n<path>a</path>\n</read>"),
+    ("tag_per_tool", "read", '<read>{"path": "a"}</read>'),
+    ("tag_per_tool", "read", '<read path="a"/>'),
+    ("tag_per_tool", "disk.list", "<disk.list><path>a</path></disk.list>"),
+    ("tag_per_tool", "ping", "<ping/>"),
+    ("tag_per_tool", "ping", "<ping></ping>"),
+]
+FENCED = [
+    ("json", "read", "```json\n", JSON, "\n```\n"),
+    ("json", "read", "```\n[", JSON, "]\n```\n"),
+    ("json", "ping", "  ````tool_call\n\n", '{"function": "ping", "input": {}}', "\n  ````\n"),
+    ("hermes", "read", "```xml\n", f"<tool_call>{JSON}</tool_call>", "\n```"),
+    ("tag_per_tool", "ping", "~~~\n", "<ping/>", "\n~~~"),
+]
+NONE = [
+    "the <tool_call> tag, <function> and <invoke>",
+    "<function=>x</function> <invoke name=read> <read>a file</read> <read class='x'/> <reader><path>a</path></reader>",
+    "<read><other>a</other></read> <list><path>a</path></list>",
+    f"`<tool_call>{JSON}</tool_call>`",
+    f"`e.g. <tool_call>{JSON}</tool_call>",
+    "\\<ping/>",
+    "<!-- <ping/> -->",
+    "<![CDATA[<ping/>]]>",
+    f"<think><tool_call>{JSON}</tool_call></think>",
+    '```json\n{"name": "read", "size": 5}\n```',
+    '```json\n{"name": "unknown", "arguments": {}}\n```',
+    '```json\n{"name": "read", "arguments": {]\n```',
+    f"x ```json\n{JSON}\n```",
+    "<tool><tool_name>read</tool_name><arguments><path><ping/></path></arguments></tool>",
+]
+
+
+def notices_in(text: str, size: int, tools: list[xt.Tool] | None = TOOLS) -> list[xt.Notice]:
+    parser = xt.Parser(tools)
+    chunks = (text[at : at + size] for at in range(0, len(text), size))
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+    return [event.notice for event in events if isinstance(event, xt.Noticed)]
+
+
+@pytest.mark.parametrize(("notation", "name", "call"), WHOLE)
+def test_a_call_in_another_notation_stays_text_and_is_noticed(notation: str, name: str | None, call: str) -> None:
+    text = f"I read it.\n{call} And then?\n{CALL}"
+    reply = xt.parse(text, TOOLS)
+    assert reply.text == text.removesuffix(CALL) and [each.name for each in reply.calls] == ["ping"]
+    (notice,) = reply.notices
+    assert (notice.code, notice.notation, notice.name) == (xt.Code.FOREIGN_CALL, notation, name)
+    assert text[slice(*notice.span)] == call and notice.is_whole and not notice.is_fenced
+    assert notice.hint == xt.Code.FOREIGN_CALL.hint and notation in notice.message
+
+
+@pytest.mark.parametrize(("notation", "name", "before", "call", "after"), FENCED)
+def test_a_fenced_one_says_so(notation: str, name: str, before: str, call: str, after: str) -> None:
+    text = f"a\n{before}{call}{after}"
+    reply = xt.parse(text, TOOLS)
+    (notice,) = reply.notices
+    assert reply.text == text and text[slice(*notice.span)] == call
+    assert (notice.notation, notice.name, notice.is_whole, notice.is_fenced) == (notation, name, True, True)
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_only_shown_or_looks_like_one_is_not_noticed(text: str) -> None:
+    assert xt.parse(f"a\n{text}\nb", TOOLS).notices == ()
+
+
+@pytest.mark.parametrize("end", ["", CALL, "<think>x</think>"])
+@pytest.mark.parametrize(
+    ("notation", "name", "call"), [each for each in WHOLE if each[1] != "ping" and "</" in each[2]]
+)
+def test_what_is_cut_off_is_not_whole(notation: str, name: str | None, call: str, end: str) -> None:
+    cut = call[: call.rindex("</")]
+    (notice,) = xt.parse(f"a\n{cut}{end}", TOOLS).notices
+    assert (notice.notation, notice.is_whole) == (notation, "</function>" in cut)
+    assert cut.startswith(f"a\n{cut}{end}"[slice(*notice.span)])
+
+
+def test_without_tools_what_only_a_name_tells_is_not_noticed() -> None:
+    text = f"<ping/> <read><path>a</path></read>\n```json\n{JSON}\n```\n<function=f></function>"
+    assert [notice.notation for notice in xt.parse(text).notices] == ["json", "qwen3_coder"]
+
+
+def test_chunks_do_not_matter_also_where_text_is_kept_in_pieces() -> None:
+    rng = Random(7)
+    calls = [f"\n{call}\n" for *_, call in WHOLE] + [f"\n{''.join(each[2:])}" for each in FENCED]
+    calls += [f"\n{text}\n" for text in NONE] * 2
+    for _ in range(20):
+        rng.shuffle(calls)
+        text = "".join(call + "prose and more. " * rng.randrange(60) for call in calls)
+        whole = notices_in(text, len(text))
+        assert whole
+        for size in (1, 4, 333, 4_096):
+            assert notices_in(text, size) == whole, size
+        assert all(one.span[1] <= other.span[0] for one, other in pairwise(whole))
+
+
+def test_a_retry_shows_the_right_call() -> None:
+    (notice,) = xt.parse(f"<tool_call>{JSON}</tool_call>", TOOLS).notices
+    said = xt.render_retry(notice, TOOLS)
+    assert said.startswith("Your tool call was not carried out: it is not in the form that was described.\n")
+    (call,) = xt.parse(said, TOOLS).calls
+    assert call.name == "read" and call.clean
