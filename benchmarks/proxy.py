@@ -16,7 +16,7 @@ import random
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -88,6 +88,61 @@ def framed(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
+# --- a hostile client --------------------------------------------------------------------------------------
+
+
+class Attack(NamedTuple):
+    """Tools that take long to read, to describe or to check, and a reply that takes long to read with them."""
+
+    functions: list[dict[str, Any]]
+    reply: str
+
+
+def tool_of(**properties: Any) -> dict[str, Any]:
+    definitions = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(20)}
+    definitions["d20"] = {"type": "object"}
+    return {
+        "name": "f",
+        "description": "Does it.",
+        "parameters": {"type": "object", "properties": properties, "$defs": definitions},
+    }
+
+
+def call_of(arguments: str) -> str:
+    return f"<tool><tool_name>f</tool_name><arguments>{arguments}</arguments></tool>"
+
+
+JSON_TYPE = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/any"}}, {"type": "string"}, {"type": "null"}]}
+RECURSIVE = tool_of(v={"$ref": "#/$defs/any"})
+RECURSIVE["parameters"]["$defs"]["any"] = JSON_TYPE
+MANY = [
+    {
+        **tool_of(**{f"argument_{place}": {"type": "string", "enum": [str(number)] * 2} for place in range(20)}),
+        "name": f"tool_{number}",
+    }
+    for number in range(300)
+]
+ATTACKERS = 4
+PACES = {4: 0.001, 500: 0.01, 1 << 20: 0.0}
+"""Characters of a chunk of a hostile reply, and the seconds between two of them: some ten times what a model writes, or
+all at once."""
+ATTACKS = {
+    "pattern": Attack(
+        [tool_of(v={"type": "string", "pattern": "(a+)+$"})], call_of(f"<v>{'a' * 100_000}!</v>") + "text " * 1000
+    ),
+    "references": Attack([tool_of(v={"$ref": "#/$defs/d0"})], call_of("<v>" + "<a>x</a>" * 9_000 + "</v>")),
+    "recursive": Attack([RECURSIVE], call_of("<v>" + "<item>x</item>" * 9_000 + "</v>")),
+    "JSON": Attack([RECURSIVE], call_of(f"<v>{json.dumps([['x', None]] * 20_000)}</v>")),
+    "many tools": Attack(MANY, "No call."),
+    "sections": Attack([FUNCTION], "<![CDATA[<tool><a>]]>" * 5_000),
+    "openers": Attack([FUNCTION], "<tool><a " * 10_000),
+    "calls": Attack([FUNCTION], "<tool><tool_name>write_file</tool_name></tool>" * 900),
+    "attributes": Attack([tool_of(v={"type": "object"})], call_of("<v>" + "<a b='c' d='e'/>" * 9_000 + "</v>")),
+    "open value": Attack([FUNCTION], f"{OPEN}{'<tool><![CDATA[]]> ' * 5_000}"),
+}
+"""What one client can do, by the families of `benchmarks/parser.py` that take longest, and by schemas."""
+
+
 # --- the upstream: no framework, so that it takes little of the machine ------------------------------------
 
 
@@ -120,11 +175,26 @@ class Upstream:
             self._go.set()
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
             return
-        asked = json.loads(body)["plan"]
+        asked = json.loads(body)
         writer.write(HEAD + framed(chunk({"role": "assistant", "content": ""})))
-        await self._speak(asked["stream"] * MOST_CHUNKS, Plan(*asked["plan"]), writer)
+        if "attack" in asked:
+            await self._attack(ATTACKS[asked["attack"]].reply, asked["size"], writer)
+        else:
+            plan = asked["plan"]
+            await self._speak(plan["stream"] * MOST_CHUNKS, Plan(*plan["plan"]), writer)
         writer.write(framed(chunk({}, "stop")) + framed(b"data: [DONE]\n\n") + b"0\r\n\r\n")
         await writer.drain()
+
+    async def _attack(self, text: str, size: int, writer: asyncio.StreamWriter) -> None:
+        """Say it in chunks of `size` characters at the pace of a model; after two seconds all the rest at once."""
+        due = time.monotonic() + 2
+        for at in range(0, len(text), size):
+            is_last = time.monotonic() >= due
+            writer.write(framed(chunk({"content": text[at:] if is_last else text[at : at + size]})))
+            await writer.drain()
+            if is_last:
+                break
+            await asyncio.sleep(PACES[size])
 
     async def _speak(self, place: int, plan: Plan, writer: asyncio.StreamWriter) -> None:
         pieces = [framed(chunk({"content": piece})) for piece in reply(plan)]
@@ -170,12 +240,16 @@ def run_plain(port: int, upstream: int) -> None:
 
 
 def request(stream: int, plan: Plan) -> bytes:
+    return posted([FUNCTION], plan={"stream": stream, "plan": plan})
+
+
+def posted(functions: list[dict[str, Any]], **more: Any) -> bytes:
     body = {
         "model": "m",
         "messages": [{"role": "user", "content": "Write a.py."}],
-        "tools": [{"type": "function", "function": FUNCTION}],
+        "tools": [{"type": "function", "function": function} for function in functions],
         "stream": True,
-        "plan": {"stream": stream, "plan": plan},
+        **more,
     }
     text = json.dumps(body).encode()
     head = f"POST {PATH} HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\ncontent-type: application/json\r\n"
@@ -383,6 +457,60 @@ async def lag(path: str, value: str, size: int) -> int:
     return left[0] - text.index("Q") // size
 
 
+async def stalls(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure e: how old chunks of one client are while another one sends what takes longest to read."""
+    rounds, plan = (3, Plan(40, 60, 0.02)) if quick else (7, Plan(100, 150, 0.02))
+    await bench.ages("xmltools", 20, Plan(5, 5, 0.02))
+    found: dict[str, list[float]] = {}
+    for number in range(rounds * 2):
+        name = "attacked" if (number + number // 2) % 2 else "quiet"
+        with attacked(bench.ports["xmltools"], name == "attacked"):
+            found.setdefault(name, []).append(percentiles(await bench.ages("xmltools", 20, plan))[1])
+    quiet, busy = (median(found[name]) for name in ("quiet", "attacked"))
+    shown = f"ms: {busy * 1e3:.2f}, quiet {quiet * 1e3:.2f}"
+    return [Figure("e latency beside a hostile client, p99", 3, busy / quiet, "quiet", shown)]
+
+
+@contextmanager
+def attacked(port: int, is_so: bool) -> Iterator[None]:
+    """Send hostile requests from a process of its own meanwhile."""
+    if not is_so:
+        yield
+        return
+    process = multiprocessing.get_context("spawn").Process(target=attack_all, args=(port,), daemon=True)
+    process.start()
+    time.sleep(1)  # until it has loaded what it needs
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+        time.sleep(2)  # until what it began has ended
+
+
+def attack_all(port: int, names: Sequence[str] = ()) -> None:
+    async def run_all() -> None:
+        await asyncio.gather(*(attack(port, place, list(names or ATTACKS)) for place in range(ATTACKERS)))
+
+    asyncio.run(run_all())
+
+
+async def attack(port: int, first: int, names: list[str]) -> None:
+    """Send one hostile request after the other, without end."""
+    rng = random.Random(first)
+    kinds = [(name, size) for name in names for size in PACES]
+    while True:
+        name, size = rng.choice(kinds)
+        sent = posted(ATTACKS[name].functions, attack=name, size=size)
+        reader, writer = await asyncio.open_connection(HOST, port)
+        try:
+            writer.write(sent)
+            while await reader.read(1 << 16):
+                pass
+        finally:
+            writer.close()
+
+
 async def first_fragment(bench: Bench, quick: bool) -> list[Figure]:
     """Figure d: when the beginning of an argument leaves, counted in chunks."""
     values = ("Q.py", "<![CDATA[Q.py]]>", "&lt;Q.py")
@@ -454,14 +582,24 @@ def figures(part: Callable[[Bench, bool], Awaitable[list[Figure]]], quick: bool)
         return asyncio.run(run_part(bench))
 
 
+PARTS = {
+    "latency": latency,
+    "memory": memory,
+    "leaks": leaks,
+    "first": first_fragment,
+    "stalls": stalls,
+}
+
+
 def main() -> int:
     """Print the table; the exit status is 1 if a figure was missed."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("--quick", action="store_true", help="fewer streams, fewer rounds")
-    quick = options.parse_args().quick
+    options.add_argument("--only", choices=PARTS, action="append", help="one part; may be repeated")
+    asked = options.parse_args()
     missed = False
-    for part in (latency, memory, leaks, first_fragment):
-        for figure in figures(part, quick):
+    for name in asked.only or PARTS:
+        for figure in figures(PARTS[name], asked.quick):
             missed = missed or figure.verdict != "ok"
             print(line(figure), flush=True)
     return int(missed)

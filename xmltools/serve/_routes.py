@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -28,9 +28,6 @@ from xmltools.serve._tracing import spanning
 from xmltools.serve._whole import Ask, WholeAnswer, reply_to
 
 __all__ = ["make_routes"]
-
-_LARGE = 256 * 1024
-"""Bytes of a body from which on it is read beside the event loop, where other streams would wait for it."""
 
 Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
 
@@ -79,7 +76,9 @@ class _Calls:
         try:
             body = await read_body(scope, receive, self._service.config.max_body)
             with Stopwatch(record):
-                exchange = await _exchange(self._api, body, self._service.config.settings)
+                exchange = await self._service.aside.run(
+                    partial(_exchange, self._api, body, self._service.config.settings)
+                )
         except Refusal as refusal:
             record.outcome = "refused"
             await send_refusal(scope, send, self._api, refusal)
@@ -106,35 +105,37 @@ class _Calls:
                 reply = reply_to(self._service, exchange, scope)
                 await WholeAnswer(self._service, self._api, reply, scope, receive, send).run()
         finally:
+            exchange.on_event = None
             if record.outcome == "ok" and exchange.stats.failed:
                 record.outcome = "call_failed"
             if hub is not None:
                 hub.end(record.id, record.outcome)
 
 
-async def _exchange(api: Api, body: bytes, settings: Settings) -> Exchange:
+def _exchange(api: Api, body: bytes, settings: Settings) -> Exchange:
     """Make the exchange of a body. Raises Refusal for one that can't be honoured."""
-
-    def make() -> Exchange:
-        try:
-            return Exchange(api, parse_object(body), settings)
-        except RecursionError:
-            raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
-
-    return await anyio.to_thread.run_sync(make) if len(body) > _LARGE else make()
+    try:
+        return Exchange(api, parse_object(body), settings)
+    except RecursionError:
+        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
 
 
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     """Estimate the tokens of what the upstream would get. Counting them exactly would take the model's tokenizer."""
+    settings = service.config.settings
     try:
-        body = parse_object(await read_body(scope, receive, service.config.max_body))
-        exchange = Exchange("messages", {"max_tokens": 1, **body}, service.config.settings)
+        body = await read_body(scope, receive, service.config.max_body)
+        tokens = await service.aside.run(partial(_estimate, body, settings))
     except Refusal as refusal:
         record_of(scope).outcome = "refused"
         await send_refusal(scope, send, "messages", refusal)
         return
-    tokens = estimate_tokens(load(exchange.request["messages"], "openai"))
     await send_json(send, {"input_tokens": tokens})
+
+
+def _estimate(body: bytes, settings: Settings) -> int:
+    exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
+    return estimate_tokens(load(exchange.request["messages"], "openai"))
 
 
 async def _models(service: Service, scope: Scope, receive: Receive, send: Send) -> None:

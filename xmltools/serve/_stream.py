@@ -10,12 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
+from typing import Any
 
 import anyio
 from starlette.types import Receive, Scope, Send
 
 from xmltools.bridge import Api, Exchange, Refusal, SSEDecoder, error_message, read_chunk
 from xmltools.errors import XMLToolsError
+from xmltools.serve._aside import Turns
 from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
 from xmltools.serve._service import Service, Stopwatch
@@ -32,6 +35,9 @@ _HEADERS = [
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
+_GATHERING = 0.004
+"""Seconds in which chunks come together after one that may have taken long: each way to another thread takes the loop
+longer than reading a short chunk does."""
 _LAST_WORDS = 1.0
 """Seconds for the error event when the server is stopped."""
 
@@ -113,7 +119,8 @@ class StreamedAnswer:
                 self._record.ttft = time.perf_counter() - asked
             try:
                 with self._overhead:
-                    all_said = self._translate(decoder.feed(piece))
+                    events = decoder.feed(piece)
+                all_said = await self._translate(events)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
             if all_said or self._exchange.done:
@@ -122,8 +129,7 @@ class StreamedAnswer:
                     await self._read_to_end(pieces)
                 return again
             self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
-        with self._overhead:
-            self._translate(decoder.close())
+        await self._translate(decoder.close())
         return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
@@ -131,8 +137,26 @@ class StreamedAnswer:
         async for _ in pieces:
             pass
 
-    def _translate(self, events: list[tuple[str, str]]) -> bool:
+    async def _translate(self, events: list[tuple[str, str]]) -> bool:
         """Make ready what is to be sent for events of the upstream. Returns whether it says that this was all."""
+        turns = Turns()
+        for number, (_, data) in enumerate(events):
+            if data.startswith("[DONE]"):
+                return True
+            if turns.is_over:
+                await turns.pass_on()
+            with self._overhead:
+                chunk = read_chunk(data)
+                if self._exchange.may_take_long(chunk):
+                    is_all = await self._service.aside.run(partial(self._read, chunk, events[number + 1 :]))
+                    await anyio.sleep(_GATHERING)
+                    return is_all
+                self._ready.append(self._exchange.feed(chunk))
+        return False
+
+    def _read(self, chunk: dict[str, Any], events: list[tuple[str, str]]) -> bool:
+        """Do what `_translate` does, with the next chunk and all that came with it, at one go."""
+        self._ready.append(self._exchange.feed(chunk))
         for _, data in events:
             if data.startswith("[DONE]"):
                 return True
@@ -144,7 +168,7 @@ class StreamedAnswer:
         if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
             raise UpstreamError("the upstream broke off its reply")
         with self._overhead:
-            self._ready.append(self._exchange.end(is_whole=is_whole))
+            self._ready.append(await self._service.aside.run(partial(self._exchange.end, is_whole=is_whole)))
         if self._exchange.next_turn():
             await self._flush()
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -94,7 +95,7 @@ def reply_to(service: Service, exchange: Exchange, scope: Scope) -> Reply:
         while answer is None:
             completion = await ask(service.upstream.chat(scope, exchange.request))
             with Stopwatch(record_of(scope)):
-                answer = _read(exchange, completion)
+                answer = await service.aside.run(partial(_read, exchange, completion))
         return answer
 
     return reply
