@@ -117,7 +117,8 @@ class ForeignCalls:
         pattern = _elements(*self._words, ":invoke" in text)
         element: re.Match[str] | None = None
         fence: re.Match[str] | None = None
-        element_from = fence_from = -1  # from where they were looked for
+        element_from = -1  # from where they were looked for
+        fence_from = -1 if "{" in text else 0
         while True:
             if self._call is not None:
                 at, is_decided = self._read_on(self._call, text, at, is_all)

@@ -97,7 +97,7 @@ _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_SCAN_BLOCK = 1 << 15
+_SCAN_BLOCK = 3 << 13
 _NO_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

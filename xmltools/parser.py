@@ -6,7 +6,7 @@
     for event in parser.close(): ...
 
 `Outside` reads what is outside blocks, a `Block` what is inside; `Parser` cuts the stream between them. `feed`
-begins with the three cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
+begins with the cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
 argument); for them it makes one event and touches nothing else. All other text takes the road through `_read`.
 """
 
@@ -41,7 +41,7 @@ from xmltools.tools import Tool
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
 
-# What `feed` does with a chunk. The first four stand as numbers in `feed` itself: it looks up no global it can spare.
+# What `feed` does with a chunk. The first five stand as numbers in `feed` itself: it looks up no global it can spare.
 _PROSE: Final = 0
 _CDATA: Final = 1
 _TEXT: Final = 2
@@ -189,7 +189,7 @@ class Parser(Outside):
                 start = self._pos
                 end = start + len(chunk)
                 if end <= self._mark and (
-                    "<" not in chunk or (self._lead not in chunk and self._other_lead not in chunk and chunk[-1] != "<")
+                    "<" not in chunk or (chunk[-1] != "<" and self._lead not in chunk and self._other_lead not in chunk)
                 ):
                     self._pos = end
                     self._pieces.append(chunk)
@@ -230,6 +230,35 @@ class Parser(Outside):
                     self._pos = end
                     self._pieces.append(chunk)
                     return []
+            # A `<` at the end of a chunk of prose is common in code, and hardly ever an opener.
+            if mode == 4:
+                start = self._pos - 1
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and chunk[0] not in self._letters:
+                    self._pos = end
+                    self._held = ""
+                    self._mode = 0
+                    chunk = "<" + chunk
+                    self._pieces.append(chunk)
+                    event = TextDelta()
+                    event.text = chunk
+                    event.start = start
+                    return [event]
+            elif mode == 0:
+                start = self._pos
+                end = start + len(chunk)
+                if end <= self._mark and chunk.find("<") == end - start - 1:
+                    self._pos = end
+                    self._held = "<"
+                    self._mode = 4
+                    if end - start == 1:
+                        return []
+                    chunk = chunk[:-1]
+                    self._pieces.append(chunk)
+                    event = TextDelta()
+                    event.text = chunk
+                    event.start = start
+                    return [event]
         return self._feed(chunk)
 
     def close(self) -> list[Event]:
@@ -253,13 +282,6 @@ class Parser(Outside):
         mode = self._mode
         if chunk.__class__ is not str or mode == _CLOSED:
             self._check(chunk)
-        # A `<` at the end of a chunk of prose is common in code and hardly ever an opener.
-        if mode == _PROSE and 0 <= chunk.find("<") == len(chunk) - 1:
-            events = self.feed(chunk[:-1])
-            self._pos += 1
-            self._held = "<"
-            self._mode = _HELD
-            return events
         if mode == _HELD and chunk and chunk[0] not in self._letters:
             self._pos -= 1
             self._held = ""
