@@ -248,15 +248,19 @@ def test_sections_in_a_block_over_its_limit(name):
     ["a `b` <tool> <!-- c -->", block("<a>1</a>"), "<tool><tool_name>f", "<think>a", f"<!-- {block('<a>1</a>')}"],
 )
 def test_a_parser_that_is_closed_is_freed_without_the_collector(text):
-    class Kept(xt.Parser):
-        """Its objects can be watched."""
+    class Ids:
+        """What only the parser knows."""
+
+        def __call__(self):
+            return "call"
 
     gc.disable()
     try:
-        parser = Kept()
+        ids = Ids()
+        parser, watched = xt.Parser(new_id=ids), weakref.ref(ids)
+        del ids
         parser.feed(text)
         parser.close()
-        watched = weakref.ref(parser)
         del parser
         assert watched() is None
     finally:
