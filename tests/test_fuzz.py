@@ -263,7 +263,7 @@ def test_runs_add_up_and_the_next_begins_behind_them(record: Path) -> None:
     page = evidence.page(evidence.entries())
     assert "| 2,000 | 4 | none |" in page
     assert (
-        "\n2,000 documents of the token fuzzer and 0 runs of atheris; no finding is left that is not mended.\n" in page
+        "\n2,000 documents of the token fuzzer and 0 runs of atheris; no finding is left that is not fixed.\n" in page
     )
     assert "calls written and read back | 5 | 2 | none |" in page
     assert {"date", "version", "commit", "python"} <= evidence.entries()[0].keys()
@@ -276,7 +276,7 @@ def test_a_finding_is_kept_so_that_it_can_be_tried_again(record: Path, monkeypat
     evidence.add([run_of("tokens", first=0, end=9, findings=[kept])])
     kept = evidence.entries()[0]["findings"][0]
     assert not evidence.stands(kept)
-    assert "1, all mended" in evidence.page(evidence.entries())
+    assert "1, all fixed" in evidence.page(evidence.entries())
     monkeypatch.setattr(quick, "Parser", Raising)
     assert evidence.stands(kept | {"text": "ö"})
     assert evidence._case(kept).options["limits"] == Limits(block_size=40)
@@ -288,7 +288,7 @@ def test_bytes_that_break_a_target_are_kept(record: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(targets, "_events", lambda stream: [])
     assert evidence.stands(kept)
     page = evidence.page([run_of("atheris sse", findings=[kept])])
-    assert "1, 1 of them not mended" in page
+    assert "1, 1 of them not fixed" in page
     assert kept["hex"] in page
 
 

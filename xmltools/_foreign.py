@@ -35,9 +35,8 @@ _TOOL_CALL = re.compile(
 _FENCED = re.compile(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
 _TAG = re.compile(
     rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
-    rf"|>(?={_S}*(?:(?P<json>{{)|<(?P<child>[\w.:-]+)[ \t\r\n/>]|(?P<end></\1>))))"
+    rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
 )
-_PREFIXED = (r"[\w.-]{1,64}+:invoke",)
 _TAG_NAME = re.compile(r"[\w.:-]{1,256}")
 _ATTRIBUTE = re.compile(rf"{_S}+([\w.:-]+)")
 _WRAPPER_END = re.compile(rf"{_S}{{0,64}}</tool_call>")
@@ -48,13 +47,16 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that is an element. The elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
-    words = ["tool_call", "function", "invoke", *_PREFIXED[:has_prefix]]
+    words = ["tool_call", "function", "invoke"]
+    if has_prefix:
+        words.append(r"[\w.-]{1,64}+:invoke")
     words += (re.escape(name) for name in names if name not in own and _TAG_NAME.fullmatch(name))
     return re.compile(rf"<({'|'.join(words)})(?=[ \t\r\n>/=])")
 
 
 class _Call:
-    """A call that has begun. Its closer ends it, after the JSON object if it has one."""
+    """A call that has begun. Its closer ends it, after the JSON object if it has one. `end`: the place after it, or -1
+    while that is not known."""
 
     __slots__ = ("closer", "end", "is_fenced", "is_wrapped", "name", "notation", "scanner", "start")
 
@@ -70,15 +72,18 @@ class _Call:
 
 
 class ForeignCalls:
-    """Looks for them in the text outside blocks and reasoning, which it hands on to `prose`.
+    """Looks for them in the text outside blocks and reasoning, which it hands on to `prose`. `most` of them are found.
 
     `take` is given the text, and returns how much of it was taken: the rest may be the beginning of something, and is
     to be given again with what follows. What was found is in `notices`, until it is fetched.
     """
 
-    __slots__ = ("_at", "_call", "_dialect", "_keys", "_prose", "_toolbox", "_words", "notices")
+    __slots__ = ("_at", "_call", "_dialect", "_keys", "_left", "_prose", "_toolbox", "_words", "notices")
 
-    def __init__(self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown) -> None:
+    def __init__(
+        self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown, *, most: int
+    ) -> None:
+        self._left = most
         self._toolbox = toolbox
         self._dialect = dialect
         self._prose = prose
@@ -91,7 +96,7 @@ class ForeignCalls:
 
     def take(self, text: str, *, is_all: bool) -> int:
         """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it."""
-        if self._call is None and "<" not in text and "`" not in text:
+        if not self._left or (self._call is None and "<" not in text and "`" not in text):
             self._prose.take(text)
             self._at += len(text)
             return len(text)
@@ -106,7 +111,7 @@ class ForeignCalls:
             if call.scanner is not None:
                 self._read_name(call, call.scanner)
             if call.notation != "json" or self._is_call(call):
-                self._tell(call, call.end if call.end >= 0 else self._at)
+                self._tell(call)
 
     def skip(self, place: int) -> None:
         """Text goes on at this place in the stream."""
@@ -115,21 +120,19 @@ class ForeignCalls:
     def _search(self, text: str, is_all: bool) -> int:
         handed = at = 0  # how much of the text prose has
         pattern = _elements(*self._words, ":invoke" in text)
-        element: re.Match[str] | None = None
-        fence: re.Match[str] | None = None
-        element_from = -1  # from where they were looked for
-        fence_from = -1 if "{" in text else 0
+        element = pattern.search(text)
+        fence = _FENCED.search(text) if "{" in text else None
         while True:
             if self._call is not None:
                 at, is_decided = self._read_on(self._call, text, at, is_all)
                 if not is_decided:
                     break
-            if element_from < 0 or (element is not None and element.start() < at):
-                element, element_from = pattern.search(text, at), at
-            if fence_from < 0 or (fence is not None and fence.start() < at):
-                fence, fence_from = _FENCED.search(text, at), at
+            if element is not None and element.start() < at:
+                element = pattern.search(text, at)
+            if fence is not None and fence.start() < at:
+                fence = _FENCED.search(text, at)
             mark = element if fence is None or (element is not None and element.start() < fence.start()) else fence
-            if mark is None:
+            if mark is None or not self._left:
                 at = len(text) if is_all else _find_cut(text, max(at, len(text) - _HEAD_LENGTH))
                 break
             start = mark.start()
@@ -225,7 +228,8 @@ class ForeignCalls:
             self._read_name(call, call.scanner)
             if not call.closer:
                 if call.scanner.done and self._is_call(call):
-                    self._tell(call, self._at + at, is_whole=True)
+                    call.end = self._at + at
+                    self._tell(call)
                 self._call = None
                 return at, True
             call.scanner = None
@@ -243,7 +247,7 @@ class ForeignCalls:
             elif not is_all and len(text) - at < _WRAPPER_LENGTH:
                 return at, False
         self._call = None
-        self._tell(call, call.end, is_whole=True)
+        self._tell(call)
         return at, True
 
     def _read_name(self, call: _Call, scanner: ObjectScanner) -> None:
@@ -257,8 +261,10 @@ class ForeignCalls:
             return False
         return self._toolbox is None or self._toolbox.resolve(call.name) is not None
 
-    def _tell(self, call: _Call, end: int, *, is_whole: bool = False) -> None:
-        is_whole = is_whole or call.end >= 0
+    def _tell(self, call: _Call) -> None:
+        is_whole = call.end >= 0
+        end = call.end if is_whole else self._at
+        self._left -= 1
         of = f" of {call.name!r:.100}" if call.name else ""
         rest = "" if is_whole else ", whose end is missing,"
         message = f"a call{of} in another notation ({call.notation}){rest} stayed text"

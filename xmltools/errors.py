@@ -19,7 +19,7 @@ class XMLToolsError(ValueError):
 
 
 class Code(StrEnum):
-    """Stable names of everything that the parser mends (repairs), refuses (errors) or notices in text.
+    """Stable names of everything that the parser repairs, refuses (errors) or notices in text.
 
     A code is its name as a string. `is_error` and `is_notice` say which of the three it is, `hint` is the sentence to
     send to the model.
@@ -158,7 +158,7 @@ class Code(StrEnum):
     SINGLE_ITEM = ("single_item", "Write a list as nested elements, one for each item, also if there is only one.")
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 
-    # Notices: nothing was mended and nothing refused.
+    # Notices: nothing was repaired and nothing refused.
     FOREIGN_CALL = (
         "foreign_call",
         "Write each tool call as a <tool> block, as it was described; no other form is read.",

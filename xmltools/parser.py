@@ -134,9 +134,9 @@ class Parser(Outside):
         )
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
-        self._foreign = ForeignCalls(self._toolbox, dialect, tags, self._prose)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
+        self._foreign = ForeignCalls(self._toolbox, dialect, tags, self._prose, most=self._limits.blocks)
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
         self._lead, self._other_lead, self._letters = self._openers[-3:]
         self._block: Block | None = None

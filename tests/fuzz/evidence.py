@@ -185,7 +185,7 @@ def _total(kept: Sequence[Entry]) -> str:
     documents = _documents([each for each in kept if each["target"] == "tokens"])
     runs = sum(each["count"] for each in kept if each["target"].startswith("atheris"))
     standing = sum(stands(finding) for each in kept for finding in each["findings"])
-    state = f"{standing} findings are not mended" if standing else "no finding is left that is not mended"
+    state = f"{standing} findings are not fixed" if standing else "no finding is left that is not fixed"
     return f"{documents:,} documents of the token fuzzer and {runs:,} runs of atheris; {state}."
 
 
@@ -195,7 +195,7 @@ def _row(name: str, runs: list[Entry]) -> str:
     count = _documents(runs) if name == "tokens" else sum(each["count"] for each in runs)
     findings = [finding for each in runs for finding in each["findings"]]
     standing = sum(map(stands, findings))
-    state = f"{len(findings)}, {standing} of them not mended" if standing else f"{len(findings)}, all mended"
+    state = f"{len(findings)}, {standing} of them not fixed" if standing else f"{len(findings)}, all fixed"
     seconds = sum(each["seconds"] for each in runs)
     return f"| `{name}` | {_ABOUT[name]} | {count:,} | {seconds:,.0f} | {state if findings else 'none'} |"
 
@@ -248,7 +248,7 @@ def _sizes(run: Entry) -> list[str]:
 def _finding(target: str, finding: Entry) -> str:
     shown = ascii(finding["text"]) if "text" in finding else None
     shown = shown or str(finding.get("hex") or finding.get("report") or finding.get("schema"))
-    state = "not mended" if stands(finding) else "mended"
+    state = "not fixed" if stands(finding) else "fixed"
     return f"- `{target}`, {finding['law']}, {state}: `` {shown[:300]} ``"
 
 

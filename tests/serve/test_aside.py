@@ -12,24 +12,19 @@ from serve.test_server_upstream import Answer, Gate, Seen, Upstream, stream, who
 from xmltools.bridge import Exchange
 
 ANY = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/any"}}, {"type": "string"}, {"type": "null"}]}
-SLOW_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "slow",
-        "parameters": {
-            "type": "object",
-            "properties": {"v": {"$ref": "#/$defs/any"}},
-            "$defs": {"any": ANY},
-        },
-    },
-}
+
+
+def slow_tool(name: str, argument: str) -> dict[str, Any]:
+    properties = {argument: {"$ref": "#/$defs/any"}}
+    parameters = {"type": "object", "properties": properties, "$defs": {"any": ANY}}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+SLOW_TOOL = slow_tool("slow", "v")
 SLOW_VALUE = json.dumps([["x", None]] * 20_000)
 SLOW_CALL = f"<tool><tool_name>slow</tool_name><arguments><v>{SLOW_VALUE}</v></arguments></tool>"
 """A call that takes some thousand times as long to read as a short reply."""
-MANY_TOOLS = [
-    {**SLOW_TOOL, "function": {**SLOW_TOOL["function"], "name": f"slow_{number}"}}  # type: ignore[dict-item]
-    for number in range(400)
-]
+MANY_TOOLS = [slow_tool(f"slow_{number}", f"v{number}") for number in range(800)]
 
 
 @pytest.mark.parametrize("case", ["stream", "small pieces", "whole", "tools"])
@@ -62,7 +57,7 @@ def test_others_are_answered_while_something_takes_long(case: str) -> None:
             quick += 1
         asking.join()
         assert answers[0].status_code == 200
-        assert quick > 5
+        assert quick > 3  # one, or two, if the event loop is held up
 
 
 def test_what_may_take_long_is_known_before() -> None:
@@ -78,5 +73,5 @@ def test_what_may_take_long_is_known_before() -> None:
     exchange.feed(delta(SLOW_CALL[:20_000]))
     assert not exchange.may_take_long(delta("x >"))  # it can't end the value
     assert exchange.may_take_long(delta("</v>"))
-    for odd in ({}, {"choices": None}, {"choices": [None]}, {"choices": [{"index": "0", "delta": {"content": "a"}}]}):
-        assert exchange.may_take_long(odd) in (True, False)
+    for odd in ({}, {"choices": None}, {"choices": [None]}, {"choices": [{"index": "0", "finish_reason": "stop"}]}):
+        assert not exchange.may_take_long(odd)

@@ -125,6 +125,14 @@ def test_chunks_do_not_matter_also_where_text_is_kept_in_pieces() -> None:
         assert all(one.span[1] <= other.span[0] for one, other in pairwise(whole))
 
 
+@pytest.mark.parametrize("chunk", [7, 100_000])
+def test_there_are_no_more_notices_than_a_reply_may_have_blocks(chunk: int) -> None:
+    text = "<ping/> `<ping/>` <tool_call>" * 600
+    assert [each.span[0] for each in notices_in(text, chunk)] == [29 * number for number in range(600)]
+    assert len(notices_in("<ping/>" * 3_000, chunk)) == 1_000
+    assert len(xt.parse("<ping/>" * 9, TOOLS, limits=xt.Limits(blocks=2)).notices) == 2
+
+
 def test_a_retry_shows_the_right_call() -> None:
     (notice,) = xt.parse(f"<tool_call>{JSON}</tool_call>", TOOLS).notices
     said = xt.render_retry(notice, TOOLS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import log2
 
 from xmltools.batch._report_counts import Sizes, fold
@@ -96,9 +96,7 @@ def about_codes(id: str, title: str, counts: Counter[str], explained: str, none:
     """Return a panel of codes. Takes a sentence that explains them, and one for a run without any."""
     if not counts:
         return section(id, title, f'<p class="none">{none}</p>')
-    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    whole, most = counts.total(), ranked[0][1]
-    rows = [_code_row(code, count, whole, bar(((id, count),), most)) for code, count in ranked]
+    rows = [(name, text(_meaning(code)), *rest) for code, name, *rest in _ranked(counts, id)]
     heads = ("Code", "Meaning", "", "Count", "Share")
     made = table("codes", title, heads, rows[:_CODES])
     rest = rows[_CODES:]
@@ -113,12 +111,7 @@ def about_notations(tally: Tally) -> str:
     if not counts:
         return ""
     title = "Calls in other notations"
-    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    whole, most = counts.total(), ranked[0][1]
-    rows = [
-        (f"<code>{text(name)}</code>", bar((("repairs", count),), most), number(count), percent(count, whole))
-        for name, count in ranked
-    ]
+    rows = [row for _, *row in _ranked(counts, "repairs")]
     said = (
         "These stayed text: the model wrote them as another protocol wants them. "
         "<code>xmltools explain foreign_call</code> says more."
@@ -130,8 +123,18 @@ def about_notations(tally: Tally) -> str:
     return section("notices", title, f'<p class="dim">{said}</p>', made, f'<p class="dim">{where}</p>')
 
 
-def _code_row(code: str, count: int, whole: int, bar: str) -> Sequence[str]:
-    return f"<code>{text(code)}</code>", text(_meaning(code)), bar, number(count), percent(count, whole)
+def _ranked(counts: Counter[str], kind: str) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield each name, the most frequent first, and as a page shows it, its bar, its count and its share."""
+    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    whole, most = counts.total(), ranked[0][1]
+    for name, count in ranked:
+        yield (
+            name,
+            f"<code>{text(name)}</code>",
+            bar(((kind, count),), most),
+            number(count),
+            percent(count, whole),
+        )
 
 
 def _meaning(code: str) -> str:

@@ -31,8 +31,6 @@ __all__ = ["Exchange"]
 _CUT = ("length", "content_filter")
 _LONG = 1_024
 """Characters that are read in about a millisecond, if it is the worst of texts."""
-_MOST_FIELDS = 4
-"""Fields that a delta without text has at most, where it is short."""
 _REASONS = {
     "eos": "stop",
     "eos_token": "stop",
@@ -199,18 +197,19 @@ class Exchange:
         """Return whether it may take more than about a millisecond to `feed` the chunk, however short it is. Whoever
         has others to serve does it beside them then; so he does with `answer`, `end` and the making of an exchange."""
         choices = chunk.get("choices")
-        if not isinstance(choices, list) or not choices:
-            return False
-        choice = choices[0]
-        delta = choice.get("delta") if isinstance(choice, dict) and len(choices) == 1 else None
-        if not isinstance(delta, dict) or choice.get("finish_reason") or "tool_calls" in delta:
-            return True
-        text = delta.get("content")
-        if not isinstance(text, str):
-            return text is not None or len(delta) > _MOST_FIELDS
-        index = choice.get("index", 0)
-        known = self._readers[index] if isinstance(index, int) and 0 <= index < len(self._readers) else None
-        return known is not None and known.weigh(text) > _LONG
+        return isinstance(choices, list) and any(map(self._choice_may_take_long, choices))
+
+    def _choice_may_take_long(self, choice: Any) -> bool:
+        index = self._index(choice)
+        if index < 0 or choice.get("finish_reason"):
+            return index >= 0
+        delta = choice.get("delta")
+        return isinstance(delta, dict) and self._readers[index].weigh(text_of(delta)) > _LONG
+
+    def _index(self, choice: Any) -> int:
+        """Return the number of a choice that was asked for; -1 for anything else."""
+        index = choice.get("index", 0) if isinstance(choice, dict) else -1
+        return index if isinstance(index, int) and index < len(self._readers) else -1
 
     def feed(self, chunk: Mapping[str, Any]) -> bytes:
         """Take a chunk of the upstream's stream; return what to send to the client.
@@ -235,8 +234,8 @@ class Exchange:
         }
 
     def _choice(self, choice: Any) -> bytes:
-        index = choice.get("index", 0) if isinstance(choice, dict) else None
-        if not isinstance(index, int) or not 0 <= index < len(self._readers) or self.again or self._is_broken:
+        index = self._index(choice)
+        if index < 0 or self.again or self._is_broken:
             return b""
         self.begun = True
         delta = choice.get("delta") or choice.get("message")

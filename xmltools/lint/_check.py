@@ -36,8 +36,8 @@ def lint(
     """Check a whole reply, or stored blocks one behind the other.
 
     Takes the text, the tools that it may call (None: any tool, and arguments of any type) and the name by which
-    findings speak of the text. Returns an error for each block that gives no call, and a warning for each thing that
-    the parser mended, and for each call in another notation, which stays text. A clean block with elements is also
+    findings speak of the text. Returns an error for each block that gives no call, and a warning for each repair
+    and for each call in another notation, which stays text. A clean block with elements is also
     given to lxml, with a RELAX NG schema of its tool (`witness=False` leaves that out); what it does not take is the
     warning `witness_disagrees`.
 

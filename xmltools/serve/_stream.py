@@ -8,9 +8,10 @@ from then on are events of the stream.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import anyio
@@ -60,6 +61,7 @@ class StreamedAnswer:
         self._kept_alive: anyio.Event | None = None
         self._ready: list[bytes] = []
         self._started = False
+        self._all_said = False  # the upstream says that this was all
 
     async def run(self) -> None:
         """Answer."""
@@ -113,23 +115,26 @@ class StreamedAnswer:
 
     async def _relay(self, pieces: AsyncGenerator[bytes, None], asked: float) -> bool:
         decoder = SSEDecoder()
+        self._all_said = False
         async for piece in pieces:
             self._watch.busy()
             if self._record.ttft is None:
                 self._record.ttft = time.perf_counter() - asked
             try:
                 with self._overhead:
-                    events = decoder.feed(piece)
-                all_said = await self._translate(events)
+                    chunks = self._chunks(decoder.feed(piece))
+                took_long = await self._translate(chunks)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
-            if all_said or self._exchange.done:
-                again = await self._end(is_whole=all_said)
-                if all_said and not again:
+            if self._all_said or self._exchange.done:
+                again = await self._end(is_whole=self._all_said)
+                if self._all_said and not again:
                     await self._read_to_end(pieces)
                 return again
+            if took_long:
+                await anyio.sleep(_GATHERING)
             self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
-        await self._translate(decoder.close())
+        await self._translate(self._chunks(decoder.close()))
         return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
@@ -137,31 +142,31 @@ class StreamedAnswer:
         async for _ in pieces:
             pass
 
-    async def _translate(self, events: list[tuple[str, str]]) -> bool:
-        """Make ready what is to be sent for events of the upstream. Returns whether it says that this was all."""
-        turns = Turns()
-        for number, (_, data) in enumerate(events):
+    def _chunks(self, events: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+        for _, data in events:
             if data.startswith("[DONE]"):
-                return True
+                self._all_said = True
+                return
+            yield read_chunk(data)
+
+    async def _translate(self, chunks: Iterator[dict[str, Any]]) -> bool:
+        """Make ready what is to be sent for chunks of the upstream. Returns whether one of them may have taken long."""
+        turns = Turns()
+        while True:
             if turns.is_over:
                 await turns.pass_on()
             with self._overhead:
-                chunk = read_chunk(data)
+                chunk = next(chunks, None)
+                if chunk is None:
+                    return False
                 if self._exchange.may_take_long(chunk):
-                    is_all = await self._service.aside.run(partial(self._read, chunk, events[number + 1 :]))
-                    await anyio.sleep(_GATHERING)
-                    return is_all
-                self._ready.append(self._exchange.feed(chunk))
-        return False
+                    await self._service.aside.run(partial(self._feed, chain((chunk,), chunks)))
+                    return True
+                self._feed((chunk,))
 
-    def _read(self, chunk: dict[str, Any], events: list[tuple[str, str]]) -> bool:
-        """Do what `_translate` does, with the next chunk and all that came with it, at one go."""
-        self._ready.append(self._exchange.feed(chunk))
-        for _, data in events:
-            if data.startswith("[DONE]"):
-                return True
-            self._ready.append(self._exchange.feed(read_chunk(data)))
-        return False
+    def _feed(self, chunks: Iterable[dict[str, Any]]) -> None:
+        for chunk in chunks:
+            self._ready.append(self._exchange.feed(chunk))
 
     async def _end(self, *, is_whole: bool = False) -> bool:
         """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
