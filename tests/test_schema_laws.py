@@ -96,7 +96,7 @@ def test_a_schema_that_breaks_a_law_is_kept_and_tried_again(monkeypatch: pytest.
     assert not evidence.stands(kept)
     monkeypatch.setattr("schema_laws.render_call", lambda *_, **__: "words")
     assert evidence.stands(kept)
-    assert "law_readings, not mended" in evidence._finding("schemas", kept)
+    assert "law_readings, not fixed" in evidence._finding("schemas", kept)
 
 
 def test_what_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
