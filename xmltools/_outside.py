@@ -99,7 +99,7 @@ class Outside:
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
         self._final = False  # no more text will come
-        self._prose = Shown(dialect.block, longest, measure=self._measure)
+        self._prose = Shown(dialect.block, longest)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
         self._tags = _reasoning_tags(self._closers)
@@ -183,7 +183,7 @@ class Outside:
         if word.lower() != self._dialect.block:
             return self._read_region(text, at, base, word)
         end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        hidden = prose.hides(text, at, final=self._final, is_block=True) if end else NO
+        hidden = prose.hides(text, at, final=self._final, is_block=True, measure=self._measure) if end else NO
         if end is MORE or hidden is MORE:
             return -1
         if not end or hidden:
@@ -247,7 +247,7 @@ class Outside:
     def _read_region(self, text: str, at: int, base: int, word: str) -> int:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
         tag = read_opener(text, at, word)
-        hidden = self._prose.hides(text, at, final=self._final) if tag else NO
+        hidden = self._prose.hides(text, at, final=self._final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:

@@ -26,6 +26,9 @@ PATIENCE: Final = 100
 """Comments and sections with an opener but no end that are waited for, and blocks in them. The time for more would not
 be linear."""
 
+Measure = Callable[[str, int, int], int | Answer]
+"""Given a text, the place of an opener, and where to stop: the end of the block, NO if none opens there, or MORE."""
+
 _CODE: Final = 0
 _COMMENT: Final = 1
 _CDATA: Final = 2
@@ -54,9 +57,7 @@ _END_LENGTH: Final = 300
 
 class Shown(FenceReader):
     """Follows text outside blocks, or that of a reasoning region. `block` is the name of the element that is a call;
-    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other.
-    `measure` tells the end of a block: given a text, the place of the opener, and where to stop, it returns that end,
-    NO if no block opens there, or MORE."""
+    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
     __slots__ = (
         "_ahead",
@@ -69,7 +70,6 @@ class Shown(FenceReader):
         "_is_new_line",
         "_is_odd",
         "_looked_at",
-        "_measure",
         "_measures",
         "_patience",
         "_patterns",
@@ -86,14 +86,7 @@ class Shown(FenceReader):
         "_wrapped",
     )
 
-    def __init__(
-        self,
-        block: str,
-        most: int,
-        *,
-        sections: bool = True,
-        measure: Callable[[str, int, int], int | Answer] | None = None,
-    ) -> None:
+    def __init__(self, block: str, most: int, *, sections: bool = True) -> None:
         super().__init__()
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
@@ -119,7 +112,6 @@ class Shown(FenceReader):
         self._ahead_to = 0
         self._ahead_all = False  # the rest of the line was looked at
         self._scan_to = 0
-        self._measure = measure
         self._measures = PATIENCE
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -172,10 +164,6 @@ class Shown(FenceReader):
         """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
         self._quote = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)
         self._quote_tail = ""
-
-    def end(self) -> None:
-        """No more text comes. Who measures blocks is let go, so that nobody waits for the garbage collector."""
-        self._measure = None
 
     @property
     def is_quoting(self) -> bool:
@@ -390,9 +378,12 @@ class Shown(FenceReader):
 
     # -- looking ahead ---------------------------------------------------------------------------------------------
 
-    def hides(self, text: str, at: int, *, final: bool, is_block: bool = False) -> int | Answer:
+    def hides(
+        self, text: str, at: int, *, final: bool, is_block: bool = False, measure: Measure | None = None
+    ) -> int | Answer:
         """The place behind the inline code, comment or section that hides what may open at `at`, right behind all that
-        was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it."""
+        was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it. Where there
+        are sections, `measure` tells the ends of blocks."""
         if not self._tokens and not self._is_open:
             return NO
         if self._looked_at != self._at:
@@ -408,7 +399,7 @@ class Shown(FenceReader):
                     continue
                 end = self._end_of_code(text, at, final, is_block)
             else:
-                end = self._end_of_section(kind, text, at, final)
+                end = self._end_of_section(kind, text, at, final, measure)
             if end is MORE or end:
                 return end
             if kind == _CODE:
@@ -463,7 +454,7 @@ class Shown(FenceReader):
             self._ahead.setdefault(run.end() - run.start(), run.start() - at)
         self._ahead_to = stop - at
 
-    def _end_of_section(self, kind: int, text: str, at: int, final: bool) -> int | Answer:
+    def _end_of_section(self, kind: int, text: str, at: int, final: bool, measure: Measure | None) -> int | Answer:
         """Where a comment or section ends. What a whole block holds is the block's own, and ends nothing before it."""
         most = at + self._starts[kind] + self._section_length - self._at
         in_fence = self.marker != "" and self._starts[kind] >= self._fence_start
@@ -478,7 +469,7 @@ class Shown(FenceReader):
                 if in_fence and self.closes(found["fence"]):
                     return NO
                 continue
-            end = self._measure(text, found.start(), stop) if self._measure is not None and self._measures else NO
+            end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
             if end is MORE and not is_all:
                 self._scan_to = found.start() - at
                 return MORE

@@ -270,11 +270,18 @@ class Parser(Outside):
         self._finish()
         self._gather()
         self._end_text()
-        self._prose.end()
         self._measured = None
         self._mode = _CLOSED
         events, self._events = self._events, []
         return events
+
+    def abandon(self) -> None:
+        """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
+
+        A parser that is dropped in the middle of a call is a ring of objects, which waits for the garbage collector.
+        """
+        self._block = self._measured = None
+        self._mode = _CLOSED
 
     # -- the road for everything that is not plain -------------------------------------------------------------------
 

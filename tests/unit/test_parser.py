@@ -247,7 +247,8 @@ def test_sections_in_a_block_over_its_limit(name):
     "text",
     ["a `b` <tool> <!-- c -->", block("<a>1</a>"), "<tool><tool_name>f", "<think>a", f"<!-- {block('<a>1</a>')}"],
 )
-def test_a_parser_that_is_closed_is_freed_without_the_collector(text):
+@pytest.mark.parametrize("end", [xt.Parser.close, xt.Parser.abandon])
+def test_a_parser_that_has_ended_is_freed_without_the_collector(text, end):
     class Ids:
         """What only the parser knows."""
 
@@ -260,8 +261,17 @@ def test_a_parser_that_is_closed_is_freed_without_the_collector(text):
         parser, watched = xt.Parser(new_id=ids), weakref.ref(ids)
         del ids
         parser.feed(text)
-        parser.close()
+        end(parser)
         del parser
         assert watched() is None
     finally:
         gc.enable()
+
+
+def test_an_abandoned_parser_is_closed_and_says_nothing():
+    parser = xt.Parser()
+    parser.feed("Hi <tool><tool_name>f")
+    parser.abandon()
+    assert parser.close() == []
+    with pytest.raises(xt.XMLToolsError, match="after close"):
+        parser.feed("x")

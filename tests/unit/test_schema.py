@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from xmltools.schema import (
     read_object,
     singular_of,
 )
+from xmltools.schema._document import Document
 
 
 def element(name: str, content: Any, offset: int = 0) -> Element:
@@ -673,3 +675,33 @@ def test_hostile_text_raises_nothing(value):
         shape = compile_schema(schema)
         read_object(value, shape, 0)
         read_arguments([written(name, each) for name, each in value.items()], shape)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [1, "x"]}}}},
+        {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}},
+    ],
+)
+def test_a_schema_that_is_given_up_is_freed_without_the_collector(schema):
+    def documents():
+        return sum(type(each) is Document for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = documents()
+        shape = compile_schema(schema)
+        assert shape.child("a").child("b") is not None
+        assert documents() > before
+        del shape
+        assert documents() == before
+    finally:
+        gc.enable()
+
+
+def test_a_shape_outlives_the_schema_that_it_is_a_part_of():
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [7]}}}}
+    child = compile_schema(schema).child("a")
+    assert child.items.values == [7]

@@ -157,8 +157,7 @@ class Exchange:
 
     @property
     def on_event(self) -> Callable[[int, Event], None] | None:
-        """What hears of all events of the parsers, each with the number of its choice. Reset it in the end if it knows
-        the exchange: else both wait for the garbage collector."""
+        """What hears of all events of the parsers, each with the number of its choice."""
         return self._listener.on_event
 
     @on_event.setter
@@ -345,6 +344,7 @@ class Exchange:
         # What was cut off is continued, so its beginning is read again.
         source = error.source if error is not None and error.code is Code.TRUNCATED else ""
         self._heard += reader.heard
+        reader.abandon()
         self._good += new
         self._unsent += () if was_live else new
         self._readers = [self._reader(0, source)]
@@ -391,6 +391,13 @@ class Exchange:
         open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
         ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
         return b"".join(ended) + self._encoder.fail(message, status)
+
+    def abandon(self) -> None:
+        """Say that nobody wants any more of the reply, nor hears of its events. Else what is open in it, and what
+        listens if it knows the exchange, waits for the garbage collector."""
+        self._listener.on_event = None
+        for reader in self._readers:
+            reader.abandon()
 
     def answer(self, completion: Mapping[str, Any]) -> dict[str, Any] | None:
         """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.

@@ -237,6 +237,11 @@ class ReplyReader:
             self._native = NativeCalls(self._tools, self._new_id, is_open=is_open)
         return self._filtered(self._native.feed(calls))
 
+    def abandon(self) -> None:
+        """Give up the reply."""
+        if self._parser is not None:
+            self._parser.abandon()
+
     def close(self, reason: str = "stop") -> list[Event]:
         """Say that the reply has ended, and why; return the rest."""
         if self.done:

@@ -55,6 +55,12 @@ class Maker:
             shape = self._shapes[key] = self._make(nodes)
         return shape
 
+    def forget(self) -> None:
+        """Let go of the shapes. Whoever holds one can go on with it: those that it needs are made anew."""
+        for shape in tuple(self._shapes.values()):
+            shape.forget()
+        self._shapes.clear()
+
     def union(self, shapes: list[Shape]) -> Shape:
         """Return the shape of a value that has one of the shapes; ANY if there are none."""
         return union(shapes, self)
@@ -196,6 +202,19 @@ def _common_values(parts: list[Node], types: list[str] | None) -> list[Any] | No
     ]
 
 
+class _Keeper:
+    """Belongs to the shape of all arguments of a tool, and opens the ring that its maker and other shapes are when that
+    is given up: tools come and go with each request of a server, and a search for rings stops all its threads."""
+
+    __slots__ = ("_maker",)
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+
+    def __del__(self) -> None:
+        self._maker.forget()
+
+
 def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
     """Return the shape of a tool's arguments, made from their JSON Schema.
 
@@ -208,4 +227,6 @@ def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
     types = _common_types(parts) or ["object"]
     if "object" not in types:
         raise XMLToolsError(f"invalid schema at #/type: arguments are an object, not {' or '.join(types)}")
-    return ObjectShape(maker, (document.root,), parts)
+    root = ObjectShape(maker, (document.root,), parts)
+    root.keeper = _Keeper(maker)
+    return root

@@ -177,16 +177,18 @@ class Document:
         """Refuse schemas that apply to a value by way of themselves, or by too long a way."""
         places = {id(node): at for at, node in self.nodes.items()}
         heights: dict[int, int] = {}
+        for at, node in self.nodes.items():
+            if self._height(node, 0, heights, places) > MAX_CHAIN:
+                _fail(at, f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain")
 
-        def height(node: Node, chain: int) -> int:
-            if heights.get(id(node)) == 0:
-                _fail(
-                    places.get(id(node), ""),
-                    "this schema refers to itself without a property or item in between",
-                )
+    def _height(self, node: Node, chain: int, heights: dict[int, int], places: dict[int, str]) -> int:
+        known = heights.get(id(node))
+        if known == 0:  # it is being found
+            _fail(places.get(id(node), ""), "this schema refers to itself without a property or item in between")
+        if known is None:
             if node.keys().isdisjoint(_REACHING):
-                heights[id(node)] = 1
-            if id(node) not in heights:
+                known = 1
+            else:
                 if chain > MAX_CHAIN:
                     _fail(
                         places[id(node)],
@@ -194,12 +196,9 @@ class Document:
                     )
                 heights[id(node)] = 0
                 inner = self.in_place(node)
-                heights[id(node)] = 1 + max((height(each, chain + 1) for each in inner), default=0)
-            return heights[id(node)]
-
-        for at, node in self.nodes.items():
-            if height(node, 0) > MAX_CHAIN:
-                _fail(at, f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain")
+                known = 1 + max((self._height(each, chain + 1, heights, places) for each in inner), default=0)
+            heights[id(node)] = known
+        return known
 
 
 def _modernise(node: Node) -> None:

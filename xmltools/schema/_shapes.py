@@ -73,6 +73,9 @@ class Shape:
         """Return whether a node `name` that begins with `<tag>` may turn out to be text."""
         return False
 
+    def forget(self) -> None:
+        """Let go of other shapes that can be made anew."""
+
     @property
     def alternatives(self) -> tuple[Shape, ...]:
         """The shapes that a value may have: this one, unless it is a union."""
@@ -140,17 +143,22 @@ class _Container(Shape):
         self.parts = parts
         self._children: dict[Any, Shape] = {}
 
+    def forget(self) -> None:
+        """Let go of the shapes of children."""
+        self._children.clear()
+
 
 class ObjectShape(_Container):
     """Properties. `required` and `properties` are what its schemas declare without condition."""
 
-    __slots__ = ("_optional", "is_open")
+    __slots__ = ("_optional", "is_open", "keeper")
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
         super().__init__(maker, nodes, parts)
         self._optional = maker.conditional_parts(parts)
         declaring = ("properties", "patternProperties", "additionalProperties")
         self.is_open = not any(part.get(word) for part in (*parts, *self._optional) for word in declaring)
+        self.keeper: object = None  # what ends with this shape
 
     @property
     def properties(self) -> dict[str, Shape]:

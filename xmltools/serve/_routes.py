@@ -105,7 +105,7 @@ class _Calls:
                 reply = reply_to(self._service, exchange, scope)
                 await WholeAnswer(self._service, self._api, reply, scope, receive, send).run()
         finally:
-            exchange.on_event = None
+            exchange.abandon()
             if record.outcome == "ok" and exchange.stats.failed:
                 record.outcome = "call_failed"
             if hub is not None:
