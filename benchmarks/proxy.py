@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import random
 import re
 import socket
@@ -462,19 +463,20 @@ async def stalls(bench: Bench, quick: bool) -> list[Figure]:
     rounds, plan = (3, Plan(40, 60, 0.02)) if quick else (7, Plan(100, 150, 0.02))
     await bench.ages("xmltools", 20, Plan(5, 5, 0.02))
     found: dict[str, list[float]] = {}
-    for number in range(rounds * 2):
-        name = "attacked" if (number + number // 2) % 2 else "quiet"
-        with attacked(bench.ports["xmltools"], name == "attacked"):
+    for number in range(rounds * 3):
+        # What the attack takes of the machine, whichever server it goes to, is seen where it goes to the plain proxy.
+        name = ("quiet", "xmltools", "plain")[(number + number // 3) % 3]
+        with attacked(bench.ports.get(name)):
             found.setdefault(name, []).append(percentiles(await bench.ages("xmltools", 20, plan))[1])
-    quiet, busy = (median(found[name]) for name in ("quiet", "attacked"))
-    shown = f"ms: {busy * 1e3:.2f}, quiet {quiet * 1e3:.2f}"
+    quiet, busy, plain = (median(found[name]) for name in ("quiet", "xmltools", "plain"))
+    shown = f"ms: {busy * 1e3:.2f}, quiet {quiet * 1e3:.2f}, beside an attack on the plain proxy {plain * 1e3:.2f}"
     return [Figure("e latency beside a hostile client, p99", 3, busy / quiet, "quiet", shown)]
 
 
 @contextmanager
-def attacked(port: int, is_so: bool) -> Iterator[None]:
-    """Send hostile requests from a process of its own meanwhile."""
-    if not is_so:
+def attacked(port: int | None) -> Iterator[None]:
+    """Send hostile requests to a port from a process of its own meanwhile."""
+    if port is None:
         yield
         return
     process = multiprocessing.get_context("spawn").Process(target=attack_all, args=(port,), daemon=True)
@@ -489,6 +491,8 @@ def attacked(port: int, is_so: bool) -> Iterator[None]:
 
 
 def attack_all(port: int, names: Sequence[str] = ()) -> None:
+    os.nice(10)  # it is another machine's work
+
     async def run_all() -> None:
         await asyncio.gather(*(attack(port, place, list(names or ATTACKS)) for place in range(ATTACKERS)))
 

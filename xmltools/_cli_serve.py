@@ -21,6 +21,8 @@ _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 _NUMBERED = argparse.ArgumentTypeError
 _MAX_STREAMS = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
 
+_HELPERS = "processes that read, beside the server, what may take long (default: as many as there are cores, 2 to 4)"
+
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools serve`."""
@@ -93,6 +95,7 @@ def _declare_limits(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--max-body", metavar="BYTES", type=positive, default=16 << 20, help="size of a request (default: 16 MiB)")
     add("--max-streams", metavar="N", type=_streams, default=1000, help=_MAX_STREAMS)
+    add("--helpers", metavar="N", type=_helpers, help=_HELPERS)
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
         ("timeout", 600.0, "until the upstream begins to answer"),
@@ -127,6 +130,10 @@ def _count(text: str) -> int:
 
 def _streams(text: str) -> int:
     return _whole(text, 99_999)
+
+
+def _helpers(text: str) -> int:
+    return _whole(text, 64)
 
 
 def _whole(text: str, most: int) -> int:
@@ -184,6 +191,7 @@ def _config(options: argparse.Namespace) -> Any:
             grace=options.grace,
             max_body=options.max_body,
             max_streams=options.max_streams,
+            helpers=options.helpers,
             live=options.live,
             record=options.record,
             origins=tuple(options.allow_origin),

@@ -165,17 +165,18 @@ class Parser(Outside):
         """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
         return self._decided > 0
 
-    def weigh(self, chunk: str) -> int:
+    def weigh(self, chunk: str, is_last: bool = False) -> int:
         """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
-        and those of the open block if it may end that."""
+        and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
         if block is None:
             return len(chunk) + len(self._held)
-        if ">" not in chunk or block.error is not None:
-            return len(chunk)
-        mode = self._mode
-        goes_on = (mode == _CDATA and "]" not in chunk) or (mode == _TEXT and "<" not in chunk)
-        return len(chunk) + (0 if goes_on else self._pos - block.start)
+        if not is_last:
+            mode = self._mode
+            goes_on = (mode == _CDATA and "]" not in chunk) or (mode == _TEXT and "<" not in chunk)
+            if goes_on or ">" not in chunk or block.error is not None:
+                return len(chunk)
+        return len(chunk) + self._pos - block.start
 
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of text, of any length; returns what it brought about.

@@ -1027,6 +1027,13 @@ class State:
         )
 
 
+_LONG_BODY = b'{"model": "m", "messages": [{"role": "user", "content": "%s"}]}' % (b"x" * 9_000)
+_LONG_REQUEST = (
+    b"POST /v1/messages/count_tokens HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%s" % (len(_LONG_BODY), _LONG_BODY)
+)
+
+
 class Size(NamedTuple):
     """Open files, tasks, objects and KiB of a process."""
 
@@ -1128,6 +1135,8 @@ class Stand:
         for kind in range(12):
             if await self._fairly(_warm(self._seed, _WARM + kind)) != "complete":
                 raise ProblemError("the server does not answer any more")
+        for server in (False, True):  # starts the process that reads what is long
+            await converse(self._address(server), Manners([_LONG_REQUEST]))
 
     async def state(self) -> State:
         """What is held now."""
@@ -1277,6 +1286,7 @@ def _server(url: str, retries: int, loops: list[asyncio.AbstractEventLoop]) -> A
     """A server as `run` makes it, that says on which loop it runs."""
     app = create_app(
         ServeConfig(
+            helpers=1,
             upstream=url,
             settings=Settings(retries=retries),
             connect_timeout=_SILENCE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from xmltools.bridge._responses import read_responses_request
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 
-__all__ = ["make_encoder", "new_call_id", "new_id", "read_request"]
+__all__ = ["CallIds", "make_encoder", "new_id", "read_request"]
 
 _ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
 _CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
@@ -49,6 +50,18 @@ def new_id(api: Api) -> str:
     return _ID[api] + uuid.uuid4().hex
 
 
-def new_call_id(api: Api) -> str:
-    """Return an id for a call."""
-    return _CALL_ID[api] + uuid.uuid4().hex[:24]
+class CallIds:
+    """Makes the ids for the calls of a response. They follow from the response's own id, so that who reads the same
+    reply anew gives the same."""
+
+    __slots__ = ("_begin", "_number", "_response")
+
+    def __init__(self, api: Api, response: str) -> None:
+        self._begin = _CALL_ID[api]
+        self._response = response
+        self._number = 0
+
+    def __call__(self) -> str:
+        self._number += 1
+        said = f"{self._response} {self._number}".encode("utf-8", "surrogatepass")
+        return self._begin + hashlib.sha256(said).hexdigest()[:24]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from xmltools.bridge._apis import make_encoder, new_call_id, new_id, read_request
+from xmltools.bridge._apis import CallIds, make_encoder, new_id, read_request
 from xmltools.bridge._deltas import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.bridge._encoders import ChatEncoder
 from xmltools.bridge._errors import Api, Refusal
@@ -29,8 +29,8 @@ from xmltools.render import render_retry
 __all__ = ["Exchange"]
 
 _CUT = ("length", "content_filter")
-_LONG = 1_024
-"""Characters that are read in about a millisecond, if it is the worst of texts."""
+_LONG = 2_048
+"""Characters that are read in some two milliseconds, if it is the worst of texts."""
 _REASONS = {
     "eos": "stop",
     "eos_token": "stop",
@@ -72,6 +72,7 @@ class Exchange:
         "_is_broken",
         "_listener",
         "_messages",
+        "_new_id",
         "_readers",
         "_settings",
         "_spent",
@@ -116,6 +117,7 @@ class Exchange:
         self._unsent: list[CallCompleted] = []  # … and those that the client does not have yet
         self._heard = ""  # the text of those replies that the client has
         identity = id or new_id(api)
+        self._new_id = CallIds(api, identity)
         self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
         self._messages: list[dict[str, Any]] = []
         if self.plain:
@@ -138,7 +140,7 @@ class Exchange:
             one=not self._incoming.parallel or self._incoming.choice.named,
             split_reasoning=self._settings.split_reasoning,
             show_reasoning=self._incoming.show_reasoning,
-            new_id=partial(new_call_id, self._api),
+            new_id=self._new_id,
             told=partial(self._listener.told, choice),
             source=source,
             heard=self._heard,
@@ -193,17 +195,23 @@ class Exchange:
         return self._encoder.keepalive
 
     def may_take_long(self, chunk: Mapping[str, Any]) -> bool:
-        """Return whether it may take more than about a millisecond to `feed` the chunk, however short it is. Whoever
-        has others to serve does it beside them then; so he does with `answer`, `end` and the making of an exchange."""
+        """Return whether it may take more than some milliseconds to `feed` the chunk, however short it is. Whoever has
+        others to serve does it beside them then; so he does with `answer`, and the making of an exchange."""
         choices = chunk.get("choices")
         return isinstance(choices, list) and any(map(self._choice_may_take_long, choices))
 
     def _choice_may_take_long(self, choice: Any) -> bool:
         index = self._index(choice)
-        if index < 0 or choice.get("finish_reason"):
-            return index >= 0
+        if index < 0:
+            return False
         delta = choice.get("delta")
-        return isinstance(delta, dict) and self._readers[index].weigh(text_of(delta)) > _LONG
+        text = text_of(delta) if isinstance(delta, dict) else ""
+        return self._readers[index].weigh(text, is_last=bool(choice.get("finish_reason"))) > _LONG
+
+    @property
+    def may_end_long(self) -> bool:
+        """Whether `end` may take as long."""
+        return any(reader.weigh("", is_last=True) > _LONG for reader in self._readers)
 
     def _index(self, choice: Any) -> int:
         """Return the number of a choice that was asked for; -1 for anything else."""

@@ -191,9 +191,11 @@ class ReplyReader:
         start, end = error.span
         return text[:end] if start < end else f"{text}{error.source}"  # a call of the upstream has no place in the text
 
-    def weigh(self, piece: str) -> int:
-        """Return how many characters may have to be looked at to read the piece."""
-        return len(piece) if self._parser is None else self._parser.weigh(piece)
+    def weigh(self, piece: str, *, is_last: bool = False) -> int:
+        """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
+        if self._parser is None:
+            return len(piece)
+        return len(self._first) + len(self._source) + self._parser.weigh(piece, is_last=is_last)
 
     def text(self, piece: str) -> list[Event]:
         """Take the next text of the reply."""

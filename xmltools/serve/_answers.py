@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from starlette.types import Scope, Send
 
-from xmltools.bridge import Api, Refusal, error_body
+from xmltools.bridge import Api, Refusal, encoded, error_body
 from xmltools.serve._record import record_of
 
 __all__ = ["Pairs", "api_of", "send_error", "send_json", "send_refusal"]
@@ -26,12 +25,7 @@ def api_of(path: str) -> Api:
 
 async def send_json(send: Send, value: Any, status: int = 200, headers: Pairs = ()) -> None:
     """Send a JSON value as a whole response."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        body = text.encode()
-    except UnicodeEncodeError:  # lone surrogates have no other spelling
-        body = json.dumps(value, separators=(",", ":")).encode()
-    await send_bytes(send, body, b"application/json", status, headers)
+    await send_bytes(send, encoded(value), b"application/json", status, headers)
 
 
 async def send_bytes(send: Send, body: bytes, content_type: bytes, status: int = 200, headers: Pairs = ()) -> None:

@@ -1,16 +1,13 @@
-"""The body of a request: read up to a limit, and taken for a JSON object or refused with the reason."""
+"""The body of a request: read up to a limit."""
 
 from __future__ import annotations
-
-import json
-from typing import Any, NoReturn
 
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope
 
 from xmltools.bridge import Refusal
 
-__all__ = ["ClientGoneError", "check_size", "parse_object", "read_body", "too_large"]
+__all__ = ["ClientGoneError", "check_size", "read_body", "too_large"]
 
 
 class ClientGoneError(Exception):
@@ -50,26 +47,3 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
             raise too_large(most)
         more = message.get("more_body", False)
     return b"".join(parts)
-
-
-def parse_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that a body is. Raises Refusal for anything else."""
-    try:
-        value = json.loads(body.decode(), parse_constant=_no_number)
-    except UnicodeDecodeError as error:
-        raise Refusal(f"the body is no UTF-8 at byte {error.start}", code="invalid_json") from None
-    except json.JSONDecodeError as error:
-        raise Refusal(
-            f"the body is no JSON: {error.msg} at line {error.lineno}, column {error.colno}", code="invalid_json"
-        ) from None
-    except RecursionError:
-        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
-    except ValueError:
-        raise Refusal("the body holds a number that is no JSON, or too long", code="invalid_json") from None
-    if not isinstance(value, dict):
-        raise Refusal(f"the body of a request is a JSON object, not {type(value).__name__}", code="invalid_json")
-    return value
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -12,20 +10,19 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.bridge import Api, Exchange, Refusal, Settings
-from xmltools.compaction import estimate_tokens
-from xmltools.formats import load
+from xmltools.bridge import Api, Refusal, encoded
 from xmltools.playground import routes as playground_routes
 from xmltools.serve._answers import send_bytes, send_error, send_json, send_refusal
-from xmltools.serve._body import parse_object, read_body
+from xmltools.serve._body import read_body
 from xmltools.serve._metrics import CONTENT_TYPE
 from xmltools.serve._models import anthropic_model, anthropic_models
 from xmltools.serve._passthrough import Passthrough, forward, upstream_path
 from xmltools.serve._record import record_of
-from xmltools.serve._service import Service, Stopwatch
+from xmltools.serve._service import Service
 from xmltools.serve._stream import StreamedAnswer
 from xmltools.serve._tracing import spanning
-from xmltools.serve._whole import Ask, WholeAnswer, reply_to
+from xmltools.serve._translation import Translation, count_tokens
+from xmltools.serve._whole import Ask, WholeAnswer, object_of, reply_to
 
 __all__ = ["make_routes"]
 
@@ -75,27 +72,34 @@ class _Calls:
         record.route = scope["path"]
         try:
             body = await read_body(scope, receive, self._service.config.max_body)
-            with Stopwatch(record):
-                exchange = await self._service.aside.run(
-                    partial(_exchange, self._api, body, self._service.config.settings)
-                )
+            helpers = self._service.helpers if self._service.hub is None else None  # whose events are here
+            exchange = Translation(scope, helpers, self._api, body, self._service.config.settings)
+            try:
+                await exchange.begin()
+            except BaseException:
+                exchange.abandon()
+                raise
         except Refusal as refusal:
             record.outcome = "refused"
             await send_refusal(scope, send, self._api, refusal)
             return
         record.model, record.stream = exchange.stats.model, exchange.streams
         server = urlsplit(self._service.config.base_url).hostname or ""
-        with spanning(scope, record, exchange.request, server):
-            await self._answer(exchange, body, scope, receive, send)
+        try:
+            with spanning(scope, record, exchange.asked, server):
+                await self._answer(exchange, body, scope, receive, send)
+        finally:
+            exchange.abandon()
 
-    async def _answer(self, exchange: Exchange, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, exchange: Translation, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         record, hub = record_of(scope), self._service.hub
         if exchange.plain:
             await forward(self._service, scope, receive, send, b"/chat/completions", body)
             return
         record.stats = exchange.stats
         self._service.passed_over.tell(exchange.stats, record.route)
-        self._service.observe(exchange, record)
+        if exchange.exchange is not None:
+            self._service.observe(exchange.exchange, record)
         if hub is not None:
             hub.begin(record.id, self._api, record.model)
         try:
@@ -105,37 +109,21 @@ class _Calls:
                 reply = reply_to(self._service, exchange, scope)
                 await WholeAnswer(self._service, self._api, reply, scope, receive, send).run()
         finally:
-            exchange.abandon()
             if record.outcome == "ok" and exchange.stats.failed:
                 record.outcome = "call_failed"
             if hub is not None:
                 hub.end(record.id, record.outcome)
 
 
-def _exchange(api: Api, body: bytes, settings: Settings) -> Exchange:
-    """Make the exchange of a body. Raises Refusal for one that can't be honoured."""
-    try:
-        return Exchange(api, parse_object(body), settings)
-    except RecursionError:
-        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
-
-
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-    """Estimate the tokens of what the upstream would get. Counting them exactly would take the model's tokenizer."""
-    settings = service.config.settings
     try:
         body = await read_body(scope, receive, service.config.max_body)
-        tokens = await service.aside.run(partial(_estimate, body, settings))
+        tokens = await count_tokens(scope, service.helpers, body, service.config.settings)
     except Refusal as refusal:
         record_of(scope).outcome = "refused"
         await send_refusal(scope, send, "messages", refusal)
         return
     await send_json(send, {"input_tokens": tokens})
-
-
-def _estimate(body: bytes, settings: Settings) -> int:
-    exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
-    return estimate_tokens(load(exchange.request["messages"], "openai"))
 
 
 async def _models(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
@@ -146,9 +134,9 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
         return
     await read_body(scope, receive, service.config.max_body)
 
-    async def reply(ask: Ask) -> dict[str, Any]:
-        value = await ask(service.upstream.get(scope, upstream_path(scope)))
-        return anthropic_models(value) if isinstance(value.get("data"), list) else anthropic_model(value)
+    async def reply(ask: Ask) -> bytes:
+        value = object_of(await ask(service.upstream.get(scope, upstream_path(scope))))
+        return encoded(anthropic_models(value) if isinstance(value.get("data"), list) else anthropic_model(value))
 
     await WholeAnswer(service, "messages", reply, scope, receive, send).run()
 

@@ -8,21 +8,18 @@ from then on are events of the stream.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
-from itertools import chain
-from typing import Any
 
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.bridge import Api, Exchange, Refusal, SSEDecoder, error_message, read_chunk
+from xmltools.bridge import Api, Refusal, SSEDecoder, error_message
 from xmltools.errors import XMLToolsError
-from xmltools.serve._aside import Turns
 from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
-from xmltools.serve._service import Service, Stopwatch
+from xmltools.serve._service import Service
+from xmltools.serve._translation import Translation
 from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
 from xmltools.serve._watch import Watch
 
@@ -36,9 +33,6 @@ _HEADERS = [
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
-_GATHERING = 0.004
-"""Seconds in which chunks come together after one that may have taken long: each way to another thread takes the loop
-longer than reading a short chunk does."""
 _LAST_WORDS = 1.0
 """Seconds for the error event when the server is stopped."""
 
@@ -47,7 +41,7 @@ class StreamedAnswer:
     """Answers one request with a stream."""
 
     def __init__(
-        self, service: Service, api: Api, exchange: Exchange, scope: Scope, receive: Receive, send: Send
+        self, service: Service, api: Api, exchange: Translation, scope: Scope, receive: Receive, send: Send
     ) -> None:
         self._service = service
         self._api = api
@@ -55,7 +49,6 @@ class StreamedAnswer:
         self._scope = scope
         self._send = send
         self._record = record_of(scope)
-        self._overhead = Stopwatch(self._record)
         self._watch = Watch(receive, keepalive=self._keep_alive, every=service.config.keepalive)
         self._passing_on = False
         self._kept_alive: anyio.Event | None = None
@@ -121,9 +114,7 @@ class StreamedAnswer:
             if self._record.ttft is None:
                 self._record.ttft = time.perf_counter() - asked
             try:
-                with self._overhead:
-                    chunks = self._chunks(decoder.feed(piece))
-                took_long = await self._translate(chunks)
+                pause = await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
             if self._all_said or self._exchange.done:
@@ -131,10 +122,10 @@ class StreamedAnswer:
                 if self._all_said and not again:
                     await self._read_to_end(pieces)
                 return again
-            if took_long:
-                await anyio.sleep(_GATHERING)
+            if pause:
+                await anyio.sleep(pause)
             self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
-        await self._translate(self._chunks(decoder.close()))
+        await self._exchange.feed(self._data(decoder.close()), self._ready)
         return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
@@ -142,39 +133,21 @@ class StreamedAnswer:
         async for _ in pieces:
             pass
 
-    def _chunks(self, events: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    def _data(self, events: list[tuple[str, str]]) -> list[str]:
+        """Return the data of chunks, up to what says that this was all."""
+        found: list[str] = []
         for _, data in events:
             if data.startswith("[DONE]"):
                 self._all_said = True
-                return
-            yield read_chunk(data)
-
-    async def _translate(self, chunks: Iterator[dict[str, Any]]) -> bool:
-        """Make ready what is to be sent for chunks of the upstream. Returns whether one of them may have taken long."""
-        turns = Turns()
-        while True:
-            if turns.is_over:
-                await turns.pass_on()
-            with self._overhead:
-                chunk = next(chunks, None)
-                if chunk is None:
-                    return False
-                if self._exchange.may_take_long(chunk):
-                    await self._service.aside.run(partial(self._feed, chain((chunk,), chunks)))
-                    return True
-                self._feed((chunk,))
-
-    def _feed(self, chunks: Iterable[dict[str, Any]]) -> None:
-        for chunk in chunks:
-            self._ready.append(self._exchange.feed(chunk))
+                break
+            found.append(data)
+        return found
 
     async def _end(self, *, is_whole: bool = False) -> bool:
         """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
         if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
             raise UpstreamError("the upstream broke off its reply")
-        with self._overhead:
-            self._ready.append(await self._service.aside.run(partial(self._exchange.end, is_whole=is_whole)))
-        if self._exchange.next_turn():
+        if await self._exchange.end(self._ready, is_whole=is_whole):
             await self._flush()
             return True
         await self._finish()
@@ -218,7 +191,7 @@ class StreamedAnswer:
 
     async def _refused(self, error: UpstreamStatusError) -> None:
         if self._started:
-            self._ready.append(self._exchange.fail(error_message(error.body, error.status), status=error.status))
+            self._ready.append(await self._exchange.fail(error_message(error.body, error.status), error.status))
             await self._finish()
         else:
             self._watch.finish()
@@ -229,10 +202,10 @@ class StreamedAnswer:
             return
         if self._exchange.awaits_usage:  # all else has been said
             self._record.outcome = "ok"
-            self._ready.append(self._exchange.end())
+            await self._exchange.end(self._ready)
             await self._finish()
         elif self._started:
-            self._ready.append(self._exchange.fail(str(error), status=error.status))
+            self._ready.append(await self._exchange.fail(str(error), error.status))
             await self._finish()
         else:
             self._watch.finish()

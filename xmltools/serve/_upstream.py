@@ -5,11 +5,9 @@ There is one upstream, from the configuration; nothing in a request leads elsewh
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from typing import Any
 
 import httpx2
 from starlette.types import Scope
@@ -118,10 +116,10 @@ class Upstream:
         self._recorder = Recorder(config.record) if config.record is not None else None
         self._timeout = {"connect": config.connect_timeout, "read": None, "write": config.idle_timeout, "pool": None}
 
-    def chat(self, scope: Scope, body: Mapping[str, Any]) -> httpx2.Request:
+    def chat(self, scope: Scope, body: bytes) -> httpx2.Request:
         """Return the request for a chat completion."""
         headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
-        return self._request("POST", b"/chat/completions", headers, _encoded(body))
+        return self._request("POST", b"/chat/completions", headers, body)
 
     def get(self, scope: Scope, path: bytes) -> httpx2.Request:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""
@@ -229,13 +227,6 @@ def _late(error: httpx2.TimeoutException, config: ServeConfig) -> str:
     if isinstance(error, httpx2.ConnectTimeout):
         return f"the upstream took no connection within {config.connect_timeout:g} seconds"
     return f"the upstream took no data for {config.idle_timeout:g} seconds"
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    try:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # lone surrogates have no other spelling
-        return json.dumps(body, separators=(",", ":")).encode()
 
 
 def _lower(headers: httpx2.Headers) -> Iterable[tuple[bytes, bytes]]:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import httpx2
 from starlette.types import Receive, Scope, Send
 
-from xmltools.bridge import Api, Exchange, Refusal
+from xmltools.bridge import Api, Refusal, parse_object
 from xmltools.errors import XMLToolsError
-from xmltools.serve._answers import send_json, send_refusal
-from xmltools.serve._body import parse_object
+from xmltools.serve._answers import send_bytes, send_refusal
 from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
-from xmltools.serve._service import Service, Stopwatch
+from xmltools.serve._service import Service
+from xmltools.serve._translation import Translation
 from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
 from xmltools.serve._watch import Watch
 
-__all__ = ["WholeAnswer", "reply_to"]
+__all__ = ["WholeAnswer", "object_of", "reply_to"]
 
-Ask = Callable[[httpx2.Request], Awaitable[dict[str, Any]]]
-"""Sends a request; returns the JSON object that comes. Raises UpstreamError and UpstreamStatusError."""
-Reply = Callable[[Ask], Awaitable[dict[str, Any]]]
-"""Asks the upstream as often as it takes; returns the client's response. Raises as Ask does, and Refusal."""
+Ask = Callable[[httpx2.Request], Awaitable[bytes]]
+"""Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
+Reply = Callable[[Ask], Awaitable[bytes]]
+"""Asks the upstream as often as it takes; returns the client's response, which is JSON. Raises as Ask does, and
+Refusal."""
 
 
 class WholeAnswer:
@@ -61,7 +61,7 @@ class WholeAnswer:
             await send_refusal(self._scope, self._send, self._api, refusal)
         else:
             self._watch.finish()
-            await send_json(self._send, body)
+            await send_bytes(self._send, body, b"application/json")
 
     async def _fail(self, error: UpstreamError) -> None:
         self._end("timeout" if error.status == 504 else "upstream_error")
@@ -71,7 +71,7 @@ class WholeAnswer:
         self._record.outcome = outcome
         self._watch.finish()
 
-    async def _ask(self, request: httpx2.Request) -> dict[str, Any]:
+    async def _ask(self, request: httpx2.Request) -> bytes:
         config = self._service.config
         asked = time.perf_counter()
         self._watch.wait(config.connect_timeout + config.first_byte_timeout)
@@ -81,30 +81,30 @@ class WholeAnswer:
             await answer.check()
             body = await answer.read(config.max_answer)
         self._watch.busy()
-        try:
-            return parse_object(body)
-        except Refusal:
-            raise UpstreamError("the upstream sent what is no JSON object") from None
+        return body
 
 
-def reply_to(service: Service, exchange: Exchange, scope: Scope) -> Reply:
+def reply_to(service: Service, exchange: Translation, scope: Scope) -> Reply:
     """Return the reply of an exchange that does not stream."""
 
-    async def reply(ask: Ask) -> dict[str, Any]:
+    async def reply(ask: Ask) -> bytes:
         answer = None
         while answer is None:
             completion = await ask(service.upstream.chat(scope, exchange.request))
-            with Stopwatch(record_of(scope)):
-                answer = await service.aside.run(partial(_read, exchange, completion))
+            try:
+                answer = await exchange.answer(completion)
+            except Refusal:
+                raise
+            except XMLToolsError as error:
+                raise UpstreamError(f"the upstream sent what can't be read: {error}") from None
         return answer
 
     return reply
 
 
-def _read(exchange: Exchange, completion: dict[str, Any]) -> dict[str, Any] | None:
+def object_of(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that an upstream sent. Raises UpstreamError for anything else."""
     try:
-        return exchange.answer(completion)
+        return parse_object(body)
     except Refusal:
-        raise
-    except XMLToolsError as error:
-        raise UpstreamError(f"the upstream sent what can't be read: {error}") from None
+        raise UpstreamError("the upstream sent what is no JSON object") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import math
 import socket
 import sys
@@ -21,8 +21,8 @@ from starlette.types import ASGIApp
 
 from xmltools.errors import XMLToolsError
 from xmltools.playground import LiveHub
-from xmltools.serve._aside import collect, shorten_turns
 from xmltools.serve._guard import Guard
+from xmltools.serve._helpers import Helpers
 from xmltools.serve._local import LocalTransport
 from xmltools.serve._logging import configure_logging
 from xmltools.serve._metrics import Metrics
@@ -51,11 +51,12 @@ def create_app(config: ServeConfig, *, client: httpx2.AsyncClient | None = None)
     hub = LiveHub() if config.live else None
     metrics = Metrics()
     used = client if client is not None else _client(config)
-    service = Service(config, Upstream(config, used), metrics, hub)
+    service = Service(config, Upstream(config, used), metrics, hub, Helpers(config.most_helpers))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
+        await service.helpers.close()
         if client is None:
             await used.aclose()
 
@@ -85,17 +86,9 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, hub: LiveHub | None) -> None:
         super().__init__(config)
         self._hub = hub
-        self._collecting: asyncio.Task[None] | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen."""
-        await super().startup(sockets)
-        self._collecting = asyncio.create_task(collect(lambda: self.server_state.total_requests))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take nothing new, and let what is open come to its end."""
-        if self._collecting is not None:
-            self._collecting.cancel()
         if self._hub is not None:
             self._hub.close()
         await super().shutdown(sockets)
@@ -107,7 +100,9 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at.
     """
     app = create_app(config)
-    shorten_turns()
+    # What was loaded stays. The garbage collector, which stops all streams while it looks, need not look at it.
+    gc.collect()
+    gc.freeze()
     configure_logging(log_format)
     _allow_files(2 * config.max_streams + _OTHER_FILES)
     target = "a scripted model" if config.demo else config.base_url

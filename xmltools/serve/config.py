@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -35,6 +36,10 @@ class ServeConfig:
     that is not streamed, in bytes. `max_streams` is how many requests to a model may be open at once, whether they
     stream or not, since each holds a connection to the upstream (0: any number); one more is refused with 503.
 
+    `helpers` is how many processes may read, beside the server, what may take long (large requests, long calls), so
+    that no client waits for another one's. They are started when they are needed (None: as many as there are cores,
+    but 2 to 4; 0: none).
+
     `live` shows the streams at `/live`. `record` is a folder that keeps all that the upstream says. Web pages of
     `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the server
     is reached; where it listens on the loopback interface, all others but its own are refused.
@@ -58,6 +63,7 @@ class ServeConfig:
     max_body: int = 16 * _MIB
     max_answer: int = 64 * _MIB
     max_streams: int = 1000
+    helpers: int | None = None
     live: bool = False
     record: Path | None = None
     origins: tuple[str, ...] = ()
@@ -77,10 +83,13 @@ class ServeConfig:
         for name in ("max_body", "max_answer"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
-        if type(self.max_streams) is not int or self.max_streams < 0:
-            raise XMLToolsError(
-                f"max_streams: expected a whole number from 0 (any number), got {self.max_streams!r:.60}"
-            )
+        for name, meaning in (("max_streams", "any number"), ("helpers", "none")):
+            if name == "helpers" and self.helpers is None:
+                continue
+            if type(getattr(self, name)) is not int or getattr(self, name) < 0:
+                raise XMLToolsError(
+                    f"{name}: expected a whole number from 0 ({meaning}), got {getattr(self, name)!r:.60}"
+                )
         if type(self.port) is not int or not 0 <= self.port <= 65535:
             raise XMLToolsError(
                 f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
@@ -93,6 +102,11 @@ class ServeConfig:
         """The URL under which the upstream has `/chat/completions`, without a slash at its end."""
         url = (self.upstream or "http://demo.invalid").rstrip("/")
         return url if urlsplit(url).path else f"{url}/v1"
+
+    @property
+    def most_helpers(self) -> int:
+        """How many processes may read beside the server."""
+        return min(max(os.cpu_count() or 2, 2), 4) if self.helpers is None else self.helpers
 
     @property
     def is_loopback(self) -> bool:
