@@ -113,8 +113,8 @@ DEEP: dict[str, Shape] = {
     "objects in an object": Shape(f"{OPEN}<node>", '{"a":', "}", f"</node>{END}{GOOD}", fast=True),
     "Python objects in an object": Shape(f"{OPEN}<node>", "{'a':", "}", f"</node>{END}{GOOD}", fast=True),
     "minus signs in a list": Shape(f"{OPEN}<files>[", "-", "", f"1]</files>{END}{GOOD}", fast=True),
-    "reasoning": Shape("", "<think>", "</think>", GOOD, fast=True),
-    "reasoning that stays open": Shape("", "<think>", fast=True),
+    "reasoning": Shape("", "<think>", "</think>", GOOD),
+    "reasoning that stays open": Shape("", "<think>"),
     "comments outside": Shape("", "<!--", "-->", GOOD, fast=True),
     "sections outside": Shape("", "<![CDATA[", "]]>", GOOD, fast=True),
     "backticks": Shape("", "`", "", GOOD, fast=True),
@@ -205,18 +205,17 @@ def endless(shape: Shape) -> Iterator[str]:
         yield shape.unit * count
 
 
-def deep() -> Iterator[Outcome]:
-    """Read the deep texts in one piece and in small ones."""
-    for name, shape in DEEP.items():
-        text = shape.text(LEVELS if shape.fast or "XMLTOOLS_EVERY_DEPTH" in os.environ else FEWER)
-        yield read(name, shape, [text], len(text))
-        yield read(name, shape, cut(text, CHUNK), CHUNK)
+def deep(name: str) -> Iterator[Outcome]:
+    """Read a deep text in one piece and in small ones."""
+    shape = DEEP[name]
+    text = shape.text(LEVELS if shape.fast or "XMLTOOLS_EVERY_DEPTH" in os.environ else FEWER)
+    yield read(name, shape, [text], len(text))
+    yield read(name, shape, cut(text, CHUNK), CHUNK)
 
 
-def without_end() -> Iterator[Outcome]:
-    """Read the endless texts."""
-    for name, shape in ENDLESS.items():
-        yield read(name, shape, endless(shape), 1000, SMALL)
+def without_end(name: str) -> Iterator[Outcome]:
+    """Read an endless text."""
+    yield read(name, ENDLESS[name], endless(ENDLESS[name]), 1000, SMALL)
 
 
 def confine(mebibytes: int) -> None:
@@ -227,14 +226,14 @@ def confine(mebibytes: int) -> None:
     sys.setrecursionlimit(STACK)
 
 
-def main(kind: str) -> None:
+def main(kind: str, name: str) -> None:
     # What is imported or compiled when it is first used is there before the limits are.
     for shape in (*DEEP.values(), *ENDLESS.values()):
         read("", shape, [shape.text(2)], 0)
     confine(HEADROOM[kind])
-    for outcome in deep() if kind == "deep" else without_end():
+    for outcome in deep(name) if kind == "deep" else without_end(name):
         print(json.dumps(asdict(outcome)), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -25,25 +25,12 @@ from xmltools.tools import Tool
 needs_limits = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="RLIMIT_AS is enforced on Linux")
 SCRIPT = Path(__file__).with_name("adversarial.py")
 
-Outcomes = dict[tuple[str, int], Outcome]
 
-
-def outcomes(kind: str) -> Outcomes:
-    """What came of the texts of a kind, by name and by size of the pieces (0: the whole text)."""
-    done = subprocess.run([sys.executable, str(SCRIPT), kind], capture_output=True, text=True, timeout=600)
+def outcomes(kind: str, name: str) -> list[Outcome]:
+    """What came of a text of a kind, read in one piece and in small ones if it is deep."""
+    done = subprocess.run([sys.executable, str(SCRIPT), kind, name], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
-    read = [Outcome(**json.loads(line)) for line in done.stdout.splitlines()]
-    return {(each.name, each.chunk if each.chunk == CHUNK else 0): each for each in read}
-
-
-@pytest.fixture(scope="module")
-def deep() -> Outcomes:
-    return outcomes("deep")
-
-
-@pytest.fixture(scope="module")
-def endless() -> Outcomes:
-    return outcomes("endless")
+    return [Outcome(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
 # What is deep.
@@ -79,17 +66,18 @@ OPEN = {"elements that stay open", "arrays that stay open", "reasoning that stay
 
 
 @needs_limits
-@pytest.mark.parametrize("chunk", [0, CHUNK])
 @pytest.mark.parametrize("name", DEEP)
-def test_depth_is_an_error_and_no_exception(deep: Outcomes, name: str, chunk: int) -> None:
-    outcome = deep[name, chunk]
-    assert outcome.raised == []
-    errors = set(outcome.errors)
-    if name in EITHER:
-        assert errors in ({"limit_exceeded"}, {"invalid_arguments"})
-    else:
-        assert errors == set(DEEP_ERRORS.get(name, ("limit_exceeded",)))
-    assert name in OPEN or outcome.calls[-1] == len("good"), "what follows is parsed"
+def test_depth_is_an_error_and_no_exception(name: str) -> None:
+    whole, cut = outcomes("deep", name)
+    assert whole.chunk > cut.chunk == CHUNK
+    for outcome in (whole, cut):
+        assert outcome.raised == []
+        errors = set(outcome.errors)
+        if name in EITHER:
+            assert errors in ({"limit_exceeded"}, {"invalid_arguments"})
+        else:
+            assert errors == set(DEEP_ERRORS.get(name, ("limit_exceeded",)))
+        assert name in OPEN or outcome.calls[-1] == len("good"), "what follows is parsed"
 
 
 # What has no end.
@@ -118,8 +106,8 @@ ENDLESS_ERRORS = {
 
 @needs_limits
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_has_no_end_is_read_in_constant_memory(endless: Outcomes, name: str) -> None:
-    outcome = endless[name, 0]
+def test_what_has_no_end_is_read_in_constant_memory(name: str) -> None:
+    (outcome,) = outcomes("endless", name)
     assert outcome.raised == []
     assert set(outcome.errors) == set(ENDLESS_ERRORS.get(name, ("limit_exceeded",)))
     assert bool(outcome.calls) == (name == "calls")

@@ -721,12 +721,14 @@ def test_a_broken_anthropic_call_fails_when_the_message_ends(reason: str | None,
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES = st.recursive(
-    TEXTS | st.integers() | st.none() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)
+    TEXTS | st.integers() | st.none() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=8,
 )
 
 
 @given(
-    arguments=st.dictionaries(TEXTS, VALUES),
+    arguments=st.dictionaries(TEXTS, VALUES, max_size=6),
     ascii=st.booleans(),
     indent=st.sampled_from([None, 1]),
     rng=st.randoms(use_true_random=False),
