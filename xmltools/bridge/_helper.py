@@ -36,7 +36,8 @@ __all__ = ["LENGTHS", "Helper", "HelperAnswer", "estimate", "main", "open_exchan
 LENGTHS = struct.Struct(">II")
 """What a message begins with: the bytes of its JSON, and those that go with it."""
 _NICE = 5
-"""By how much the server comes first where there are more processes than cores. Not by more: what is long would starve."""
+"""By how much the server comes first where there are more processes than cores. By much more, what is long would never
+be read on a busy machine."""
 
 HelperAnswer = tuple[dict[str, Any], bytes]
 """What a process like this one answers: what it says, and what is to be sent."""
