@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from conversations import conversations
 from hypothesis import given
+from hypothesis import strategies as st
 from junk import hashes
 from seed_cases import cases
 
@@ -23,6 +26,7 @@ from xmltools.formats.robotlab import (
 )
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.tools import Tool
+from xmltools.validation import check
 
 TOOL = {"type": "tool", "id": "call_1", "name": "get_weather", "input": {"location": "Paris"}}
 CALLED = {"type": "tool_call", "role": "assistant", "tools": [TOOL], "stop_reason": "tool"}
@@ -148,10 +152,83 @@ def test_a_provider_has_the_adapter_of_the_document(case: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("case", cases("robotlab", "format_history"))
-def test_results_come_behind_the_messages(case: dict[str, Any]) -> None:
+def test_the_history_is_that_of_the_document(case: dict[str, Any]) -> None:
     messages, results = case["input"]["messages"], case["input"]["results"]
     assert robotlab.format_history(messages, results) == case["expect"]
     assert json.dumps(again(case["expect"])) == json.dumps(case["expect"])
+
+
+def call(*ids: str) -> dict[str, Any]:
+    tools = [{"type": "tool", "id": id, "name": "get_weather", "input": {}} for id in ids]
+    return {"type": "tool_call", "role": "assistant", "tools": tools, "stop_reason": "tool"}
+
+
+def answer(id: str, temp: int = 22) -> dict[str, Any]:
+    tool = {"type": "tool", "id": id, "name": "get_weather", "input": {}}
+    content = {"data": temp}
+    return {"type": "tool_result", "role": "tool_result", "tool": tool, "content": content, "stop_reason": "tool"}
+
+
+def robot(*output: dict[str, Any], results: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
+    return {"output": list(output), "tool_calls": list(results)}
+
+
+@pytest.mark.parametrize(
+    ("messages", "results", "history"),
+    [
+        (  # a robot that calls, hears the result, and says what came of it
+            [text("user", "Weather?")],
+            [robot(call("a"), text("assistant", "22°C."), results=[answer("a")])],
+            [text("user", "Weather?"), call("a"), answer("a"), text("assistant", "22°C.")],
+        ),
+        (
+            [text("user", "One."), text("user", "Two.")],
+            [robot(text("assistant", "Three."), text("assistant", "Four.", stop_reason="stop"))],
+            [text("user", "One.\n\nTwo."), text("assistant", "Three.\n\nFour.", stop_reason="stop")],
+        ),
+        (  # in the order of the calls, and of two calls of one id each its own
+            [],
+            [robot(call("a", "b"), call("a"), results=[answer("b"), answer("a", 1), answer("a", 2)])],
+            [call("a", "b"), answer("a", 1), answer("b"), call("a"), answer("a", 2)],
+        ),
+        (  # between robots, and in the messages themselves
+            [text("user", "Go."), call("a"), text("assistant", "Later."), answer("a")],
+            [robot(call("b")), robot(text("assistant", "Done."), results=[answer("b"), answer("z")])],
+            [
+                *(text("user", "Go."), call("a"), answer("a"), text("assistant", "Later.")),
+                *(call("b"), answer("b"), text("assistant", "Done."), answer("z")),
+            ],
+        ),
+        ([text("system", "Be kind."), text("user", "")], [robot()], [text("system", "Be kind."), text("user", "")]),
+    ],
+)
+def test_the_history_alternates_and_results_stand_after_their_calls(
+    messages: list[Any], results: list[Any], history: list[Any]
+) -> None:
+    """The document: "Returns alternating user/assistant messages with tool calls/results properly interleaved"."""
+    assert robotlab.format_history(messages, results) == history
+    assert robotlab.format_history(history, []) == history
+
+
+@given(st.data())
+def test_no_result_of_a_history_is_late(data: st.DataObject) -> None:
+    output: list[dict[str, Any]] = []
+    ids = [f"c{number}" for number in range(data.draw(st.integers(1, 6)))]
+    for id in ids:
+        output += [text("assistant", f"About {id}."), call(id)] if data.draw(st.booleans()) else [call(id)]
+    answers = data.draw(st.permutations([answer(id) for id in ids]))
+    at = data.draw(st.integers(0, len(output)))
+    robots = [robot(*output[:at]), robot(*output[at:], text("assistant", "Done."), results=answers)]
+    history = robotlab.format_history([text("user", "Go."), text("user", "Now.")], robots)
+    assert [issue.code for issue in check(load(history, "robotlab"))] == []
+    assert not any(before["type"] == after["type"] == "text" for before, after in pairwise(history[1:]))
+    assert len(history) == 1 + len(output) + len(answers) + 1
+
+
+def test_several_system_messages_are_one_prompt() -> None:
+    said = [text("system", "Be kind."), text("user", "Hi"), text("system", "Be brief.")]
+    assert robotlab.system_prompt(said) == "Be kind.\n\nBe brief."
+    assert robotlab.system_prompt(said[1:2]) is None
 
 
 # Messages
