@@ -231,6 +231,38 @@ def test_several_system_messages_are_one_prompt() -> None:
     assert robotlab.system_prompt(said[1:2]) is None
 
 
+# States
+
+
+def test_a_state_grows_by_the_results_of_robots() -> None:
+    """The document: `RobotLab.create_state(message: …, data: …)`, `state.append_result(result)`, and `state.messages`
+    with the calls, their results and the reply."""
+    state = robotlab.create_state("What's the weather?", {"location": "Paris"})
+    assert (state.messages, state.data) == (
+        [TextMessage(role="user", content="What's the weather?")],
+        {"location": "Paris"},
+    )
+    done = TextMessage(role="assistant", content="It's 22°C and sunny.")
+    state.append_result(robot(call("a"), done, results=[answer("a")]))
+    assert [each.type for each in state.messages] == ["text", "tool_call", "tool_result", "text"]
+    assert state.format_history() == [text("user", "What's the weather?"), call("a"), answer("a"), done.to_h()]
+
+
+def test_a_state_takes_messages_of_all_kinds_and_no_others() -> None:
+    before = [text("system", "Be kind.")]
+    for message in (UserMessage("Hi", thread_id="1"), TextMessage(role="user", content="Hi"), text("user", "Hi")):
+        assert robotlab.create_state(message, messages=before).format_history() == [*before, text("user", "Hi")]
+    assert robotlab.create_state().messages == []
+    with pytest.raises(XMLToolsError, match="Invalid message"):
+        robotlab.create_state(5)  # type: ignore[arg-type]
+    with pytest.raises(XMLToolsError, match="data: expected a mapping"):
+        robotlab.create_state("Hi", 5)  # type: ignore[arg-type]
+    state = robotlab.create_state("Hi")
+    with pytest.raises(XMLToolsError, match="Invalid message"):
+        state.append_result({"output": [5]})
+    assert state.results == []
+
+
 # Messages
 
 
@@ -653,3 +685,17 @@ def test_arguments_are_read_from_text(arguments: Any, plain: Any, fenced: Any) -
     assert provider("anthropic").parse_arguments(arguments) == plain
     assert provider("gemini").parse_arguments(arguments) == plain
     assert provider("openai").parse_arguments(arguments) == fenced
+
+
+def test_a_tool_message_has_all_that_messages_have() -> None:
+    """The document: ToolMessage is a Message, the "base class for tool-related messages"."""
+    tool = ToolMessage(id="tool_123", name="get_weather", input={"location": "Paris"})
+    assert isinstance(tool, Hashed) and (tool.type, tool.role, tool.content) == ("tool", "assistant", None)
+    assert tool.is_assistant
+    told = (tool.is_text, tool.is_tool_call, tool.is_tool_result, tool.is_user, tool.is_system)
+    assert not any((*told, tool.stopped, tool.tool_stop))
+    assert ToolMessage.from_hash(tool.to_h()) == tool == ToolMessage.from_hash(**tool.to_h())
+    with pytest.raises(XMLToolsError, match="Invalid message: must be Message or Hash"):
+        Hashed.from_hash(tool)
+    with pytest.raises(XMLToolsError):
+        load([tool], "robotlab")

@@ -27,37 +27,6 @@ _ROLES = ("system", "user", "assistant", "tool_result")
 _STOP_REASONS = ("tool", "stop")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """One call of a tool: its id, the tool's name and its input. It stands in other messages, and is none itself."""
-
-    id: str
-    name: str
-    input: dict[str, Any] = field(default_factory=dict)
-
-    def to_h(self) -> dict[str, Any]:
-        """Return the call as a hash."""
-        return {"type": "tool", "id": self.id, "name": self.name, "input": self.input}
-
-    def to_json(self) -> str:
-        """Return the call as JSON without white space."""
-        return compact(self.to_h())
-
-    @classmethod
-    def from_hash(cls, value: Any) -> ToolMessage:
-        """Return a call from its hash, whose input may be called "arguments"; a ToolMessage as it is.
-
-        Raises XMLToolsError for anything else.
-        """
-        if isinstance(value, ToolMessage):
-            return value
-        if not isinstance(value, Mapping):
-            raise XMLToolsError("Invalid tool: must be ToolMessage or Hash")
-        given = value.get("input")
-        given = value.get("arguments") if given is None else given
-        return cls(id=value.get("id", ""), name=value.get("name", ""), input={} if given is None else given)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Message:
     """The ground of all messages: a role, content, and why it ended ("stop", "tool", or None).
@@ -82,7 +51,7 @@ class Message:
 
         Without a type it is text. Raises XMLToolsError for a hash of no message.
         """
-        if isinstance(value, Message):
+        if isinstance(value, Message) and not isinstance(value, ToolMessage):
             return value
         if value is None and fields:
             value = fields
@@ -149,6 +118,39 @@ class Message:
 @dataclass(frozen=True, kw_only=True)
 class TextMessage(Message):
     """Text of the system, the user or the assistant."""
+
+
+@dataclass(frozen=True)
+class ToolMessage(Message):
+    """One call of a tool: its id, the tool's name and its input. The document draws it as a message, so it has all that
+    messages have; it stands in other messages, and is none of a conversation by itself: `is_tool_call` is false."""
+
+    type: ClassVar[str] = "tool"
+
+    id: str
+    name: str
+    input: dict[str, Any] = field(default_factory=dict)
+    role: str = field(default="assistant", kw_only=True)
+
+    def to_h(self) -> dict[str, Any]:
+        """Return the call as a hash."""
+        return {"type": self.type, "id": self.id, "name": self.name, "input": self.input}
+
+    @staticmethod
+    def from_hash(value: Any = None, /, **fields: Any) -> ToolMessage:
+        """Return a call from its hash, or fields by name, whose input may be called "arguments"; a ToolMessage as it is.
+
+        Raises XMLToolsError for anything else.
+        """
+        if isinstance(value, ToolMessage):
+            return value
+        if value is None and fields:
+            value = fields
+        if not isinstance(value, Mapping):
+            raise XMLToolsError("Invalid tool: must be ToolMessage or Hash")
+        given = value.get("input")
+        given = value.get("arguments") if given is None else given
+        return ToolMessage(id=value.get("id", ""), name=value.get("name", ""), input={} if given is None else given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,8 @@ __all__ = [
     "Provider",
     "anthropic_tool_call",
     "format_history",
+    "interleaved",
+    "messages_of",
     "openai_tool_call",
     "provider",
     "system_prompt",
@@ -76,11 +78,16 @@ def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[di
     """
     history = list(messages)
     for result in results:
-        history += (*_field(result, "output"), *_field(result, "tool_calls"))
-    return [each.to_h() for each in _joined(_interleaved(list(map(Message.from_hash, history))))]
+        history += messages_of(result)
+    return [each.to_h() for each in _joined(interleaved(list(map(Message.from_hash, history))))]
 
 
-def _interleaved(messages: list[Message]) -> Iterator[Message]:
+def messages_of(result: Any) -> list[_Hash]:
+    """Return the messages of the result of a robot: its output, and the results of its calls."""
+    return [*_field(result, "output"), *_field(result, "tool_calls")]
+
+
+def interleaved(messages: list[Message]) -> Iterator[Message]:
     """Yield the messages, each result after the first call of its id that has none yet."""
     waiting: dict[str, deque[int]] = {}  # places of calls without a result, by id
     answers: dict[int, list[ToolResultMessage]] = {}

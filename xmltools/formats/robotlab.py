@@ -40,6 +40,7 @@ from xmltools.formats._robotlab_providers import (
     to_openai,
 )
 from xmltools.formats._robotlab_read import NAME, Reader, read_content, write_content
+from xmltools.formats._robotlab_state import State, create_state
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
 
 __all__ = [
@@ -49,12 +50,14 @@ __all__ = [
     "SPELLING",
     "Provider",
     "RobotLabMessage",
+    "State",
     "TextMessage",
     "ToolCallMessage",
     "ToolMessage",
     "ToolResultMessage",
     "UserMessage",
     "anthropic_tool_call",
+    "create_state",
     "dump",
     "format_history",
     "load",
