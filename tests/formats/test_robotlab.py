@@ -238,10 +238,8 @@ def test_a_state_grows_by_the_results_of_robots() -> None:
     """The document: `RobotLab.create_state(message: …, data: …)`, `state.append_result(result)`, and `state.messages`
     with the calls, their results and the reply."""
     state = robotlab.create_state("What's the weather?", {"location": "Paris"})
-    assert (state.messages, state.data) == (
-        [TextMessage(role="user", content="What's the weather?")],
-        {"location": "Paris"},
-    )
+    assert state.messages == [TextMessage(role="user", content="What's the weather?")]
+    assert state.data == {"location": "Paris"}
     done = TextMessage(role="assistant", content="It's 22°C and sunny.")
     state.append_result(robot(call("a"), done, results=[answer("a")]))
     assert [each.type for each in state.messages] == ["text", "tool_call", "tool_result", "text"]

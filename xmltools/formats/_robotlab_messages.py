@@ -138,7 +138,7 @@ class ToolMessage(Message):
 
     @staticmethod
     def from_hash(value: Any = None, /, **fields: Any) -> ToolMessage:
-        """Return a call from its hash, or fields by name, whose input may be called "arguments"; a ToolMessage as it is.
+        """Return a call from its hash, or fields by name; a ToolMessage as it is. Its input may be called "arguments".
 
         Raises XMLToolsError for anything else.
         """
