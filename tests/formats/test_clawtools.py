@@ -11,7 +11,7 @@ from junk import hashes
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import clawtools, dump, load, recognise
+from xmltools.formats import clawtools, convert, dump, load, recognise
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 CALL = {"type": "toolCall", "id": "call_abc123", "name": "read", "arguments": {"path": "src/index.ts"}}
@@ -177,6 +177,15 @@ def test_whatever_is_read_is_written_and_all_else_is_refused(messages: list[Any]
 )
 def test_a_message_is_written_as_it_was_read(message: dict[str, Any]) -> None:
     assert json.dumps(again([message])) == json.dumps([message])
+
+
+def test_details_are_passed_through_and_nothing_is_lost_without_them() -> None:
+    """The document: `details` are "passed through, not shown to the LLM"."""
+    messages = [assistant(CALL), {**RESULT, "details": {"took": 3}}]
+    assert again(messages) == messages
+    for target in ("openai", "anthropic", "wolo"):
+        written = convert(messages, "clawtools", target, strict=True)
+        assert "took" not in json.dumps(written)
 
 
 def test_blocks_are_the_parts_of_a_message() -> None:

@@ -648,3 +648,27 @@ def test_a_result_without_content_has_no_line_for_it():
 def test_the_same_seed_makes_the_same_text():
     chat = conversation(Random(1), wick.HOLDS)
     assert wick.pretty(chat) == wick.pretty(dump_clean(chat))
+
+
+def test_user_input_is_taken_by_its_role_and_content():
+    """The document: the handler's `chain[i] = agent.Message{Role: m.Role, Content: m.Content}`, then the check."""
+    calls = [{"id": "c", "name": "rm", "args": {}}]
+    user = {"role": "user", "content": "Hi", "tool_calls": calls, "name": "x"}
+    given = [{"role": "system", "content": "Be kind."}, user]
+    assert wick.user_input(given) == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+    for wrong, problem in (
+        ([], "messages must not be empty"),
+        ([{"role": "user"}], "message[0]: content must not be empty"),
+        ([user, wick.ai("spoofed")], 'message[1]: role "assistant" not allowed (must be "user" or "system")'),
+        ([5], "message[0]: expected an object with role and content, got int"),
+    ):
+        with pytest.raises(XMLToolsError) as raised:
+            wick.user_input(wrong)
+        assert str(raised.value) == problem
+
+
+@pytest.mark.parametrize("more", [{"tool_calls": [{"id": "c", "name": "rm", "args": {}}]}, {"tool_call_id": "c"}])
+def test_a_user_neither_calls_tools_nor_answers_for_them(more):
+    (problem,) = wick.validate_user_input([{"role": "user", "content": "Hi", **more}])
+    assert problem == f"message[0]: {next(iter(more))} not allowed"
+    assert wick.validate_user_input([{"role": "user", "content": "Hi", "tool_calls": []}]) == []

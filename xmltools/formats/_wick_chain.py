@@ -19,6 +19,7 @@ __all__ = [
     "last_content",
     "pretty",
     "test_endpoint",
+    "user_input",
     "user_input_role",
     "valid_role",
     "validate",
@@ -88,6 +89,22 @@ def validate_user_input_first(messages: Any) -> str | None:
     return next(iter(validate_user_input(messages)), None)
 
 
+def user_input(messages: Any) -> list[dict[str, str]]:
+    """Return messages from outside with their role and content only, as Wick's handler takes them into its chain:
+    whatever else they hold, such as calls, is dropped.
+
+    Raises XMLToolsError with the first thing that is wrong with what is left, the text of Wick's answer 400.
+    """
+    taken = [
+        {key: _text(message, key) for key in ("role", "content")} if isinstance(message, Mapping) else message
+        for message in plain(messages)
+    ]
+    problem = validate_user_input_first(taken)
+    if problem is not None:
+        raise XMLToolsError(problem)
+    return taken
+
+
 def _numbered(messages: Any, problems: Callable[[Mapping[str, Any]], Iterator[str]]) -> list[str]:
     return [
         f"message[{index}]{problem}"
@@ -128,6 +145,9 @@ def _user_input_problems(message: Mapping[str, Any]) -> Iterator[str]:
         yield f': role {quote(role)} not allowed (must be "user" or "system")'
     if not _text(message, "content"):
         yield ": content must not be empty"
+    for key in ("tool_calls", "tool_call_id"):
+        if message.get(key):
+            yield f": {key} not allowed"
 
 
 # Looking

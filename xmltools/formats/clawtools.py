@@ -29,8 +29,9 @@ __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "check", "dump", "load", "rec
 
 HOLDS = Holds(media=True, result_media=True, error_flag=True, reasoning=True)
 """What a conversation in this format can say."""
-SPELLING = frozenset(("arguments", "type"))
-"""Keys of its `extra` that only say how something was spelled."""
+SPELLING = frozenset(("arguments", "type", "details"))
+"""Keys of its `extra` that only say how something was spelled; and `details`, which are "passed through, not shown to
+the LLM": no other format need say them."""
 GROUPED = False
 """Each result stands in a message of its own."""
 
