@@ -278,6 +278,9 @@ def test_a_client_keeps_to_one_process_and_another_gets_its_own() -> None:
             third = await helpers.take("c")
             assert third in (first, second)
             assert len(helpers.pids) == 2
+            for client, helper in (("a", first), ("a", first), ("a", first), ("b", second), ("c", third)):
+                helper.give_back(client)
+            assert not first.clients and not second.clients
         finally:
             await helpers.close()
 

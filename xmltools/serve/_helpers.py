@@ -81,6 +81,8 @@ class Helper:
     def give_back(self, client: str, number: int = 0) -> None:
         """Say that something of a client's is over, and by which number it was known."""
         self.clients[client] -= 1
+        if not self.clients[client]:
+            del self.clients[client]
         if number and not self.is_lost:
             self.tell({"do": "abandon", "number": number})
 
@@ -143,10 +145,12 @@ class Helpers:
         if not self._most:
             return None
         async with self._starting:
-            self._helpers = [each for each in self._helpers if not each.is_lost]
+            for lost in [each for each in self._helpers if each.is_lost]:
+                self._helpers.remove(lost)
+                await lost.close()
             own = next((each for each in self._helpers if each.clients[client]), None)
-            helper = own or min(self._helpers, key=lambda each: len(+each.clients), default=None)
-            if helper is None or (not own and +helper.clients and len(self._helpers) < self._most):
+            helper = own or min(self._helpers, key=lambda each: len(each.clients), default=None)
+            if helper is None or (not own and helper.clients and len(self._helpers) < self._most):
                 helper = await self._start() or helper
         if helper is not None:
             helper.clients[client] += 1
