@@ -94,8 +94,9 @@ def test_time_grows_with_the_text_and_no_faster(written):
     for _ in range(10):
         made.found(hostile_text(rng))
     for unit in ("a", "ab", "x", "a,", "word1", "aX"):
-        assert effort(lambda unit=unit: made.found((unit * 5_000)[:1_000] + "!")) < 60
-        assert effort(lambda unit=unit: made.found((unit * 10_000)[:9_999] + "!")) < 600
+        # Far from both ends: coverage and a busy machine take their part, and what grows faster takes thousands.
+        assert effort(lambda unit=unit: made.found((unit * 5_000)[:1_000] + "!")) < 150
+        assert effort(lambda unit=unit: made.found((unit * 10_000)[:9_999] + "!")) < 1_500
 
 
 @pytest.mark.parametrize("size", [10, 1_000, MAX_PATTERN_TEXT - 1])
