@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from xmltools.bridge._errors import Refusal
 
-__all__ = ["encoded", "parse_object"]
+__all__ = ["encoded", "parse_answer", "parse_object"]
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -31,6 +31,14 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def parse_answer(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that an upstream sent. Raises Refusal, with the status 502, for anything else."""
+    try:
+        return parse_object(body)
+    except Refusal:
+        raise Refusal("the upstream sent what is no JSON object", status=502, code="upstream_error") from None
 
 
 def encoded(value: Any) -> bytes:

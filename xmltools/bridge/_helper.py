@@ -19,7 +19,7 @@ import time
 from dataclasses import fields
 from typing import Any, BinaryIO
 
-from xmltools.bridge._body import encoded, parse_object
+from xmltools.bridge._body import encoded, parse_answer, parse_object
 from xmltools.bridge._chunks import read_chunk
 from xmltools.bridge._errors import Refusal
 from xmltools.bridge._exchange import Exchange
@@ -31,7 +31,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.events import ArgumentDelta, Event
 from xmltools.formats import load
 
-__all__ = ["LENGTHS", "Helper", "HelperAnswer", "estimate", "main", "open_exchange", "pack_message"]
+__all__ = ["LENGTHS", "Exchanges", "HelperAnswer", "estimate", "main", "open_exchange", "pack_message"]
 
 LENGTHS = struct.Struct(">II")
 """What a message begins with: the bytes of its JSON, and those that go with it."""
@@ -58,13 +58,13 @@ def open_exchange(api: Any, body: bytes, settings: Settings, id: str, created: i
 
 
 def estimate(body: bytes, settings: Settings) -> int:
-    """Return how many tokens the upstream would get for a request of Anthropic's API. Raises Refusal as it does."""
+    """Return how many tokens the upstream would get for a request of Anthropic's API. Raises Refusal for none."""
     exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
     return estimate_tokens(load(exchange.request["messages"], "openai"))
 
 
-class Helper:
-    """Answers messages. Each is about one exchange, by its number."""
+class Exchanges:
+    """Answers messages, each of which is about one exchange, by its number."""
 
     def __init__(self) -> None:
         self._exchanges: dict[int, Exchange] = {}
@@ -121,11 +121,7 @@ class Helper:
 
     def _answer(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
         exchange = self._exchanges[number]
-        try:
-            completion = parse_object(body)
-        except Refusal:
-            raise Refusal("the upstream sent what is no JSON object", status=502, code="upstream_error") from None
-        response = exchange.answer(completion)
+        response = exchange.answer(parse_answer(body))
         if response is None:
             return {"request": encoded(exchange.request).decode()}
         sent.append(encoded(response))
@@ -147,16 +143,17 @@ class Helper:
 
 
 def _fields(stats: Stats) -> dict[str, Any]:
+    # Not dataclasses.asdict: it makes counters of pairs.
     return {each.name: getattr(stats, each.name) for each in fields(stats)}
 
 
 def serve(source: BinaryIO, target: BinaryIO) -> None:
     """Answer messages from `source` on `target`, until there are no more."""
-    helper = Helper()
+    exchanges = Exchanges()
     while len(lengths := source.read(LENGTHS.size)) == LENGTHS.size:
         size, more = LENGTHS.unpack(lengths)
         head, body = json.loads(source.read(size)), source.read(more)
-        target.write(pack_message(*helper.answer(head, body)))
+        target.write(pack_message(*exchanges.answer(head, body)))
         target.flush()
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xmltools.errors import XMLToolsError
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Provider",
     "anthropic_tool_call",
-    "format_history",
-    "interleaved",
-    "messages_of",
     "openai_tool_call",
     "provider",
     "system_prompt",
@@ -66,63 +62,6 @@ def system_prompt(messages: Iterable[_Hash]) -> Any:
     if len(said) < 2 or not all(isinstance(each, str) for each in said):
         return said[0] if said else None
     return "\n\n".join(filter(None, said))
-
-
-def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the hashes of the messages and of the results of robots, as a conversation that a model can go on with.
-
-    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list. Each result
-    of a tool stands directly after the message with its call, in the order of the calls. Texts of one role that follow
-    each other are one text, with an empty line between them: so user and assistant alternate. A result of a call that
-    is nowhere stays where it is. Raises XMLToolsError for a hash of no message.
-    """
-    history = list(messages)
-    for result in results:
-        history += messages_of(result)
-    return [each.to_h() for each in _joined(interleaved(list(map(Message.from_hash, history))))]
-
-
-def messages_of(result: Any) -> list[_Hash]:
-    """Return the messages of the result of a robot: its output, and the results of its calls."""
-    return [*_field(result, "output"), *_field(result, "tool_calls")]
-
-
-def interleaved(messages: list[Message]) -> Iterator[Message]:
-    """Yield the messages, each result after the first call of its id that has none yet."""
-    waiting: dict[str, deque[int]] = {}  # places of calls without a result, by id
-    answers: dict[int, list[ToolResultMessage]] = {}
-    for place, message in enumerate(messages):
-        if isinstance(message, ToolCallMessage):
-            for call in message.calls:
-                waiting.setdefault(str(call.id), deque()).append(place)
-        elif isinstance(message, ToolResultMessage):
-            called_at = waiting.get(str(message.call.id))
-            answers.setdefault(called_at.popleft() if called_at else place, []).append(message)
-    for place, message in enumerate(messages):
-        if not isinstance(message, ToolResultMessage):
-            yield message
-        calls = message.calls if isinstance(message, ToolCallMessage) else ()
-        order = {str(call.id): number for number, call in enumerate(calls)}
-        found = answers.get(place, ())
-        yield from sorted(found, key=lambda each: order.get(str(each.call.id), 0)) if len(found) > 1 else found
-
-
-def _joined(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages with neighbours that are texts of one role as one."""
-    joined: list[Message] = []
-    for message in messages:
-        last = joined[-1] if joined else message
-        texts = [each.content for each in (last, message) if each.is_text and isinstance(each.content, str)]
-        if joined and len(texts) == 2 and last.role == message.role:
-            joined[-1] = replace(message, content="\n\n".join(filter(None, texts)))
-        else:
-            joined.append(message)
-    return joined
-
-
-def _field(result: Any, name: str) -> Iterable[_Hash]:
-    found = result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
-    return found or ()
 
 
 def _spoken(messages: Iterable[_Hash]) -> Iterable[Message]:

@@ -1,16 +1,81 @@
-"""RobotLab's state: what was said so far, the data beside it, and the results of robots that are appended."""
+"""RobotLab's state: what was said so far, the data beside it, the results of robots, and the history of all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats._robotlab_messages import Message, TextMessage, UserMessage
-from xmltools.formats._robotlab_providers import format_history, interleaved, messages_of
+from xmltools.formats._robotlab_messages import Message, TextMessage, ToolCallMessage, ToolResultMessage, UserMessage
 
-__all__ = ["State", "create_state"]
+__all__ = ["State", "create_state", "format_history"]
+
+
+_Hash = Message | Mapping[str, Any]
+
+
+def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return the hashes of the messages and of the results of robots, as a conversation that a model can go on with.
+
+    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list. Each result
+    of a tool stands directly after the message with its call, in the order of the calls. Texts of one role that follow
+    each other are one text, with an empty line between them: so user and assistant alternate. A result of a call that
+    is nowhere stays where it is. Raises XMLToolsError for a hash of no message.
+    """
+    history = list(messages)
+    for result in results:
+        history += _messages_of(result)
+    return [each.to_h() for each in _joined(_interleaved(list(map(Message.from_hash, history))))]
+
+
+def _messages_of(result: Any) -> list[_Hash]:
+    """Return the messages of the result of a robot: its output, and the results of its calls."""
+    return [*_field(result, "output"), *_field(result, "tool_calls")]
+
+
+def _interleaved(messages: list[Message]) -> Iterator[Message]:
+    """Yield the messages, each result after the first call of its id that has none yet."""
+    waiting: dict[str, deque[int]] = {}  # places of calls without a result, by id
+    answers: dict[int, list[ToolResultMessage]] = {}
+    for place, message in enumerate(messages):
+        if isinstance(message, ToolCallMessage):
+            for call in message.calls:
+                waiting.setdefault(str(call.id), deque()).append(place)
+        elif isinstance(message, ToolResultMessage):
+            called_at = waiting.get(str(message.call.id))
+            answers.setdefault(called_at.popleft() if called_at else place, []).append(message)
+    for place, message in enumerate(messages):
+        if not isinstance(message, ToolResultMessage):
+            yield message
+        calls = message.calls if isinstance(message, ToolCallMessage) else ()
+        order = {str(call.id): number for number, call in enumerate(calls)}
+        found = answers.get(place, ())
+        yield from sorted(found, key=lambda each: order.get(str(each.call.id), 0)) if len(found) > 1 else found
+
+
+def _joined(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages with neighbours that are texts of one role as one."""
+    joined: list[Message] = []
+    for role, group in groupby(messages, _text_role):
+        same = list(group)
+        if role is None or len(same) == 1:
+            joined += same
+        else:
+            joined.append(replace(same[-1], content="\n\n".join(each.content for each in same if each.content)))
+    return joined
+
+
+def _text_role(message: Message) -> str | None:
+    """Return the role of a text, None for what is none."""
+    return message.role if message.is_text and isinstance(message.content, str) else None
+
+
+def _field(result: Any, name: str) -> Iterable[_Hash]:
+    found = result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
+    return found or ()
 
 
 @dataclass(slots=True)
@@ -28,14 +93,14 @@ class State:
     def append_result(self, result: Any) -> None:
         """Add the result of a robot: an object, or a mapping, with the lists "output" (messages) and "tool_calls" (the
         results of its calls). Raises XMLToolsError for one whose messages are none."""
-        _ = [Message.from_hash(each) for each in messages_of(result)]
+        _ = [Message.from_hash(each) for each in _messages_of(result)]
         self.results.append(result)
 
     @property
     def messages(self) -> list[Message]:
         """All messages, each result of a tool directly after its call."""
-        said = [Message.from_hash(each) for result in self.results for each in messages_of(result)]
-        return list(interleaved([*self.given, *said]))
+        said = [Message.from_hash(each) for result in self.results for each in _messages_of(result)]
+        return list(_interleaved([*self.given, *said]))
 
     def format_history(self) -> list[dict[str, Any]]:
         """Return the messages as hashes for a model, user and assistant in turns (see `format_history`)."""

@@ -31,7 +31,6 @@ from xmltools.formats._robotlab_messages import (
 from xmltools.formats._robotlab_providers import (
     Provider,
     anthropic_tool_call,
-    format_history,
     openai_tool_call,
     provider,
     system_prompt,
@@ -40,7 +39,7 @@ from xmltools.formats._robotlab_providers import (
     to_openai,
 )
 from xmltools.formats._robotlab_read import NAME, Reader, read_content, write_content
-from xmltools.formats._robotlab_state import State, create_state
+from xmltools.formats._robotlab_state import State, create_state, format_history
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
 
 __all__ = [

@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.types import Scope, Send
 
-from xmltools.bridge import Api, Refusal, encoded, error_body
+from xmltools.bridge import Api, Refusal, error_body
+from xmltools.bridge._body import encoded
 from xmltools.serve._record import record_of
 
 __all__ = ["Pairs", "api_of", "send_error", "send_json", "send_refusal"]

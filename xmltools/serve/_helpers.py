@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import xmltools
-from xmltools.bridge import LENGTHS, HelperAnswer, pack_message
+from xmltools.bridge._helper import LENGTHS, HelperAnswer, pack_message
 
 __all__ = ["Helper", "HelperLostError", "Helpers"]
 

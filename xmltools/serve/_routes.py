@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.bridge import Api, Refusal, encoded
+from xmltools.bridge import Api, Refusal
+from xmltools.bridge._body import encoded, parse_answer
 from xmltools.playground import routes as playground_routes
 from xmltools.serve._answers import send_bytes, send_error, send_json, send_refusal
 from xmltools.serve._body import read_body
@@ -22,7 +23,7 @@ from xmltools.serve._service import Service
 from xmltools.serve._stream import StreamedAnswer
 from xmltools.serve._tracing import spanning
 from xmltools.serve._translation import Translation, count_tokens
-from xmltools.serve._whole import Ask, WholeAnswer, object_of, reply_to
+from xmltools.serve._whole import Ask, WholeAnswer, reply_to
 
 __all__ = ["make_routes"]
 
@@ -135,7 +136,7 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
     await read_body(scope, receive, service.config.max_body)
 
     async def reply(ask: Ask) -> bytes:
-        value = object_of(await ask(service.upstream.get(scope, upstream_path(scope))))
+        value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
         return encoded(anthropic_models(value) if isinstance(value.get("data"), list) else anthropic_model(value))
 
     await WholeAnswer(service, "messages", reply, scope, receive, send).run()

@@ -16,21 +16,11 @@ from typing import Any
 import anyio.lowlevel
 from starlette.types import Scope
 
-from xmltools.bridge import (
-    Api,
-    Exchange,
-    HelperAnswer,
-    Refusal,
-    Replay,
-    Settings,
-    Stats,
-    encoded,
-    estimate,
-    new_id,
-    open_exchange,
-    parse_object,
-    read_chunk,
-)
+from xmltools.bridge import Api, Exchange, Refusal, Settings, Stats, read_chunk
+from xmltools.bridge._apis import new_id
+from xmltools.bridge._body import encoded, parse_answer
+from xmltools.bridge._helper import HelperAnswer, estimate, open_exchange
+from xmltools.bridge._replay import Replay
 from xmltools.errors import XMLToolsError
 from xmltools.serve._helpers import Helper, HelperLostError, Helpers
 from xmltools.serve._record import Record, record_of
@@ -40,9 +30,10 @@ __all__ = ["Translation", "count_tokens"]
 
 _LONG_BODY = 4_096
 """What a request weighs that is read in some milliseconds."""
-_SLOW = (b"pattern", b"format", b"\\u")
-_SLOW_WEIGHT = 500
-"""Patterns are made ready before anything is read with them, which takes some thousand times as long as other text."""
+_SLOW = (b'"pattern', b"\\u00")
+_SLOW_WEIGHT = 2_000
+"""A pattern is made ready before anything is read with it, in about a millisecond: so long take 2,000 other characters.
+Its name may be written with escapes."""
 _LONG_DATA = 8_192
 """Characters of a chunk of the upstream from which it is not even looked at here."""
 _SMALLEST = {
@@ -80,8 +71,7 @@ class Translation:
         self._record: Record = record_of(scope)
         self._client = _client_of(scope)
         self._helpers = helpers
-        self._given: dict[str, Any] = {"api": api, "settings": asdict(settings)}
-        self._given |= {"id": new_id(api), "created": int(time.time())}
+        self._id, self._created = new_id(api), int(time.time())
         self._settings = settings
         self._api = api
         self._body = body
@@ -106,8 +96,7 @@ class Translation:
         except UpstreamError as error:
             raise Refusal(str(error), status=error.status, code="server_error") from None
         began = time.perf_counter()
-        given = self._given
-        exchange = open_exchange(self._api, self._body, self._settings, given["id"], given["created"])
+        exchange = open_exchange(self._api, self._body, self._settings, self._id, self._created)
         self._exchange = exchange
         self.plain, self.streams, self.keepalive = exchange.plain, exchange.streams, exchange.keepalive
         self.stats = exchange.stats
@@ -188,7 +177,7 @@ class Translation:
     async def answer(self, completion: bytes) -> bytes | None:
         """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.
 
-        Raises Refusal as `Exchange.answer` does, and UpstreamError for what is no JSON object.
+        Raises Refusal as `Exchange.answer` does, and for what is no JSON object.
         """
         if self._exchange is not None and len(completion) > _LONG_BODY:
             await self._move()
@@ -198,7 +187,7 @@ class Translation:
             _raise_error(said)
             return None if self._take_request(said) else sent
         began = time.perf_counter()
-        given = _completion(completion)
+        given = parse_answer(completion)
         response = exchange.answer(given)
         if response is None:
             self._replay.note("answer", given)
@@ -213,7 +202,7 @@ class Translation:
                 _, sent = await self._ask({"do": "fail", "message": message, "status": status})
                 return sent
         # Where the other process is gone, nobody knows more than the form of an error.
-        exchange = self._exchange or Exchange(self._api, _SMALLEST, id=self._given["id"])
+        exchange = self._exchange or Exchange(self._api, _SMALLEST, id=self._id)
         return exchange.fail(message, status=status)
 
     def abandon(self) -> None:
@@ -237,7 +226,8 @@ class Translation:
         if self._exchange is not None:
             self._exchange.abandon()
             self._exchange = None
-        said, request = await self._ask({"do": "open", **self._given, "steps": steps}, self._body)
+        given = {"api": self._api, "settings": asdict(self._settings), "id": self._id, "created": self._created}
+        said, request = await self._ask({"do": "open", **given, "steps": steps}, self._body)
         _raise_error(said)
         self._body, self._replay = b"", Replay()
         if is_new:
@@ -247,8 +237,7 @@ class Translation:
         return True
 
     async def _ask(self, head: dict[str, Any], body: bytes = b"") -> HelperAnswer:
-        if self._helper is None:
-            raise UpstreamError("the reply was read already", 500)
+        assert self._helper is not None  # the exchange is here, or there
         try:
             said, sent = await self._helper.ask({**head, "number": self._number}, body)
         except HelperLostError:
@@ -265,13 +254,6 @@ class Translation:
     def _take_request(self, said: dict[str, Any]) -> bool:
         self.request = said.get("request", "").encode() or self.request
         return "request" in said
-
-
-def _completion(body: bytes) -> dict[str, Any]:
-    try:
-        return parse_object(body)
-    except Refusal:
-        raise UpstreamError("the upstream sent what is no JSON object") from None
 
 
 def _raise_error(said: dict[str, Any]) -> None:

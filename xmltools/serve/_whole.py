@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import httpx2
 from starlette.types import Receive, Scope, Send
 
-from xmltools.bridge import Api, Refusal, parse_object
+from xmltools.bridge import Api, Refusal
 from xmltools.errors import XMLToolsError
 from xmltools.serve._answers import send_bytes, send_refusal
 from xmltools.serve._errors import send_failed, send_refused
@@ -19,7 +18,7 @@ from xmltools.serve._translation import Translation
 from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
 from xmltools.serve._watch import Watch
 
-__all__ = ["WholeAnswer", "object_of", "reply_to"]
+__all__ = ["WholeAnswer", "reply_to"]
 
 Ask = Callable[[httpx2.Request], Awaitable[bytes]]
 """Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
@@ -100,11 +99,3 @@ def reply_to(service: Service, exchange: Translation, scope: Scope) -> Reply:
         return answer
 
     return reply
-
-
-def object_of(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that an upstream sent. Raises UpstreamError for anything else."""
-    try:
-        return parse_object(body)
-    except Refusal:
-        raise UpstreamError("the upstream sent what is no JSON object") from None

@@ -83,13 +83,9 @@ class ServeConfig:
         for name in ("max_body", "max_answer"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
-        for name, meaning in (("max_streams", "any number"), ("helpers", "none")):
-            if name == "helpers" and self.helpers is None:
-                continue
-            if type(getattr(self, name)) is not int or getattr(self, name) < 0:
-                raise XMLToolsError(
-                    f"{name}: expected a whole number from 0 ({meaning}), got {getattr(self, name)!r:.60}"
-                )
+        _check_count("max_streams", self.max_streams, "any number")
+        if self.helpers is not None:
+            _check_count("helpers", self.helpers, "none")
         if type(self.port) is not int or not 0 <= self.port <= 65535:
             raise XMLToolsError(
                 f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
@@ -131,6 +127,11 @@ def _check_url(url: str) -> None:
         raise XMLToolsError(f"upstream: {right} without a name or password; give the key as upstream_key")
     if parts.query or parts.fragment:
         raise XMLToolsError(f"upstream: {right} that ends with its path, without ? and #")
+
+
+def _check_count(name: str, value: int, none: str) -> None:
+    if type(value) is not int or value < 0:
+        raise XMLToolsError(f"{name}: expected a whole number from 0 ({none}), got {value!r:.60}")
 
 
 def _check_number(name: str, value: float, *, above: bool) -> None:
