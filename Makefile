@@ -15,8 +15,7 @@ demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not corpus" --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
-	$(BIN)/python -m pytest -n $(WORKERS) -m corpus $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered --cov-fail-under=95 $(ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check .

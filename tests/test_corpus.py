@@ -12,7 +12,7 @@ from xmltools.errors import Code
 from xmltools.parser import Limits, Parser, build_reply
 from xmltools.tools import Tool
 
-pytestmark = pytest.mark.corpus
+pytestmark = pytest.mark.no_cover
 FOLDER = Path(__file__).parent / "corpus"
 PATHS = [*sorted(FOLDER.glob("[0-9]*.json")), *sorted((FOLDER / "optional").glob("[0-9]*.json"))]
 FILES = {path: json.loads(path.read_text("utf-8")) for path in PATHS}

@@ -196,8 +196,8 @@ class World:
     def url(self) -> str:
         return self.server.url
 
-    def post(self, path: str = "/v1/chat/completions", **more: Any) -> httpx2.Response:
-        return self.client.post(path, json={**BODIES[path], **more})
+    def post(self, path: str = "/v1/chat/completions", *, timeout: float = PATIENCE, **more: Any) -> httpx2.Response:
+        return self.client.post(path, json={**BODIES[path], **more}, timeout=timeout)
 
     def metric(self, line: str) -> float:
         """The number at the end of the lines of /metrics that begin so, added up."""
