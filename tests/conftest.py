@@ -1,8 +1,8 @@
 """What holds for all tests.
 
-Hypothesis asks no clock, so that a slow machine fails no test; where CI is set, it tries the same each time. What chance
-reaches does not count for coverage, which makes such tests slow. Garbage is collected after each module: what it left
-open (a socket, a file) fails one of its own tests, and not a later one.
+Hypothesis asks no clock, so that a slow machine fails no test; where CI is set, it tries the same each time. What
+chance reaches does not count for coverage, which makes such tests slow. Garbage is collected after each module: what it
+left open (a socket, a file) fails one of its own tests, and not a later one.
 """
 
 import gc

@@ -18,7 +18,7 @@ from xmltools._limits import MAX_DEPTH
 from xmltools.render import render_call
 from xmltools.schema import _check, _read
 
-# A test of this file is ended by a signal in the middle: if that is in the tracer, it keeps its lock, and the next waits.
+# A signal ends one of these tests in the middle. If that is in the tracer, it keeps its lock, and the next test hangs.
 pytestmark = pytest.mark.no_cover
 
 BLOCKS = 20
