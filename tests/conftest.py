@@ -20,7 +20,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "steady")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker(pytest.mark.no_cover)
+            item.add_marker(pytest.mark.uncounted)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,7 +12,7 @@ from xmltools.errors import Code
 from xmltools.parser import Limits, Parser, build_reply
 from xmltools.tools import Tool
 
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.uncounted
 FOLDER = Path(__file__).parent / "corpus"
 PATHS = [*sorted(FOLDER.glob("[0-9]*.json")), *sorted((FOLDER / "optional").glob("[0-9]*.json"))]
 FILES = {path: json.loads(path.read_text("utf-8")) for path in PATHS}
@@ -39,7 +39,7 @@ def expectation(expect, found):
 
 def chunkings(text, seed):
     pick = random.Random(seed)
-    two = [[i] for i in range(1, len(text), max(1, len(text) // 200) if len(text) > 2000 else 1)]
+    two = [[i] for i in range(1, len(text), max(1, len(text) // 200) if len(text) > 1000 else 1)]
     some = [sorted(pick.choices(range(len(text) + 1), k=pick.randint(1, 8))) for _ in range(5)]
     for cuts in [range(1, len(text)), *two, *some]:
         yield [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]

@@ -26,7 +26,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.events import Event
 from xmltools.parser import Limits, Parser
 
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.uncounted
 COUNT = 300
 
 

@@ -17,7 +17,7 @@ from grammar_laws import EXAMPLES, FORMATS, judge, rendered, walk_is_right
 from grammars import CASES, TOOLS, Case
 from xmltools.grammar import grammar_issues
 
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.uncounted
 WALKS = 1_000
 """Walks per engine and format; each toolset is used for some of them."""
 TOOLSETS = 50

@@ -38,7 +38,7 @@ from xmltools.render import render_call
 from xmltools.render._names import only_server
 from xmltools.tools import Tool
 
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.uncounted
 OFTEN = settings(max_examples=250)
 
 SHOWN = re.compile(r"<!--|<!\[(?i:CDATA)\[|`|</?(?i:think|plan)|<(?!tool)(?i:tool)")

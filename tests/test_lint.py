@@ -152,6 +152,7 @@ def test_no_text_raises_and_every_report_can_be_written(case: Case) -> None:
         assert all(isinstance(line, str) for line in write_report(lint(text, case.tools), format))
 
 
+@pytest.mark.uncounted
 def test_time_grows_with_the_text_and_not_with_its_square() -> None:
     def seconds(count: int) -> float:
         text = block("<path>a & b < c</path>") * count

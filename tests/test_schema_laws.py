@@ -19,7 +19,7 @@ from xmltools.render import render_call
 from xmltools.schema import _check, _read
 
 # A signal ends one of these tests in the middle. If that is in the tracer, it keeps its lock, and the next test hangs.
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.uncounted
 
 BLOCKS = 20
 COUNT = 25

@@ -257,6 +257,7 @@ GROWING = {
 
 
 @pytest.mark.parametrize("family", GROWING)
+@pytest.mark.uncounted
 def test_time_grows_with_the_text(family: str) -> None:
     call = call_of(ONE_LINE)
 
