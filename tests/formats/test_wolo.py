@@ -11,8 +11,8 @@ from conversations import conversations
 from hypothesis import given
 from seed_cases import cases
 
-from xmltools.errors import XMLToolsError
-from xmltools.formats import holds
+from xmltools.errors import Issue, XMLToolsError
+from xmltools.formats import convert, holds
 from xmltools.formats import load as load_as
 from xmltools.formats._base import Report, losses
 from xmltools.formats.wolo import (
@@ -175,6 +175,25 @@ def test_a_field_that_was_left_out_comes_when_it_says_something() -> None:
     assert written == {"role": "assistant", "parts": [], "finish_reason": "length"}
 
 
+@pytest.mark.parametrize(("fields", "finished"), [({"finished": False}, False), ({"finished": True}, True), ({}, True)])
+def test_it_is_known_whether_a_message_is_finished(fields: dict[str, Any], finished: bool) -> None:
+    """The document: `finished: bool = False  # Completion status`; what is stored without it is a whole message."""
+    stored = [reply({"type": "text", "text": "t"}, **fields)]
+    (message,) = read(stored)
+    assert message.finished is finished
+    assert spelled(write(Conversation(messages=(message,)))) == spelled(stored)
+    (again,) = write(Conversation(messages=(message.model_copy(update={"finished": not finished}),)))
+    assert again["finished"] is not finished
+    issues: list[Issue] = []
+    convert(stored, "wolo", "openai", issues=issues)
+    assert [issue.code for issue in issues] == ([] if finished else ["finished"])
+
+
+def test_a_message_from_elsewhere_is_finished() -> None:
+    said = load_as([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}], "openai")
+    assert [message.finished for message in said] == [stored["finished"] for stored in write(said)] == [True, True]
+
+
 def test_dataclasses_are_read_like_dicts() -> None:
     @dataclass
     class TextPart:
@@ -252,6 +271,7 @@ def test_what_is_odd_is_reported_and_kept(message: dict[str, Any], code: str) ->
         ([reply({"text": "x"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
         ([reply(), reply(tool(tool=None))], r"message 1: parts\[0\]: tool: expected the name of a tool, got nothing"),
         ([reply(tool(start_time="now"))], r"message 0: parts\[0\]: start_time: expected seconds since 1970"),
+        ([reply(finished="no")], "message 0: finished: expected true or false, got str 'no'"),
         ([reply(timestamp=True)], "message 0: timestamp: expected seconds since 1970 as a number, got bool True"),
         ({"messages": [], "metadata": 5}, "metadata: expected an object, got int 5"),
     ],

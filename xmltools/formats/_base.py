@@ -51,6 +51,8 @@ class Holds:
     status: bool = False
     """How far a call is, where its result does not say it."""
     times: bool = False
+    finished: bool = False
+    """That a reply is being written, or was interrupted."""
     finish_reason: bool = False
     """Why a reply ended, where it neither stopped by itself nor to call tools: that much is no loss anywhere."""
     message_ids: bool = False
@@ -110,6 +112,7 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "reasoning": any(isinstance(part, Reasoning) and part.text for part in message.parts),
         "media": bool(message.media),
         "order": _is_interleaved(message),
+        "finished": not message.finished,
         "finish_reason": not (message.finish_reason is None or message.is_stopped or message.is_tool_stop),
         "message_ids": message.id is not None,
         "names": message.name is not None,
@@ -131,6 +134,7 @@ WORDS = {
     "reasoning": "reasoning",
     "media": "images and other files",
     "order": "text behind a call in one message: the texts come first",
+    "finished": "that a message is not finished",
     "finish_reason": "why a reply was cut short",
     "message_ids": "ids of messages",
     "names": "names of those who speak",

@@ -212,10 +212,9 @@ class _Folder:
         self._flush()
         thought = "".join(self._reasoning)
         reasoning = [Reasoning.model_construct(text=thought)] if thought else []
-        is_open = self._finish is None and not self._is_finished
-        extra = {NAME: {"values": {"finished": False}}} if is_open else {}
+        finished = self._is_finished or self._finish is not None
         parts = (*reasoning, *self._parts)
-        return Message.model_construct(role="assistant", parts=parts, finish_reason=self._finish, extra=extra)
+        return Message.model_construct(role="assistant", parts=parts, finished=finished, finish_reason=self._finish)
 
 
 def _string(event: Mapping[str, Any], key: str, where: str) -> str:

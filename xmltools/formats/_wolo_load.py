@@ -139,6 +139,7 @@ def _message(obj: Mapping[str, Any], role: str, parts: tuple[Part, ...], where: 
         parts=parts,
         id=_optional(obj, "id", str, where, "a string"),
         created_at=None if created_at is None else _time(obj, "timestamp", where),
+        finished=_optional(obj, "finished", bool, where, "true or false") is not False,
         finish_reason=_text(obj, "finish_reason", where) or None,
         metadata=_optional(obj, "metadata", dict, where, "an object") or {},
     )

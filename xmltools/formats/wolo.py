@@ -7,7 +7,8 @@
   tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
 - `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
-- What has no place in the model (ids of text parts, `finished`, other keys, and which keys were there at all) is kept
+- A message without `finished` is: whoever stores one that is not says so.
+- What has no place in the model (ids of text parts, other keys, and which keys were there at all) is kept
   in `extra["wolo"]`, and written again. Text parts without an id get one by their place, `text_0_1`.
 
 `to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`.
@@ -51,6 +52,7 @@ HOLDS = Holds(
     error_flag=True,
     status=True,
     times=True,
+    finished=True,
     finish_reason=True,
     message_ids=True,
     created_at=True,

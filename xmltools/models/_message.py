@@ -20,7 +20,8 @@ Content = str | Iterable[Text | Media | Reasoning | ToolCall | ToolResult]
 class Message(Value):
     """One turn: a role and its parts in order.
 
-    `finish_reason` says why a reply ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a
+    `finished` is False while a reply is being written, and for one that was interrupted. `finish_reason` says why it
+    ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a
     server says. A reply with calls that says nothing ended to call tools, and equals one that says so. `created_at` is
     in seconds since 1970. `metadata` is the host's, `extra` keeps what only one format knows, under its name.
     """
@@ -30,6 +31,7 @@ class Message(Value):
     id: str | None = None
     name: str | None = None
     created_at: float | None = None
+    finished: bool = True
     finish_reason: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     extra: dict[str, Any] = Field(default_factory=dict)
