@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,10 +16,12 @@ from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, holds
+from xmltools.formats import dump as dump_as
 from xmltools.formats import load as load_as
 from xmltools.formats._base import Report, losses
 from xmltools.formats.wolo import (
     HOLDS,
+    complete,
     dump,
     fold_events,
     inject_system,
@@ -103,7 +108,7 @@ def test_events_make_the_message_of_the_document(case: dict[str, Any]) -> None:
 
 
 def test_every_seed_case_of_wolo_is_run() -> None:
-    run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events"}
+    run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events", "stored"}
     assert {case.values[0]["kind"] for case in cases("wolo")} == run
 
 
@@ -113,11 +118,19 @@ def test_every_seed_case_of_wolo_is_run() -> None:
 @given(conversations(HOLDS))
 def test_what_wolo_holds_is_kept_exactly(conversation: Conversation) -> None:
     assert not list(losses(conversation, "wolo", HOLDS))
+    conversation = complete(conversation, now=5.0, new_id=counted())
     written = write(conversation)
     again = read(json.loads(spelled(written)))
     assert again == conversation
     assert again.model_dump() == conversation.model_dump()  # status and times too, which are no part of equality
     assert spelled(write(again)) == spelled(written)
+
+
+@given(conversations(HOLDS))
+def test_without_completion_nothing_is_added(conversation: Conversation) -> None:
+    written = dump(conversation, Report(strict=True), complete=False)
+    assert [message.model_copy(update={"extra": {}}) for message in read(written)] == list(conversation)
+    assert spelled(write(read(written))) == spelled(written)
 
 
 @given(conversations(HOLDS, grouped=True))
@@ -167,6 +180,61 @@ def test_a_spelling_that_says_something_else_by_now_is_not_written_again() -> No
     changed = (message.model_copy(update={"parts": (call,)}), Message(role="tool", parts=(done,)))
     (part,) = write(Conversation(messages=changed))[0]["parts"]
     assert (part["input"], part["status"], part["output"]) == ({"a": 2}, "completed", "fine")
+
+
+def counted() -> Callable[[], str]:
+    """What makes the ids m1, m2, …"""
+    return map("m{}".format, count(1)).__next__
+
+
+@pytest.mark.parametrize("case", cases("wolo", "stored"))
+def test_messages_from_elsewhere_get_what_the_document_asks_for(case: dict[str, Any]) -> None:
+    """The document: `id: str  # Unique message ID`, `timestamp: float  # Creation timestamp`, and of parts `id: str  #
+    Unique identifier`."""
+    said = load_as(case["input"], case["format"], strict=True)
+    assert dump_as(said, "wolo", strict=True, now=case["now"], new_id=counted()) == case["expect"]
+
+
+@given(conversations(replace(HOLDS, message_ids=False, created_at=False)))
+def test_what_is_made_is_unique_and_of_now(conversation: Conversation) -> None:
+    before = time.time()
+    written = write(conversation)
+    messages = written if isinstance(written, list) else written["messages"]
+    ids = [message["id"] for message in messages]
+    ids += [part["id"] for message in messages for part in message["parts"]]
+    assert len(set(ids)) == len(ids)
+    assert all(before <= message["timestamp"] <= time.time() for message in messages)
+    assert spelled(write(read(written))) == spelled(written)
+
+
+def test_ids_and_times_that_are_there_stay() -> None:
+    said = Conversation().user("a", id="m1").assistant("b", created_at=1.0).user("c", id="", created_at=0.0)
+    made = complete(said, now=5, new_id=counted())
+    assert [(message.id, message.created_at) for message in made] == [("m1", 5.0), ("m2", 1.0), ("", 0.0)]
+    assert complete(made) == made
+
+
+def test_only_what_was_not_stored_before_is_completed_by_dump() -> None:
+    stored = reply({"type": "text", "text": "t"})
+    full = {"finished": True, "finish_reason": "", "reasoning_content": "", "metadata": {}}
+    for messages in ([stored], [{**stored, **full}], [{**stored, **full, "id": None, "timestamp": None}]):
+        said = read(messages)
+        assert spelled(write(said)) == spelled(messages)
+        (first, second) = dump(said.user("u"), Report(), now=5, new_id=counted())
+        assert (spelled(first), second["id"], second["timestamp"]) == (spelled(messages[0]), "m1", 5.0)
+        (made,) = write(complete(said, now=5, new_id=counted()))
+        assert (made["id"], made["timestamp"]) == ("m1", 5.0)
+
+
+def test_what_makes_no_ids_and_what_is_no_time_is_refused() -> None:
+    said = Conversation().user("a").assistant("b")
+    with pytest.raises(XMLToolsError, match="new_id: expected another id each time, got 'x' again"):
+        complete(said, new_id=lambda: "x")
+    with pytest.raises(XMLToolsError, match="new_id: expected text, got int 5"):
+        dump_as(said, "wolo", new_id=lambda: 5)
+    for now in ("now", True):
+        with pytest.raises(XMLToolsError, match="now: expected seconds since 1970 as a number, got"):
+            complete(said, now=now)  # type: ignore[arg-type]
 
 
 def test_a_field_that_was_left_out_comes_when_it_says_something() -> None:

@@ -58,7 +58,8 @@ def _parts(
         while unknown and unknown[0][0] <= len(parts):
             parts.append(unknown.popleft()[1])
         if isinstance(part, Text):
-            parts.append(_text_part(part, text_id(number, len(parts))))
+            owner = number if message.id is None else message.id
+            parts.append(_text_part(part, text_id(owner, len(parts))))
         else:
             parts.append(_tool_part(part, answers.get((index, place))))
     return parts + [part for _, part in unknown]

@@ -80,8 +80,8 @@ def arguments_of(raw: Any) -> dict[str, Any] | None:
     return raw if isinstance(raw, dict) else None
 
 
-def text_id(message: int, part: int) -> str:
-    """Return the id that a text part gets by its place, if it has none."""
+def text_id(message: str | int, part: int) -> str:
+    """Return the id of a text part that has none: by its place in a message, which is named by its id or number."""
     return f"text_{message}_{part}"
 
 

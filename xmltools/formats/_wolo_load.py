@@ -96,6 +96,8 @@ class _Reader:
             parts.insert(0, Reasoning.model_construct(text=reasoning))
         message = _message(obj, role, tuple(parts), where)
         note = kept({**obj, "parts": []}, message_record(message))
+        if message.id is None or message.created_at is None:
+            note.setdefault("keys", list(obj))  # or `dump` would take it for one from elsewhere, and make both
         extra = extra_of({**note, **({"unknown_parts": unknown} if unknown else {})}, NAME)
         return [message.model_copy(update={"extra": extra}), *(answer.message for answer in answers)]
 
@@ -103,11 +105,12 @@ class _Reader:
         parts: list[Part] = []
         answers: list[Answer] = []
         unknown: list[Any] = []
+        owner = obj["id"] if isinstance(obj.get("id"), str) else index
         for number, each in enumerate(_listed_parts(obj, where)):
             place = f"{where}: parts[{number}]"
             part = expect(_plain(each), dict, place, "an object with the type 'text' or 'tool'")
             if part.get("type") == "text":
-                parts.append(_text_part(part, text_id(index, number), place))
+                parts.append(_text_part(part, text_id(owner, number), place))
             elif part.get("type") == "tool":
                 call, answer = read_call(part, place, index, self._report, self._ids)
                 parts.append(call)

@@ -9,7 +9,9 @@
 - `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
 - A message without `finished` is: whoever stores one that is not says so.
 - What has no place in the model (ids of text parts, other keys, and which keys were there at all) is kept
-  in `extra["wolo"]`, and written again. Text parts without an id get one by their place, `text_0_1`.
+  in `extra["wolo"]`, and written again.
+- Each message has an id and a time, and each part an id. `dump` makes those that are missing, as `complete` does: UUIDs
+  and the time of now for messages; for texts the id of the message and their place in it, `text_<message>_<place>`.
 
 `to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`.
 """
@@ -28,6 +30,7 @@ from xmltools.formats._wolo_api import (
     rename_agent,
     to_llm_messages,
 )
+from xmltools.formats._wolo_complete import NewId, complete, complete_foreign
 from xmltools.formats._wolo_fields import NAME
 from xmltools.models import Conversation
 
@@ -36,6 +39,7 @@ __all__ = [
     "HOLDS",
     "NAME",
     "SPELLING",
+    "complete",
     "dump",
     "fold_events",
     "inject_system",
@@ -74,13 +78,23 @@ def load(obj: Any, report: Report) -> Conversation:
     return _wolo_load.load(obj, report)
 
 
-def dump(conversation: Conversation, report: Report) -> Any:
+def dump(
+    conversation: Conversation,
+    report: Report,
+    *,
+    complete: bool = True,
+    now: float | None = None,
+    new_id: NewId | None = None,
+) -> Any:
     """Write a list of Wolo's messages; in an object, if the conversation has metadata or was read from one.
+
+    Messages without an id or a time get both, as `complete` gives them for `now` and `new_id`; but what was read from
+    Wolo's messages is written as it was. With `complete=False` none are made.
 
     Reports results without a call and those that stood elsewhere than right behind it, what stands beside results,
     reasoning that does not come first, and calls that came to an end without a result.
     """
-    return _wolo_dump.dump(conversation, report)
+    return _wolo_dump.dump(complete_foreign(conversation, now, new_id) if complete else conversation, report)
 
 
 def recognise(obj: Any) -> bool:
