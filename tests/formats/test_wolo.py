@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conversations import conversations
 from hypothesis import given
+from hypothesis import strategies as st
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
@@ -21,6 +22,7 @@ from xmltools.formats import load as load_as
 from xmltools.formats._base import Report, losses
 from xmltools.formats.wolo import (
     HOLDS,
+    EventFolder,
     complete,
     dump,
     fold_events,
@@ -108,8 +110,8 @@ def test_events_make_the_message_of_the_document(case: dict[str, Any]) -> None:
 
 
 def test_every_seed_case_of_wolo_is_run() -> None:
-    run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events", "stored"}
-    assert {case.values[0]["kind"] for case in cases("wolo")} == run
+    run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events"}
+    assert {case.values[0]["kind"] for case in cases("wolo")} == run | {"stored", "transition"}
 
 
 # There and back
@@ -500,6 +502,105 @@ def test_a_call_without_arguments_and_one_with_bad_ones_are_calls() -> None:
 def test_what_is_no_event_raises_with_its_number() -> None:
     with pytest.raises(XMLToolsError, match="event 1: text: expected a string, got int 5"):
         fold_events([{"type": "finish"}, {"type": "text-delta", "text": 5}])
+
+
+EVENTS = st.lists(
+    st.sampled_from(
+        [
+            {"type": "text-delta", "text": "a"},
+            {"type": "text-delta", "text": ""},
+            {"type": "reasoning-delta", "text": "r"},
+            {"type": "tool-call", "tool": "f", "input": {}},
+            {"type": "tool-call", "tool": "f", "input": "no json", "id": "c"},
+            {"type": "tool-call-progress"},
+            {"type": "error"},
+            {"type": "finish", "reason": "stop"},
+        ]
+    ),
+    max_size=12,
+)
+
+
+@given(EVENTS)
+def test_events_are_folded_as_they_arrive(events: list[dict[str, Any]]) -> None:
+    """The document: "Process events as they arrive rather than buffering"."""
+    folder = EventFolder(id="m", created_at=5.0)
+    for number, event in enumerate(events):
+        folder.feed(event)
+        so_far = fold_events(events[: number + 1])
+        assert folder.message == so_far.model_copy(update={"id": "m", "created_at": 5.0})
+        assert folder.message.finished is any(each["type"] in ("error", "finish") for each in events[: number + 1])
+
+
+def test_a_wrong_event_is_refused_and_the_reply_stays() -> None:
+    folder = EventFolder()
+    folder.feed({"type": "text-delta", "text": "a"})
+    for wrong in ({"type": "tool-call"}, {"type": "text-delta", "text": 5}, 5):
+        with pytest.raises(XMLToolsError, match="event 1: "):
+            folder.feed(wrong)  # type: ignore[arg-type]
+    folder.feed({"type": "text-delta", "text": "b"})
+    assert folder.message == Message.assistant("ab", finished=False)
+
+
+def called(*ids: str) -> EventFolder:
+    folder = EventFolder()
+    for id in ids:
+        folder.feed({"type": "tool-call", "tool": "f", "input": {}, "id": id})
+    folder.feed({"type": "finish", "reason": "tool_calls"})
+    return folder
+
+
+@pytest.mark.parametrize("case", cases("wolo", "transition"))
+def test_a_call_goes_the_way_of_the_document(case: dict[str, Any]) -> None:
+    """The document: `Pending --> Running: Tool execution starts`, `Running --> Completed: Tool succeeds`, `Running -->
+    Failed: Tool fails`."""
+    call = ToolCall(id="c", name="f", status=case["input"]["status"])
+    following = case["expect"]["next"]
+    assert [call.with_status(status).status for status in following] == following
+    for status in {"pending", "running", "completed", "failed", "error"} - set(following):
+        with pytest.raises(XMLToolsError, match=f"^the call 'c' is {call.status}: expected .*, got '{status}'$"):
+            call.with_status(status)  # type: ignore[arg-type]
+
+
+def test_calls_that_are_run_are_stored_with_their_outputs_and_times() -> None:
+    folder = called("a", "b", "c")
+    for id in ("a", "b"):
+        folder.start(id, at=1.0)
+    folder.fail("b", "boom", at=2.0)
+    folder.complete("a", "fine", at=3.0)
+    (stored,) = write(folder.conversation)
+    keys = ("id", "status", "output", "start_time", "end_time")
+    assert [tuple(part[key] for key in keys) for part in stored["parts"]] == [
+        ("a", "completed", "fine", 1.0, 3.0),
+        ("b", "failed", "boom", 1.0, 2.0),
+        ("c", "pending", "", 0.0, 0.0),
+    ]
+    assert (stored["finished"], stored["finish_reason"]) == (True, "tool_calls")
+    assert [result.is_error for result in folder.conversation.results] == [False, True]
+
+
+def test_a_step_that_is_not_the_next_one_is_refused_and_changes_nothing() -> None:
+    folder = called("a")
+    before = folder.conversation
+    with pytest.raises(XMLToolsError, match="the call 'a' is pending: expected running, got 'completed'"):
+        folder.complete("a", "fine")
+    with pytest.raises(XMLToolsError, match="there is no call with the id 'b' in this reply"):
+        folder.start("b")
+    assert folder.conversation.model_dump() == before.model_dump()
+    folder.start("a")
+    with pytest.raises(XMLToolsError, match="the output of a call: expected text, got int 5"):
+        folder.complete("a", 5)  # type: ignore[arg-type]
+    folder.fail("a", "boom")
+    with pytest.raises(XMLToolsError, match="the call 'a' is failed: expected no other status, for it has ended"):
+        folder.start("a")
+
+
+def test_of_two_calls_with_one_id_the_first_is_run_first() -> None:
+    folder = called("a", "a")
+    for output in ("one", "two"):
+        folder.start("a")
+        folder.complete("a", output)
+    assert [part["output"] for part in write(folder.conversation)[0]["parts"]] == ["one", "two"]
 
 
 def test_media_are_reported_by_what_wolo_holds() -> None:

@@ -13,7 +13,8 @@
 - Each message has an id and a time, and each part an id. `dump` makes those that are missing, as `complete` does: UUIDs
   and the time of now for messages; for texts the id of the message and their place in it, `text_<message>_<place>`.
 
-`to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`.
+`to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`. An `EventFolder` makes a
+message of what comes back while it comes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from typing import Any
 from xmltools.formats import _wolo_dump, _wolo_load
 from xmltools.formats._base import Holds, Report
 from xmltools.formats._wolo_api import (
-    fold_events,
     inject_system,
     llm_tool_call,
     opencode_headers,
@@ -31,6 +31,7 @@ from xmltools.formats._wolo_api import (
     to_llm_messages,
 )
 from xmltools.formats._wolo_complete import NewId, complete, complete_foreign
+from xmltools.formats._wolo_events import EventFolder, fold_events
 from xmltools.formats._wolo_fields import NAME
 from xmltools.models import Conversation
 
@@ -39,6 +40,7 @@ __all__ = [
     "HOLDS",
     "NAME",
     "SPELLING",
+    "EventFolder",
     "complete",
     "dump",
     "fold_events",
