@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from conversations import conversations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import convert, holds
+from xmltools.formats import convert, holds, wolo
 from xmltools.formats import dump as dump_as
 from xmltools.formats import load as load_as
 from xmltools.formats._base import Report, losses
@@ -182,6 +182,15 @@ def test_a_spelling_that_says_something_else_by_now_is_not_written_again() -> No
     changed = (message.model_copy(update={"parts": (call,)}), Message(role="tool", parts=(done,)))
     (part,) = write(Conversation(messages=changed))[0]["parts"]
     assert (part["input"], part["status"], part["output"]) == ({"a": 2}, "completed", "fine")
+
+
+def test_the_types_are_those_of_what_is_written() -> None:
+    """The document's "Core Data Types" and "Message Container"."""
+    (message, _) = write(Conversation().assistant("t", [CALL.model_copy(update={"status": "pending"})]).user("u"))
+    text, part = message["parts"]
+    for written, type in ((message, wolo.Message), (text, wolo.TextPart), ({**part, "metadata": {}}, wolo.ToolPart)):
+        assert list(written) == list(get_type_hints(type))
+        assert type.__required_keys__ <= written.keys()
 
 
 def counted() -> Callable[[], str]:

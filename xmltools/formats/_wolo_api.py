@@ -13,6 +13,7 @@ from xmltools.formats._base import Report
 from xmltools.formats._wolo_dump import find_answers
 from xmltools.formats._wolo_fields import NAME, Answer
 from xmltools.formats._wolo_load import load
+from xmltools.formats._wolo_types import Stored
 from xmltools.models import Conversation, Message, Text, ToolCall
 
 __all__ = [
@@ -36,7 +37,7 @@ Choice = Literal["send", "drop"]
 
 
 def to_llm_messages(
-    messages: Conversation | Sequence[Any],
+    messages: Conversation | Sequence[Stored],
     *,
     system_prompt: str | None = None,
     display_name: str | None = None,

@@ -2,7 +2,8 @@
 
 - A message is `{id, role, parts, timestamp, finished, finish_reason, reasoning_content, metadata}`; a text part `{id,
   type, text}`; a tool part `{id, type, tool, input, output, status, start_time, end_time, metadata}`, all of them dicts
-  (or dataclasses) in a list. If the conversation has metadata, the list stands in `{"messages", "metadata"}`.
+  (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. If the conversation has metadata,
+  the list stands in `{"messages", "metadata"}`.
 - A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
   tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
@@ -19,6 +20,7 @@ message of what comes back while it comes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xmltools.formats import _wolo_dump, _wolo_load
@@ -33,6 +35,7 @@ from xmltools.formats._wolo_api import (
 from xmltools.formats._wolo_complete import NewId, complete, complete_foreign
 from xmltools.formats._wolo_events import EventFolder, fold_events
 from xmltools.formats._wolo_fields import NAME
+from xmltools.formats._wolo_types import Message, Part, Stored, TextPart, ToolPart
 from xmltools.models import Conversation
 
 __all__ = [
@@ -41,6 +44,10 @@ __all__ = [
     "NAME",
     "SPELLING",
     "EventFolder",
+    "Message",
+    "Part",
+    "TextPart",
+    "ToolPart",
     "complete",
     "dump",
     "fold_events",
@@ -71,7 +78,7 @@ GROUPED = False
 """Each result has a message of its own."""
 
 
-def load(obj: Any, report: Report) -> Conversation:
+def load(obj: Sequence[Stored] | Mapping[str, Any], report: Report) -> Conversation:
     """Read a list of Wolo's messages, or an object with such a list as `messages`.
 
     Reports inputs that are no objects, statuses and parts that are not known, and calls of others than the assistant.
@@ -87,7 +94,7 @@ def dump(
     complete: bool = True,
     now: float | None = None,
     new_id: NewId | None = None,
-) -> Any:
+) -> list[Message] | dict[str, Any]:
     """Write a list of Wolo's messages; in an object, if the conversation has metadata or was read from one.
 
     Messages without an id or a time get both, as `complete` gives them for `now` and `new_id`; but what was read from
