@@ -8,7 +8,7 @@
   tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
 - `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
-- A message without `finished` is: whoever stores one that is not says so.
+- A stored message without `finished` counts as finished. (The document's default is False, for one that is being made.)
 - What has no place in the model (ids of text parts, other keys, and which keys were there at all) is kept
   in `extra["wolo"]`, and written again.
 - Each message has an id and a time, and each part an id. `dump` makes those that are missing, as `complete` does: UUIDs
