@@ -60,6 +60,8 @@ class _Maker:
         if role == "assistant" and self.maybe(0.3, self.holds.finish_reason):
             called = any(isinstance(part, ToolCall) for part in parts)
             fields["finish_reason"] = "tool_calls" if called else self.rng.choice(["stop", "length"])
+        if role == "assistant" and self.maybe(0.1, self.holds.finished):
+            fields["finished"] = False
         return Message(role=role, parts=tuple(parts), **fields)
 
     def turn(self) -> list[Message]:

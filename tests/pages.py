@@ -86,7 +86,7 @@ VERBS = (
     ),
     Verb(
         "shorten conversations without parting a call from its result",
-        ("compaction.prune_results", "compaction.summarise"),
+        ("compaction.compact", "compaction.prune_results", "compaction.summarise"),
         RENDER,
     ),
     Verb("convert", ("convert", "load", "dump"), CONVERSATIONS),

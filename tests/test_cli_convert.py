@@ -52,6 +52,14 @@ def test_there_and_back_is_where_it_began() -> None:
     assert (status, written, said) == (0, HISTORY, "")
 
 
+def test_wolo_gets_ids_and_times_and_what_was_stored_stays_as_it_is() -> None:
+    status, written, said = convert("--to", "wolo", "--strict")
+    assert (status, said) == (0, "")
+    assert len({message["id"] for message in written}) == len(written) == 4
+    assert all(message["timestamp"] > 0 for message in written)
+    assert convert("--from", "wolo", "--to", "wolo", given=written) == (0, written, "")
+
+
 def test_what_is_lost_is_said(tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(json.dumps(HISTORY), "utf-8")

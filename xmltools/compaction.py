@@ -1,11 +1,9 @@
 """Conversations made smaller before they outgrow a model's context: old outputs of tools pruned, old messages replaced
 by a summary. Plain functions over conversations; when to call them, and who writes the summary, is the host's decision.
 
-    if estimate_tokens(conversation) > limit:
-        conversation = prune_results(conversation, keep_last=5)
-    if estimate_tokens(conversation) > limit:
-        old = "\\n".join(transcript_lines(conversation))  # for a model that sums it up
-        conversation = summarise(conversation, summary, keep=10)
+    conversation = compact(conversation, 100_000, summary=ask_a_model)
+
+prunes if the conversation is over the limit, and has it summed up if it still is; the steps are functions too.
 
 A call and its result are never separated.
 """
@@ -23,6 +21,7 @@ from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 __all__ = [
     "PLACEHOLDER",
     "SUMMARY_HEADING",
+    "compact",
     "estimate_tokens",
     "fallback_summary",
     "prune_results",
@@ -163,15 +162,22 @@ def summarise(conversation: Conversation, summary: str, *, keep: int, heading: s
     one of them holds the result of an earlier call, or if calls at the end wait for theirs. Where only system messages
     would be replaced, nothing is. Raises XMLToolsError if `keep` is negative or no whole number.
     """
-    _check_number("keep", keep)
-    cut = _cut(conversation.messages, max(len(conversation) - keep, 0))
-    old, recent = conversation.messages[:cut], conversation.messages[cut:]
-    system = [message for message in old if message.is_system]
-    if len(system) == len(old):
+    old, recent = _parted(conversation, keep)
+    if not old:
         return conversation
+    system = [message for message in old if message.is_system]
     text = Text.model_construct(text=f"{heading}\n\n{summary}")
     replaced = Message(role="user", parts=(text,), metadata={"compaction": {"is_summary": True}})
     return conversation.with_messages((*system, replaced, *recent))
+
+
+def _parted(conversation: Conversation, keep: int) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Return the messages that a summary replaces, none if these are only system messages, and those that stay."""
+    _check_number("keep", keep)
+    cut = _cut(conversation.messages, max(len(conversation) - keep, 0))
+    if all(message.is_system for message in conversation.messages[:cut]):
+        cut = 0
+    return conversation.messages[:cut], conversation.messages[cut:]
 
 
 def _cut(messages: Sequence[Message], cut: int) -> int:
@@ -222,6 +228,44 @@ def _lines(message: Message) -> list[str]:
         return []
     said = [f"{speaker}: {message.text}"] if message.text else []
     return said + [f"{speaker}: [Used tool: {call.name}]" for call in message.calls]
+
+
+# Both
+
+
+def compact(
+    conversation: Conversation,
+    limit: int,
+    *,
+    summary: Callable[[Conversation], str] = fallback_summary,
+    keep: int = 10,
+    keep_last: int = 5,
+    max_characters: int = 500,
+    count: Counter | None = None,
+    now: float | None = None,
+) -> Conversation:
+    """Return the conversation, made smaller if it has more than `limit` tokens: the outputs of tools pruned, and if
+    that is not enough, its old messages replaced by a summary.
+
+    `summary` is called with the messages that are replaced, and returns the text (see `transcript_lines`). `keep` is
+    for `summarise`, `keep_last`, `max_characters` and `now` are for `prune_results`, `count` is for `estimate_tokens`.
+    No step is taken that makes it larger; if what is kept is over the limit, so is the conversation. Raises
+    XMLToolsError for numbers that are negative or not whole, and if the summary is no text.
+    """
+    _check_number("limit", limit)
+    _check_number("keep", keep)
+    if estimate_tokens(conversation, count) <= limit:
+        return conversation
+    pruned = prune_results(conversation, keep_last=keep_last, max_characters=max_characters, count=count, now=now)
+    size = estimate_tokens(pruned, count)
+    old, _ = _parted(pruned, keep)
+    if size <= limit or not old:
+        return pruned
+    text = summary(pruned.with_messages(old))
+    if not isinstance(text, str):
+        raise XMLToolsError(f"summary: expected text, got {type(text).__name__}")
+    shorter = summarise(pruned, text, keep=keep)
+    return shorter if estimate_tokens(shorter, count) < size else pruned
 
 
 def _check_number(name: str, value: Any) -> None:

@@ -14,7 +14,7 @@ from junk import hashes
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import dump, load, recognise, robotlab
+from xmltools.formats import convert, dump, load, recognise, robotlab
 from xmltools.formats._robotlab_messages import Message as Hashed
 from xmltools.formats.robotlab import (
     TextMessage,
@@ -329,7 +329,10 @@ def test_a_message_with_calls_has_no_content_and_a_list_of_calls() -> None:
 def test_a_conversation_comes_back_as_it_was(said: Conversation) -> None:
     before = said.model_dump()
     written = dump(said, "robotlab", strict=True)
-    assert load(written, "robotlab", strict=True).model_dump() == before
+    again = load(written, "robotlab", strict=True)
+    assert again == said
+    reasons = {"finish_reason"}  # a message with calls says that it ended to call tools
+    assert [each.model_dump(exclude=reasons) for each in again] == [each.model_dump(exclude=reasons) for each in said]
     assert said.model_dump() == before
 
 
@@ -455,7 +458,39 @@ def test_why_a_reply_ended_is_written_where_robotlab_knows_it() -> None:
     said = Conversation().assistant("a", finish_reason="stop").user("b").assistant("c", finish_reason="length")
     written, codes = write(said)
     assert written == [text("assistant", "a", "stop"), text("user", "b"), text("assistant", "c")]
-    assert codes == ["finish_reason", "finish_reason"]
+    assert codes == ["finish_reason"]
+    assert load(written[:2], "robotlab", strict=True) == said[:2]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "stop_reason"))
+def test_why_a_reply_ended_is_known_and_written_again(case: dict[str, Any]) -> None:
+    """The document: `message.stopped?` is "Is stop_reason "stop"?", `message.tool_stop?` "Is stop_reason "tool"?"."""
+    said = load(case["input"], "robotlab", strict=True)
+    for message, expected in zip(said, case["expect"], strict=True):
+        assert {name: getattr(message, name) for name in expected} == expected
+    assert dump(said, "robotlab", strict=True) == case["input"]
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "stop_reason"))
+@pytest.mark.parametrize("target", ["wolo", "openai", "anthropic", "gemini", "clawtools", "wick"])
+def test_why_a_reply_ended_is_no_loss(case: dict[str, Any], target: str) -> None:
+    issues: list[Issue] = []
+    convert(case["input"], "robotlab", target, issues=issues)
+    silent = [{key: value for key, value in each.items() if key != "stop_reason"} for each in case["input"]]
+    expected: list[Issue] = []
+    convert(silent, "robotlab", target, issues=expected)
+    assert issues == expected
+    assert not {"finish_reason", "extra"} & {issue.code for issue in issues}
+
+
+@given(conversations(robotlab.HOLDS), st.data())
+def test_stops_come_back(said: Conversation, data: st.DataObject) -> None:
+    reasons = st.sampled_from(["stop", "tool_calls", None])
+    said = said.with_messages(
+        message.model_copy(update={"finish_reason": data.draw(reasons)}) if message.is_assistant else message
+        for message in said
+    )
+    assert load(dump(said, "robotlab", strict=True), "robotlab", strict=True) == said
 
 
 # What is odd, and what is malformed

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, get_type_hints
 
 import pytest
 from conversations import conversations
 from hypothesis import given
+from hypothesis import strategies as st
 from seed_cases import cases
 
-from xmltools.errors import XMLToolsError
-from xmltools.formats import holds
+from xmltools.errors import Issue, XMLToolsError
+from xmltools.formats import convert, holds, wolo
+from xmltools.formats import dump as dump_as
 from xmltools.formats import load as load_as
 from xmltools.formats._base import Report, losses
 from xmltools.formats.wolo import (
     HOLDS,
+    EventFolder,
+    complete,
     dump,
     fold_events,
     inject_system,
@@ -104,7 +111,7 @@ def test_events_make_the_message_of_the_document(case: dict[str, Any]) -> None:
 
 def test_every_seed_case_of_wolo_is_run() -> None:
     run = {"to_openai", "tool_call_payload", "inject_system", "rename_agent", "headers", "fold_events"}
-    assert {case.values[0]["kind"] for case in cases("wolo")} == run
+    assert {case.values[0]["kind"] for case in cases("wolo")} == run | {"stored", "transition"}
 
 
 # There and back
@@ -113,11 +120,19 @@ def test_every_seed_case_of_wolo_is_run() -> None:
 @given(conversations(HOLDS))
 def test_what_wolo_holds_is_kept_exactly(conversation: Conversation) -> None:
     assert not list(losses(conversation, "wolo", HOLDS))
+    conversation = complete(conversation, now=5.0, new_id=counted())
     written = write(conversation)
     again = read(json.loads(spelled(written)))
     assert again == conversation
     assert again.model_dump() == conversation.model_dump()  # status and times too, which are no part of equality
     assert spelled(write(again)) == spelled(written)
+
+
+@given(conversations(HOLDS))
+def test_without_completion_nothing_is_added(conversation: Conversation) -> None:
+    written = dump(conversation, Report(strict=True), complete=False)
+    assert [message.model_copy(update={"extra": {}}) for message in read(written)] == list(conversation)
+    assert spelled(write(read(written))) == spelled(written)
 
 
 @given(conversations(HOLDS, grouped=True))
@@ -169,10 +184,93 @@ def test_a_spelling_that_says_something_else_by_now_is_not_written_again() -> No
     assert (part["input"], part["status"], part["output"]) == ({"a": 2}, "completed", "fine")
 
 
+def test_the_types_are_those_of_what_is_written() -> None:
+    """The document's "Core Data Types" and "Message Container"."""
+    (message, _) = write(Conversation().assistant("t", [CALL.model_copy(update={"status": "pending"})]).user("u"))
+    text, part = message["parts"]
+    for written, type in ((message, wolo.Message), (text, wolo.TextPart), ({**part, "metadata": {}}, wolo.ToolPart)):
+        assert list(written) == list(get_type_hints(type))
+        assert type.__required_keys__ <= written.keys()
+
+
+def counted() -> Callable[[], str]:
+    """What makes the ids m1, m2, …"""
+    return map("m{}".format, count(1)).__next__
+
+
+@pytest.mark.parametrize("case", cases("wolo", "stored"))
+def test_messages_from_elsewhere_get_what_the_document_asks_for(case: dict[str, Any]) -> None:
+    """The document: `id: str  # Unique message ID`, `timestamp: float  # Creation timestamp`, and of parts `id: str  #
+    Unique identifier`."""
+    said = load_as(case["input"], case["format"], strict=True)
+    assert dump_as(said, "wolo", strict=True, now=case["now"], new_id=counted()) == case["expect"]
+
+
+@given(conversations(replace(HOLDS, message_ids=False, created_at=False)))
+def test_what_is_made_is_unique_and_of_now(conversation: Conversation) -> None:
+    before = time.time()
+    written = write(conversation)
+    messages = written if isinstance(written, list) else written["messages"]
+    ids = [message["id"] for message in messages]
+    ids += [part["id"] for message in messages for part in message["parts"]]
+    assert len(set(ids)) == len(ids)
+    assert all(before <= message["timestamp"] <= time.time() for message in messages)
+    assert spelled(write(read(written))) == spelled(written)
+
+
+def test_ids_and_times_that_are_there_stay() -> None:
+    said = Conversation().user("a", id="m1").assistant("b", created_at=1.0).user("c", id="", created_at=0.0)
+    made = complete(said, now=5, new_id=counted())
+    assert [(message.id, message.created_at) for message in made] == [("m1", 5.0), ("m2", 1.0), ("", 0.0)]
+    assert complete(made) == made
+
+
+def test_only_what_was_not_stored_before_is_completed_by_dump() -> None:
+    stored = reply({"type": "text", "text": "t"})
+    full = {"finished": True, "finish_reason": "", "reasoning_content": "", "metadata": {}}
+    for messages in ([stored], [{**stored, **full}], [{**stored, **full, "id": None, "timestamp": None}]):
+        said = read(messages)
+        assert spelled(write(said)) == spelled(messages)
+        (first, second) = dump(said.user("u"), Report(), now=5, new_id=counted())
+        assert (spelled(first), second["id"], second["timestamp"]) == (spelled(messages[0]), "m1", 5.0)
+        (made,) = write(complete(said, now=5, new_id=counted()))
+        assert (made["id"], made["timestamp"]) == ("m1", 5.0)
+
+
+def test_what_makes_no_ids_and_what_is_no_time_is_refused() -> None:
+    said = Conversation().user("a").assistant("b")
+    with pytest.raises(XMLToolsError, match="new_id: expected another id each time, got 'x' again"):
+        complete(said, new_id=lambda: "x")
+    with pytest.raises(XMLToolsError, match="new_id: expected text, got int 5"):
+        dump_as(said, "wolo", new_id=lambda: 5)
+    for now in ("now", True):
+        with pytest.raises(XMLToolsError, match="now: expected seconds since 1970 as a number, got"):
+            complete(said, now=now)  # type: ignore[arg-type]
+
+
 def test_a_field_that_was_left_out_comes_when_it_says_something() -> None:
     (message,) = read([reply()])
     (written,) = write(Conversation(messages=(message.model_copy(update={"finish_reason": "length"}),)))
     assert written == {"role": "assistant", "parts": [], "finish_reason": "length"}
+
+
+@pytest.mark.parametrize(("fields", "finished"), [({"finished": False}, False), ({"finished": True}, True), ({}, True)])
+def test_it_is_known_whether_a_message_is_finished(fields: dict[str, Any], finished: bool) -> None:
+    """The document: `finished: bool = False  # Completion status`; what is stored without it is a whole message."""
+    stored = [reply({"type": "text", "text": "t"}, **fields)]
+    (message,) = read(stored)
+    assert message.finished is finished
+    assert spelled(write(Conversation(messages=(message,)))) == spelled(stored)
+    (again,) = write(Conversation(messages=(message.model_copy(update={"finished": not finished}),)))
+    assert again["finished"] is not finished
+    issues: list[Issue] = []
+    convert(stored, "wolo", "openai", issues=issues)
+    assert [issue.code for issue in issues] == ([] if finished else ["finished"])
+
+
+def test_a_message_from_elsewhere_is_finished() -> None:
+    said = load_as([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}], "openai")
+    assert [message.finished for message in said] == [stored["finished"] for stored in write(said)] == [True, True]
 
 
 def test_dataclasses_are_read_like_dicts() -> None:
@@ -252,6 +350,7 @@ def test_what_is_odd_is_reported_and_kept(message: dict[str, Any], code: str) ->
         ([reply({"text": "x"})], r"message 0: parts\[0\]: type: expected 'text' or 'tool', got nothing"),
         ([reply(), reply(tool(tool=None))], r"message 1: parts\[0\]: tool: expected the name of a tool, got nothing"),
         ([reply(tool(start_time="now"))], r"message 0: parts\[0\]: start_time: expected seconds since 1970"),
+        ([reply(finished="no")], "message 0: finished: expected true or false, got str 'no'"),
         ([reply(timestamp=True)], "message 0: timestamp: expected seconds since 1970 as a number, got bool True"),
         ({"messages": [], "metadata": 5}, "metadata: expected an object, got int 5"),
     ],
@@ -412,6 +511,105 @@ def test_a_call_without_arguments_and_one_with_bad_ones_are_calls() -> None:
 def test_what_is_no_event_raises_with_its_number() -> None:
     with pytest.raises(XMLToolsError, match="event 1: text: expected a string, got int 5"):
         fold_events([{"type": "finish"}, {"type": "text-delta", "text": 5}])
+
+
+EVENTS = st.lists(
+    st.sampled_from(
+        [
+            {"type": "text-delta", "text": "a"},
+            {"type": "text-delta", "text": ""},
+            {"type": "reasoning-delta", "text": "r"},
+            {"type": "tool-call", "tool": "f", "input": {}},
+            {"type": "tool-call", "tool": "f", "input": "no json", "id": "c"},
+            {"type": "tool-call-progress"},
+            {"type": "error"},
+            {"type": "finish", "reason": "stop"},
+        ]
+    ),
+    max_size=12,
+)
+
+
+@given(EVENTS)
+def test_events_are_folded_as_they_arrive(events: list[dict[str, Any]]) -> None:
+    """The document: "Process events as they arrive rather than buffering"."""
+    folder = EventFolder(id="m", created_at=5.0)
+    for number, event in enumerate(events):
+        folder.feed(event)
+        so_far = fold_events(events[: number + 1])
+        assert folder.message == so_far.model_copy(update={"id": "m", "created_at": 5.0})
+        assert folder.message.finished is any(each["type"] in ("error", "finish") for each in events[: number + 1])
+
+
+def test_a_wrong_event_is_refused_and_the_reply_stays() -> None:
+    folder = EventFolder()
+    folder.feed({"type": "text-delta", "text": "a"})
+    for wrong in ({"type": "tool-call"}, {"type": "text-delta", "text": 5}, 5):
+        with pytest.raises(XMLToolsError, match="event 1: "):
+            folder.feed(wrong)  # type: ignore[arg-type]
+    folder.feed({"type": "text-delta", "text": "b"})
+    assert folder.message == Message.assistant("ab", finished=False)
+
+
+def called(*ids: str) -> EventFolder:
+    folder = EventFolder()
+    for id in ids:
+        folder.feed({"type": "tool-call", "tool": "f", "input": {}, "id": id})
+    folder.feed({"type": "finish", "reason": "tool_calls"})
+    return folder
+
+
+@pytest.mark.parametrize("case", cases("wolo", "transition"))
+def test_a_call_goes_the_way_of_the_document(case: dict[str, Any]) -> None:
+    """The document: `Pending --> Running: Tool execution starts`, `Running --> Completed: Tool succeeds`, `Running -->
+    Failed: Tool fails`."""
+    call = ToolCall(id="c", name="f", status=case["input"]["status"])
+    following = case["expect"]["next"]
+    assert [call.with_status(status).status for status in following] == following
+    for status in {"pending", "running", "completed", "failed", "error"} - set(following):
+        with pytest.raises(XMLToolsError, match=f"^the call 'c' is {call.status}: expected .*, got '{status}'$"):
+            call.with_status(status)  # type: ignore[arg-type]
+
+
+def test_calls_that_are_run_are_stored_with_their_outputs_and_times() -> None:
+    folder = called("a", "b", "c")
+    for id in ("a", "b"):
+        folder.start(id, at=1.0)
+    folder.fail("b", "boom", at=2.0)
+    folder.complete("a", "fine", at=3.0)
+    (stored,) = write(folder.conversation)
+    keys = ("id", "status", "output", "start_time", "end_time")
+    assert [tuple(part[key] for key in keys) for part in stored["parts"]] == [
+        ("a", "completed", "fine", 1.0, 3.0),
+        ("b", "failed", "boom", 1.0, 2.0),
+        ("c", "pending", "", 0.0, 0.0),
+    ]
+    assert (stored["finished"], stored["finish_reason"]) == (True, "tool_calls")
+    assert [result.is_error for result in folder.conversation.results] == [False, True]
+
+
+def test_a_step_that_is_not_the_next_one_is_refused_and_changes_nothing() -> None:
+    folder = called("a")
+    before = folder.conversation
+    with pytest.raises(XMLToolsError, match="the call 'a' is pending: expected running, got 'completed'"):
+        folder.complete("a", "fine")
+    with pytest.raises(XMLToolsError, match="there is no call with the id 'b' in this reply"):
+        folder.start("b")
+    assert folder.conversation.model_dump() == before.model_dump()
+    folder.start("a")
+    with pytest.raises(XMLToolsError, match="the output of a call: expected text, got int 5"):
+        folder.complete("a", 5)  # type: ignore[arg-type]
+    folder.fail("a", "boom")
+    with pytest.raises(XMLToolsError, match="the call 'a' is failed: expected no other status, for it has ended"):
+        folder.start("a")
+
+
+def test_of_two_calls_with_one_id_the_first_is_run_first() -> None:
+    folder = called("a", "a")
+    for output in ("one", "two"):
+        folder.start("a")
+        folder.complete("a", output)
+    assert [part["output"] for part in write(folder.conversation)[0]["parts"]] == ["one", "two"]
 
 
 def test_media_are_reported_by_what_wolo_holds() -> None:

@@ -1,13 +1,21 @@
 """What a type checker must make of the public names. Checked by mypy (`make lint`), never run."""
 
+from dataclasses import dataclass
 from typing import Any, assert_type
 
 import xmltools as xt
+from xmltools.formats import wolo
 from xmltools.transcript import extract, inline
 
 
 def add(a: int, b: int) -> int:
     return a + b
+
+
+@dataclass
+class StoredElsewhere:
+    role: str
+    parts: list[Any]
 
 
 tool = xt.Tool.of(add, server="math")
@@ -51,6 +59,15 @@ assert_type(inline(chat, [tool]), xt.Conversation)
 assert_type(extract(chat), xt.Conversation)
 
 assert_type(xt.render_result(xt.ToolResult(call_id="1", name="add", content="8")), str)
+
+hello: wolo.TextPart = {"type": "text", "text": "Hi"}
+ran: wolo.ToolPart = {"type": "tool", "id": "1", "tool": "add", "input": {"a": 1}, "status": "completed"}
+stored: list[wolo.Message] = [{"role": "assistant", "parts": [hello, ran], "finished": True}]
+assert_type(wolo.to_llm_messages(stored), list[dict[str, Any]])
+assert_type(wolo.to_llm_messages(chat), list[dict[str, Any]])
+wolo.to_llm_messages([StoredElsewhere("user", [])])
+wolo.to_llm_messages(["Hi"])  # type: ignore[list-item]
+late: wolo.ToolPart = {"type": "tool", "tool": "add", "status": "late"}  # type: ignore[typeddict-item]
 
 xt.Parser(tols=[tool])  # type: ignore[call-arg]
 parser.feed(b"bytes")  # type: ignore[arg-type]

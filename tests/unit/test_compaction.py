@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from xmltools.compaction import (
     PLACEHOLDER,
+    compact,
     estimate_tokens,
     fallback_summary,
     prune_results,
@@ -25,6 +26,7 @@ from xmltools.compaction import (
 from xmltools.errors import XMLToolsError
 from xmltools.formats import dump, load
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
+from xmltools.validation import check
 
 LONG = "x" * 1000
 
@@ -253,3 +255,68 @@ def test_the_seed_chain_of_wick_is_counted_with_its_arguments() -> None:
     said = said.tool("call_1", None, "4").assistant("2+2 = 4")
     arguments = json.dumps({"expr": "2+2"}, separators=(",", ":"))
     assert estimate_tokens(said) == 12 + len(arguments) // 4
+
+
+# Both
+
+
+def test_a_conversation_under_the_limit_stays_as_it_is() -> None:
+    """Wolo's document: "Over Token Limit?", "No": "Use Original Messages"."""
+    assert compact(FOUR, estimate_tokens(FOUR)) is FOUR
+
+
+def test_over_the_limit_outputs_are_pruned_first() -> None:
+    """Wolo's document: "Yes": "Apply Compaction Policies", of which the first is the "Tool Pruning Policy"."""
+    pruned = prune_results(FOUR, keep_last=1, now=5.0)
+    assert compact(FOUR, estimate_tokens(pruned), keep_last=1, now=5.0, summary=never) == pruned
+
+
+def never(old: Conversation) -> str:
+    raise AssertionError("pruning was enough")
+
+
+def test_if_that_is_not_enough_the_old_messages_are_summed_up() -> None:
+    """Wolo's document: after the "Tool Pruning Policy" comes the "Summary Policy"."""
+    heard: list[Conversation] = []
+
+    def summary(old: Conversation) -> str:
+        heard.append(old)
+        return "Read 3."
+
+    pruned = prune_results(FOUR, keep_last=1, max_characters=50)
+    short = compact(FOUR, 270, keep_last=1, max_characters=50, keep=3, summary=summary)
+    assert heard == [pruned[:10]]
+    assert short == summarise(pruned, "Read 3.", keep=3)
+    assert compact(FOUR, 1, keep_last=0, keep=0).last_text.endswith(fallback_summary(FOUR))
+
+
+def test_tokens_are_counted_as_the_host_counts() -> None:
+    said = talk(Message.user("a b c"), Message.assistant("d e"))
+    words = str.split
+    assert compact(said, 5, count=lambda text: len(words(text))) is said
+    assert compact(said, 1, keep=0, summary=lambda old: "s", count=lambda text: len(words(text))).last_text[-1] == "s"
+
+
+def test_no_step_makes_a_conversation_larger() -> None:
+    said = talk(Message.user("a" * 40), Message.assistant("b" * 40))
+    assert compact(said, 15, keep=1, summary=lambda old: "long " * 100) == said
+    assert compact(talk(Message.system("s" * 100)), 5, keep=0, summary=never) == talk(Message.system("s" * 100))
+
+
+@given(conversations(EVERYTHING), st.integers(0, 100), st.integers(0, 4), st.integers(0, 4))
+def test_what_is_compacted_is_sound(said: Conversation, limit: int, keep: int, keep_last: int) -> None:
+    short = compact(said, limit, keep=keep, keep_last=keep_last, max_characters=0, summary=lambda old: "")
+    assert estimate_tokens(short) <= estimate_tokens(said)
+    assert {issue.code for issue in check(short)} <= {issue.code for issue in check(said)} | {"system_not_first"}
+
+
+@pytest.mark.parametrize("name", ["limit", "keep", "keep_last", "max_characters"])
+def test_numbers_that_are_none_are_refused(name: str) -> None:
+    options: dict[str, Any] = {"limit": 0, name: -1}
+    with pytest.raises(XMLToolsError, match=f"{name}: expected a whole number from 0, got -1"):
+        compact(FOUR, **options)
+
+
+def test_a_summary_that_is_no_text_is_refused() -> None:
+    with pytest.raises(XMLToolsError, match="summary: expected text, got NoneType"):
+        compact(FOUR, 1, keep=1, summary=lambda old: None)  # type: ignore[arg-type, return-value]

@@ -51,7 +51,10 @@ class Holds:
     status: bool = False
     """How far a call is, where its result does not say it."""
     times: bool = False
+    finished: bool = False
+    """That a reply is being written, or was interrupted."""
     finish_reason: bool = False
+    """Why a reply ended, where it neither stopped by itself nor to call tools: that much is no loss anywhere."""
     message_ids: bool = False
     names: bool = False
     """Names of those who speak."""
@@ -109,7 +112,8 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "reasoning": any(isinstance(part, Reasoning) and part.text for part in message.parts),
         "media": bool(message.media),
         "order": _is_interleaved(message),
-        "finish_reason": message.finish_reason is not None,
+        "finished": not message.finished,
+        "finish_reason": not (message.finish_reason is None or message.is_stopped or message.is_tool_stop),
         "message_ids": message.id is not None,
         "names": message.name is not None,
         "created_at": message.created_at is not None,
@@ -130,7 +134,8 @@ WORDS = {
     "reasoning": "reasoning",
     "media": "images and other files",
     "order": "text behind a call in one message: the texts come first",
-    "finish_reason": "why a reply ended",
+    "finished": "that a message is not finished",
+    "finish_reason": "why a reply was cut short",
     "message_ids": "ids of messages",
     "names": "names of those who speak",
     "created_at": "times of messages",
@@ -173,7 +178,10 @@ def foreign(message: Message, name: str, spelling: Callable[[str], Collection[st
 def _says_more(kept: Any, spelling: Collection[str]) -> bool:
     if not isinstance(kept, Mapping):
         return True
-    return any(key not in spelling and not (key == "content" and _is_form(value)) for key, value in kept.items())
+    return any(
+        key not in spelling and value not in (None, "", [], {}) and not (key == "content" and _is_form(value))
+        for key, value in kept.items()
+    )
 
 
 def _is_form(content: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.formats import _robotlab_messages as robotlab
 from xmltools.formats._base import Report, expect, fail
+from xmltools.formats._finish_reasons import read_finish_reason
 from xmltools.formats._kept import compact, extra_of, plain, read_arguments, rest
 from xmltools.models import Message, Text, ToolCall, ToolResult
 
@@ -70,11 +71,13 @@ class Reader:
             source = {**source, "content": ""}
         expect(source["content"], str, "content", "text")
         role, text = source["role"], source["content"]
-        own = rest(source, _TEXT_KEYS)
-        if source.get("stop_reason") is not None:
-            own["stop_reason"] = source["stop_reason"]
-        self._put(role, _text_parts(text), {"text": own})
-        if text and source.get("stop_reason") != "stop":
+        reason = source.get("stop_reason")
+        own: dict[str, Any] = {"text": rest(source, _TEXT_KEYS)}
+        if role == "assistant":
+            self._put(role, _text_parts(text), own, read_finish_reason(source, "stop_reason"))
+        else:
+            self._put(role, _text_parts(text), own if reason is None else {**own, "stop_reason": reason})
+        if text and reason != "stop":
             self._text = source
 
     def _read_calls(self, source: Hash, text: Hash | None) -> None:
@@ -82,16 +85,15 @@ class Reader:
         tools = expect(source.get("tools"), (list, tuple), "tools", right)
         calls = tuple(self._call(each, f"tools[{number}]") for number, each in enumerate(tools))
         own = rest(source, _CALL_KEYS)
-        if source.get("stop_reason") not in (None, "tool"):
-            own["stop_reason"] = source["stop_reason"]
+        reason = read_finish_reason(source, "stop_reason") or "tool_calls"
         role, said = source["role"], self._said(source)
         if text is not None and text["role"] == role and calls and not said:
             self.messages.pop()
             parts = (*_text_parts(text["content"]), *calls)
-            self._put(role, parts, {"text": _before(text), "tool_call": own})
+            self._put(role, parts, {**_before(text), "tool_call": own}, reason)
         else:
             # A list of no calls is still a message of its own.
-            self._put(role, (*said, *calls), {"tool_call": own if calls or own else {"tools": []}})
+            self._put(role, (*said, *calls), {"tool_call": own if calls or own else {"tools": []}}, reason)
 
     def _said(self, source: Hash) -> tuple[Text, ...]:
         """Return the text in a message with calls, where it should not stand."""
@@ -115,9 +117,10 @@ class Reader:
             given = source["arguments"]
         return read_arguments({} if given is None else given, name, self.report, self.index)
 
-    def _put(self, role: str, parts: tuple[Any, ...], own: Mapping[str, Any]) -> None:
-        extra = extra_of(NAME, {key: fields for key, fields in own.items() if fields})
-        self.messages.append(Message(role=_ROLES.get(role, role), parts=parts, extra=extra))  # type: ignore[arg-type]
+    def _put(self, role: str, parts: tuple[Any, ...], own: Mapping[str, Any], reason: str | None = None) -> None:
+        extra = extra_of(NAME, {key: fields for key, fields in own.items() if fields != {}})
+        known: Any = _ROLES.get(role, role)
+        self.messages.append(Message(role=known, parts=parts, finish_reason=reason, extra=extra))
 
     # Results
 
@@ -157,8 +160,8 @@ def _text_parts(text: str) -> tuple[Text, ...]:
 
 def _before(text: Hash) -> dict[str, Any]:
     """Return what is kept of a text before calls, which is written with the stop_reason "tool"."""
-    reason = text.get("stop_reason")
-    return {**rest(text, _TEXT_KEYS), **({} if reason == "tool" else {"stop_reason": reason})}
+    own: dict[str, Any] = {"text": rest(text, _TEXT_KEYS)}
+    return own if text.get("stop_reason") == "tool" else {**own, "stop_reason": text.get("stop_reason")}
 
 
 def _read_tool(value: Any, where: str) -> tuple[Hash, str, str]:

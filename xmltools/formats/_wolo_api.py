@@ -1,4 +1,4 @@
-"""What Wolo sends to the API and reads from it: messages as OpenAI has them, and the events of a stream."""
+"""What Wolo sends to the API: messages as OpenAI has them, and headers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats._as_written import note_of
-from xmltools.formats._base import Report, expect
+from xmltools.formats._base import Report
 from xmltools.formats._wolo_dump import find_answers
 from xmltools.formats._wolo_fields import NAME, Answer
-from xmltools.formats._wolo_load import CallIds, load, read_call
-from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall
+from xmltools.formats._wolo_load import load
+from xmltools.formats._wolo_types import Stored
+from xmltools.models import Conversation, Message, Text, ToolCall
 
 __all__ = [
-    "fold_events",
     "inject_system",
     "llm_tool_call",
     "opencode_headers",
@@ -37,7 +37,7 @@ Choice = Literal["send", "drop"]
 
 
 def to_llm_messages(
-    messages: Conversation | Sequence[Any],
+    messages: Conversation | Sequence[Stored],
     *,
     system_prompt: str | None = None,
     display_name: str | None = None,
@@ -151,80 +151,3 @@ def opencode_headers(project: str, session: str) -> dict[str, str]:
         "x-opencode-request": "user",
         "x-opencode-client": "cli",
     }
-
-
-# Streams
-
-
-def fold_events(events: Iterable[Mapping[str, Any]]) -> Message:
-    """Return the reply that the events of a stream make: text-delta, reasoning-delta, tool-call and finish.
-
-    Where text came before a call, an empty text stands between them, as Wolo stores it. Text behind a call is a part
-    behind it. Other events are passed over, but after `error` without `finish` that is why the reply ended. Without
-    either it is not finished. Raises XMLToolsError for what is no event, with its number.
-    """
-    folder = _Folder()
-    for number, event in enumerate(events):
-        folder.event(event, f"event {number}")
-    return folder.message()
-
-
-class _Folder:
-    __slots__ = ("_finish", "_ids", "_is_finished", "_parts", "_reasoning", "_texts")
-
-    def __init__(self) -> None:
-        self._parts: list[Part] = []
-        self._texts: list[str] = []
-        self._reasoning: list[str] = []
-        self._ids = CallIds()
-        self._finish: str | None = None
-        self._is_finished = False
-
-    def event(self, event: Any, where: str) -> None:
-        expect(event, Mapping, where, "an object with a type")
-        kind = event.get("type")
-        if kind == "text-delta":
-            self._texts.append(_string(event, "text", where))
-        elif kind == "reasoning-delta":
-            self._reasoning.append(_string(event, "text", where))
-        elif kind == "tool-call":
-            self._call(event, where)
-        elif kind == "finish":
-            self._finish, self._is_finished = _string(event, "reason", where) or None, True
-        elif kind == "error" and not self._is_finished:
-            self._finish = "error"
-
-    def _call(self, event: Mapping[str, Any], where: str) -> None:
-        if self._flush():
-            self._parts.append(Text(text=""))
-        part = {"id": event.get("id"), "type": "tool", "tool": event.get("tool"), "input": event.get("input")}
-        call, _ = read_call(part, where, 0, Report(), self._ids)
-        self._parts.append(call.model_copy(update={"extra": _raw_input(call)}))
-
-    def _flush(self) -> bool:
-        text = "".join(self._texts)
-        self._texts.clear()
-        if text:
-            self._parts.append(Text.model_construct(text=text))
-        return bool(text)
-
-    def message(self) -> Message:
-        self._flush()
-        thought = "".join(self._reasoning)
-        reasoning = [Reasoning.model_construct(text=thought)] if thought else []
-        is_open = self._finish is None and not self._is_finished
-        extra = {NAME: {"values": {"finished": False}}} if is_open else {}
-        parts = (*reasoning, *self._parts)
-        return Message.model_construct(role="assistant", parts=parts, finish_reason=self._finish, extra=extra)
-
-
-def _string(event: Mapping[str, Any], key: str, where: str) -> str:
-    value = event.get(key)
-    return "" if value is None else str(expect(value, str, f"{where}: {key}", "a string"))
-
-
-def _raw_input(call: ToolCall) -> dict[str, Any]:
-    """Return the `extra` of a call that was streamed: of its spelling only input that says no arguments counts."""
-    values = note_of(call.extra, NAME).get("values", {})
-    raw = values.get("input")
-    return {NAME: {"values": {"input": raw}}} if raw is not None else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from xmltools.formats._as_written import note_of, restored
 from xmltools.formats._base import Report
@@ -19,6 +19,7 @@ from xmltools.formats._wolo_fields import (
     tool_part_reads,
     tool_part_record,
 )
+from xmltools.formats._wolo_types import Message as StoredMessage
 from xmltools.models import Conversation, Message, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Place", "dump", "find_answers"]
@@ -27,10 +28,10 @@ Place = tuple[int, int]
 """Where a call stands: the number of its message, and of the part in it."""
 
 
-def dump(conversation: Conversation, report: Report) -> Any:
+def dump(conversation: Conversation, report: Report) -> list[StoredMessage] | dict[str, Any]:
     """Write Wolo's messages (see `wolo.dump`)."""
     answers = find_answers(conversation.messages, report)
-    messages: list[Any] = []
+    messages: list[StoredMessage] = []
     for index, message in enumerate(conversation.messages):
         if message.role != "tool":
             _tell(message, index, answers, report)
@@ -41,11 +42,11 @@ def dump(conversation: Conversation, report: Report) -> Any:
     return restored({"messages": messages, "metadata": conversation.metadata}, note, CONVERSATION)
 
 
-def _message(message: Message, index: int, number: int, answers: dict[Place, Answer]) -> dict[str, Any]:
+def _message(message: Message, index: int, number: int, answers: dict[Place, Answer]) -> StoredMessage:
     note = note_of(message.extra, NAME)
     record = restored(message_record(message), note, MESSAGE)
     record["parts"] = _parts(message, index, number, answers, deque(_unknown_parts(note)))
-    return record
+    return cast(StoredMessage, record)
 
 
 def _parts(
@@ -58,7 +59,8 @@ def _parts(
         while unknown and unknown[0][0] <= len(parts):
             parts.append(unknown.popleft()[1])
         if isinstance(part, Text):
-            parts.append(_text_part(part, text_id(number, len(parts))))
+            owner = number if message.id is None else message.id
+            parts.append(_text_part(part, text_id(owner, len(parts))))
         else:
             parts.append(_tool_part(part, answers.get((index, place))))
     return parts + [part for _, part in unknown]

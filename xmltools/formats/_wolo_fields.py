@@ -80,8 +80,8 @@ def arguments_of(raw: Any) -> dict[str, Any] | None:
     return raw if isinstance(raw, dict) else None
 
 
-def text_id(message: int, part: int) -> str:
-    """Return the id that a text part gets by its place, if it has none."""
+def text_id(message: str | int, part: int) -> str:
+    """Return the id of a text part that has none: by its place in a message, which is named by its id or number."""
     return f"text_{message}_{part}"
 
 
@@ -110,7 +110,7 @@ MESSAGE: Reads = {
     "role": _itself,
     "parts": _itself,
     "timestamp": lambda raw: None if raw is None else seconds(raw),
-    "finished": _nothing,
+    "finished": lambda raw: raw is not False,
     "finish_reason": _text,
     "reasoning_content": _text,
     "metadata": _metadata,
@@ -145,7 +145,7 @@ def message_record(message: Message) -> dict[str, Any]:
         "role": message.role,
         "parts": [],
         **({"timestamp": message.created_at} if message.created_at is not None else {}),
-        "finished": True,
+        "finished": message.finished,
         "finish_reason": message.finish_reason or "",
         "reasoning_content": message.reasoning,
         "metadata": message.metadata,

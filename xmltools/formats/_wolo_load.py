@@ -96,6 +96,8 @@ class _Reader:
             parts.insert(0, Reasoning.model_construct(text=reasoning))
         message = _message(obj, role, tuple(parts), where)
         note = kept({**obj, "parts": []}, message_record(message))
+        if message.id is None or message.created_at is None:
+            note.setdefault("keys", list(obj))  # or `dump` would take it for one from elsewhere, and make both
         extra = extra_of({**note, **({"unknown_parts": unknown} if unknown else {})}, NAME)
         return [message.model_copy(update={"extra": extra}), *(answer.message for answer in answers)]
 
@@ -103,11 +105,12 @@ class _Reader:
         parts: list[Part] = []
         answers: list[Answer] = []
         unknown: list[Any] = []
+        owner = obj["id"] if isinstance(obj.get("id"), str) else index
         for number, each in enumerate(_listed_parts(obj, where)):
             place = f"{where}: parts[{number}]"
             part = expect(_plain(each), dict, place, "an object with the type 'text' or 'tool'")
             if part.get("type") == "text":
-                parts.append(_text_part(part, text_id(index, number), place))
+                parts.append(_text_part(part, text_id(owner, number), place))
             elif part.get("type") == "tool":
                 call, answer = read_call(part, place, index, self._report, self._ids)
                 parts.append(call)
@@ -139,6 +142,7 @@ def _message(obj: Mapping[str, Any], role: str, parts: tuple[Part, ...], where: 
         parts=parts,
         id=_optional(obj, "id", str, where, "a string"),
         created_at=None if created_at is None else _time(obj, "timestamp", where),
+        finished=_optional(obj, "finished", bool, where, "true or false") is not False,
         finish_reason=_text(obj, "finish_reason", where) or None,
         metadata=_optional(obj, "metadata", dict, where, "an object") or {},
     )

@@ -23,7 +23,8 @@ from xmltools.formats._anthropic_dump import Writer
 from xmltools.formats._anthropic_load import NAME, Reader
 from xmltools.formats._api_turns import system_first
 from xmltools.formats._api_values import objects
-from xmltools.formats._base import Holds, Report, expect, fail
+from xmltools.formats._base import Holds, Report, fail
+from xmltools.formats._finish_reasons import read_finish_reason
 from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, ToolCall
 
@@ -31,21 +32,13 @@ __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
 HOLDS = Holds(reasoning=True, media=True, result_media=True, error_flag=True)
 """What a conversation in this format can say."""
-SPELLING = frozenset(("arguments", "is_error"))
-"""Keys of its `extra` that only say how something was spelled."""
+SPELLING = frozenset(("arguments", "is_error", "response"))
+"""Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = True
 """The results of a turn stand in one message."""
 
 _RIGHT = '{"system": "…", "messages": […]}, a list of messages, or a response'
 _MARKS = ("tool_use", "tool_result", "redacted_thinking")
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 
 
 def load(obj: Any, report: Report) -> Conversation:
@@ -84,12 +77,9 @@ def _request(source: Mapping[str, Any], report: Report) -> Conversation:
 
 def _response(source: Mapping[str, Any], report: Report) -> Message:
     message = _read([{key: source[key] for key in ("role", "content") if key in source}], report)[0]
-    reason = source.get("stop_reason")
-    expect("" if reason is None else reason, str, "stop_reason", "text")
     own = kept(message, NAME) | {"response": rest(source, ("role", "content"))}
-    return message.model_copy(
-        update={"finish_reason": reason and _FINISH.get(reason, reason), "extra": extra_of(NAME, own)}
-    )
+    reason = read_finish_reason(source, "stop_reason")
+    return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
 
 
 def dump(conversation: Conversation, report: Report, *, orphans: str = "report", unsigned: str = "keep") -> Any:

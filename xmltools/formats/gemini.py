@@ -22,6 +22,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.formats._api_turns import system_first
 from xmltools.formats._api_values import objects
 from xmltools.formats._base import Holds, Report, expect, fail
+from xmltools.formats._finish_reasons import read_finish_reason
 from xmltools.formats._gemini_dump import Writer
 from xmltools.formats._gemini_load import NAME, Reader, camel
 from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
@@ -32,23 +33,13 @@ __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 HOLDS = Holds(reasoning=True, media=True, result_media=True, call_ids=False, error_flag=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "response"))
-"""Keys of its `extra` that only say how something was spelled."""
+"""Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = True
 """The results of a turn stand in one message."""
 
 _RIGHT = '{"systemInstruction": {…}, "contents": […]}, a list of contents, or an answer with "candidates"'
 _SYSTEM = ("systemInstruction", "system_instruction")
 _MARKS = ("functionCall", "functionResponse", "inlineData", "fileData")
-_FINISH = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "SAFETY": "content_filter",
-    "RECITATION": "content_filter",
-    "BLOCKLIST": "content_filter",
-    "PROHIBITED_CONTENT": "content_filter",
-    "SPII": "content_filter",
-    "MALFORMED_FUNCTION_CALL": "error",
-}
 
 
 def load(obj: Any, report: Report) -> Conversation:
@@ -108,17 +99,11 @@ def _answer(source: Mapping[str, Any], report: Report) -> Message:
     first = camel(candidates[0])
     content = {"role": "model", **(plain(first.get("content")) or {})}
     message = _read([content], report)[0]
-    reason = first.get("finishReason")
-    expect("" if reason is None else reason, str, "candidates[0].finishReason", "text")
+    reason = read_finish_reason(first, "finishReason", "candidates[0].")
+    if reason == "stop" and message.calls:  # Gemini has no word of its own for that
+        reason = "tool_calls"
     own = kept(message, NAME) | {"response": {**rest(source, ("candidates",)), **rest(first, ("content",))}}
-    fields = {"finish_reason": _reason(reason, bool(message.calls)), "extra": extra_of(NAME, own)}
-    return message.model_copy(update=fields)
-
-
-def _reason(given: str | None, calls: bool) -> str | None:
-    if given is None:
-        return None
-    return "tool_calls" if calls and given == "STOP" else _FINISH.get(given, given.lower())
+    return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
 
 
 def dump(conversation: Conversation, report: Report, *, ids: bool = False) -> Any:

@@ -20,7 +20,8 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats._api_values import objects
-from xmltools.formats._base import Holds, Report, expect, fail
+from xmltools.formats._base import Holds, Report, fail
+from xmltools.formats._finish_reasons import read_finish_reason
 from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
 from xmltools.formats._openai_dump import Writer
 from xmltools.formats._openai_load import NAME, REASONING_KEY, Reader
@@ -30,8 +31,8 @@ __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
 HOLDS = Holds(order=False, reasoning=True, media=True, names=True)
 """What a conversation in this format can say."""
-SPELLING = frozenset(("arguments", "header", "key", "type"))
-"""Keys of its `extra` that only say how something was spelled."""
+SPELLING = frozenset(("arguments", "header", "key", "response", "type"))
+"""Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = False
 """Each result stands in a message of its own."""
 
@@ -72,10 +73,8 @@ def _completion(source: Mapping[str, Any], report: Report) -> Message:
     if len(choices) > 1:
         report.add("choices", f"only the first of {len(choices)} choices is read", 0)
     message = _read([choices[0].get("message")], report)[0]
-    reason = choices[0].get("finish_reason")
-    expect("" if reason is None else reason, str, "choices[0].finish_reason", "text")
+    reason = read_finish_reason(choices[0], "finish_reason", "choices[0].")
     own = kept(message, NAME) | {"response": rest(source, ("choices",))}
-    reason = "tool_calls" if reason == "function_call" else reason
     return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
 
 

@@ -7,8 +7,9 @@ and {"data": …} or {"error": …}. Data that are no text are their JSON in the
 Normal form, which is what `load` returns: the texts of a message, or of a result, joined to one; that of a reply
 before its calls; no empty texts; each result in a message of its own; no reply of text alone directly before one of
 calls alone, unless its stop_reason is "stop".
-What was spelled otherwise than `dump` would, such as data that are no text or a stop_reason, is kept and written again.
-A stop_reason is no `finish_reason`: RobotLab knows two, and an API more.
+What was spelled otherwise than `dump` would, such as data that are no text, is kept and written again.
+The stop_reason of a reply, "stop" or "tool", is its `finish_reason`: "stop" or "tool_calls", which is that of calls
+without any. RobotLab knows no other.
 
 RobotLab's own values and adapters are here too: `TextMessage` and the others, `to_anthropic`, `provider` and so on.
 """
@@ -132,7 +133,7 @@ class _Writer:
         elif calls and self._would_join(role):
             self.report.add("merged_messages", "these calls are read back as one reply with the text before", index)
         if has_calls:
-            self._write_calls(role, calls, _fields(own, "tool_call"))
+            self._write_calls(role, message)
         for result in results:
             self._write_result(index, result)
 
@@ -142,17 +143,18 @@ class _Writer:
         return is_open and bool(last["content"])
 
     def _write_text(self, role: str, message: Message, has_calls: bool) -> None:
-        own = _fields(kept(message, NAME), "text")
+        own = kept(message, NAME)
         reason = own["stop_reason"] if "stop_reason" in own else _reason(message, has_calls)
         written = {"type": "text", "role": role, "content": message.text}
         if reason in ("stop", "tool"):
             written["stop_reason"] = reason
-        self.hashes.append(completed(written, {key: value for key, value in own.items() if key != "stop_reason"}))
+        self.hashes.append(completed(written, _fields(own, "text")))
 
-    def _write_calls(self, role: str, calls: tuple[ToolCall, ...], own: Mapping[str, Any]) -> None:
-        tools = [self._write_call(call) for call in calls]
-        reason = "stop" if own.get("stop_reason") == "stop" else "tool"
-        self.hashes.append(completed({"type": "tool_call", "role": role, "tools": tools, "stop_reason": reason}, own))
+    def _write_calls(self, role: str, message: Message) -> None:
+        tools = [self._write_call(call) for call in message.calls]
+        reason = "stop" if message.is_stopped else "tool"
+        written = {"type": "tool_call", "role": role, "tools": tools, "stop_reason": reason}
+        self.hashes.append(completed(written, _fields(kept(message, NAME), "tool_call")))
 
     def _write_call(self, call: ToolCall) -> dict[str, Any]:
         own = kept(call, NAME)
@@ -188,4 +190,6 @@ def _reason(message: Message, has_calls: bool) -> str | None:
     """Return the stop_reason of a text: "tool" before calls, as RobotLab's adapters have it."""
     if has_calls:
         return "tool"
-    return {"stop": "stop", "tool_calls": "tool"}.get(message.finish_reason or "") if message.is_assistant else None
+    if not message.is_assistant:
+        return None
+    return "stop" if message.is_stopped else "tool" if message.is_tool_stop else None

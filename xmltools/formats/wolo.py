@@ -2,32 +2,40 @@
 
 - A message is `{id, role, parts, timestamp, finished, finish_reason, reasoning_content, metadata}`; a text part `{id,
   type, text}`; a tool part `{id, type, tool, input, output, status, start_time, end_time, metadata}`, all of them dicts
-  (or dataclasses) in a list. If the conversation has metadata, the list stands in `{"messages", "metadata"}`.
+  (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. If the conversation has metadata,
+  the list stands in `{"messages", "metadata"}`.
 - A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
   tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
 - `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
-- What has no place in the model (ids of text parts, `finished`, other keys, and which keys were there at all) is kept
-  in `extra["wolo"]`, and written again. Text parts without an id get one by their place, `text_0_1`.
+- A stored message without `finished` counts as finished. (The document's default is False, for one that is being made.)
+- What has no place in the model (ids of text parts, other keys, and which keys were there at all) is kept
+  in `extra["wolo"]`, and written again.
+- Each message has an id and a time, and each part an id. `dump` makes those that are missing, as `complete` does: UUIDs
+  and the time of now for messages; for texts the id of the message and their place in it, `text_<message>_<place>`.
 
-`to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`.
+`to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`. An `EventFolder` makes a
+message of what comes back while it comes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xmltools.formats import _wolo_dump, _wolo_load
 from xmltools.formats._base import Holds, Report
 from xmltools.formats._wolo_api import (
-    fold_events,
     inject_system,
     llm_tool_call,
     opencode_headers,
     rename_agent,
     to_llm_messages,
 )
+from xmltools.formats._wolo_complete import NewId, complete, complete_foreign
+from xmltools.formats._wolo_events import EventFolder, fold_events
 from xmltools.formats._wolo_fields import NAME
+from xmltools.formats._wolo_types import Message, Part, Stored, TextPart, ToolPart
 from xmltools.models import Conversation
 
 __all__ = [
@@ -35,6 +43,12 @@ __all__ = [
     "HOLDS",
     "NAME",
     "SPELLING",
+    "EventFolder",
+    "Message",
+    "Part",
+    "TextPart",
+    "ToolPart",
+    "complete",
     "dump",
     "fold_events",
     "inject_system",
@@ -51,6 +65,7 @@ HOLDS = Holds(
     error_flag=True,
     status=True,
     times=True,
+    finished=True,
     finish_reason=True,
     message_ids=True,
     created_at=True,
@@ -63,7 +78,7 @@ GROUPED = False
 """Each result has a message of its own."""
 
 
-def load(obj: Any, report: Report) -> Conversation:
+def load(obj: Sequence[Stored] | Mapping[str, Any], report: Report) -> Conversation:
     """Read a list of Wolo's messages, or an object with such a list as `messages`.
 
     Reports inputs that are no objects, statuses and parts that are not known, and calls of others than the assistant.
@@ -72,13 +87,23 @@ def load(obj: Any, report: Report) -> Conversation:
     return _wolo_load.load(obj, report)
 
 
-def dump(conversation: Conversation, report: Report) -> Any:
+def dump(
+    conversation: Conversation,
+    report: Report,
+    *,
+    complete: bool = True,
+    now: float | None = None,
+    new_id: NewId | None = None,
+) -> list[Message] | dict[str, Any]:
     """Write a list of Wolo's messages; in an object, if the conversation has metadata or was read from one.
+
+    Messages without an id or a time get both, as `complete` gives them for `now` and `new_id`; but what was read from
+    Wolo's messages is written as it was. With `complete=False` none are made.
 
     Reports results without a call and those that stood elsewhere than right behind it, what stands beside results,
     reasoning that does not come first, and calls that came to an end without a result.
     """
-    return _wolo_dump.dump(conversation, report)
+    return _wolo_dump.dump(complete_foreign(conversation, now, new_id) if complete else conversation, report)
 
 
 def recognise(obj: Any) -> bool:

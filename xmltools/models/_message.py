@@ -20,9 +20,10 @@ Content = str | Iterable[Text | Media | Reasoning | ToolCall | ToolResult]
 class Message(Value):
     """One turn: a role and its parts in order.
 
-    `finish_reason` says why a reply ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a
-    server says. `created_at` is in seconds since 1970. `metadata` is the host's, `extra` keeps what only one format
-    knows, under its name.
+    `finished` is False while a reply is being written, and for one that was interrupted. `finish_reason` says why it
+    ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a
+    server says. A reply with calls that says nothing ended to call tools, and equals one that says so. `created_at` is
+    in seconds since 1970. `metadata` is the host's, `extra` keeps what only one format knows, under its name.
     """
 
     role: Role
@@ -30,6 +31,7 @@ class Message(Value):
     id: str | None = None
     name: str | None = None
     created_at: float | None = None
+    finished: bool = True
     finish_reason: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -137,12 +139,21 @@ class Message(Value):
     @property
     def is_tool_stop(self) -> bool:
         """True for a reply that ended to call tools."""
-        return self.finish_reason in ("tool", "tool_calls")
+        return self._end in ("tool", "tool_calls")
 
     @property
     def is_empty(self) -> bool:
         """True if there is nothing in it: no part but empty text."""
         return all(isinstance(part, (Text, Reasoning)) and not part.text for part in self.parts)
+
+    @property
+    def _end(self) -> str | None:
+        return "tool_calls" if self.finish_reason is None and self.calls else self.finish_reason
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return {**self.__dict__, "finish_reason": self._end} == {**other.__dict__, "finish_reason": other._end}
 
 
 def parts_of(content: Content) -> tuple[Any, ...]:

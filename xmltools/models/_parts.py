@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from xmltools.errors import Repair
+from xmltools.errors import Repair, XMLToolsError
 
 __all__ = ["DEFAULT_SERVER", "CallStatus", "Media", "Part", "Reasoning", "Text", "ToolCall", "ToolResult", "Value"]
 
@@ -32,6 +33,12 @@ class _TypedPart(Value):
 
 CallStatus = Literal["pending", "running", "completed", "failed"]
 """How far the host has come with a call."""
+_NEXT: Mapping[CallStatus, tuple[CallStatus, ...]] = {
+    "pending": ("running",),
+    "running": ("completed", "failed"),
+    "completed": (),
+    "failed": (),
+}
 
 
 class ToolCall(_TypedPart):
@@ -60,6 +67,17 @@ class ToolCall(_TypedPart):
     def clean(self) -> bool:
         """True if nothing had to be mended: the block was well-formed and said exactly this."""
         return not self.repairs
+
+    def with_status(self, status: CallStatus, *, at: float | None = None) -> ToolCall:
+        """Return the call one step further: from pending to running, from running to completed or failed.
+
+        `at` is when, in seconds since 1970. Raises XMLToolsError for every other step.
+        """
+        if status not in _NEXT[self.status]:
+            following = " or ".join(_NEXT[self.status]) or "no other status, for it has ended"
+            raise XMLToolsError(f"the call {self.id!r:.80} is {self.status}: expected {following}, got {status!r:.40}")
+        time = "started_at" if status == "running" else "ended_at"
+        return self.model_copy(update={"status": status} if at is None else {"status": status, time: at})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolCall):
