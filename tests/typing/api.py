@@ -3,6 +3,7 @@
 from typing import Any, assert_type
 
 import xmltools as xt
+from xmltools.formats import clawtools
 from xmltools.transcript import extract, inline
 
 
@@ -51,6 +52,15 @@ assert_type(inline(chat, [tool]), xt.Conversation)
 assert_type(extract(chat), xt.Conversation)
 
 assert_type(xt.render_result(xt.ToolResult(call_id="1", name="add", content="8")), str)
+
+asked: clawtools.AssistantMessage = {
+    "role": "assistant",
+    "content": [{"type": "toolCall", "id": "c", "name": "add", "arguments": {"a": 5}}],
+}
+answered: list[clawtools.ConversationMessage] = [asked, {
+    "role": "toolResult", "toolCallId": "c", "toolName": "add", "content": [], "isError": False,
+}]  # fmt: skip
+assert_type(xt.load(answered, "clawtools"), xt.Conversation)
 
 xt.Parser(tols=[tool])  # type: ignore[call-arg]
 parser.feed(b"bytes")  # type: ignore[arg-type]
