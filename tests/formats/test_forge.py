@@ -550,6 +550,15 @@ def test_what_elements_cannot_say_stays_json_and_is_reported() -> None:
         forge.json_to_xml(stored, strict=True)
 
 
+def test_stored_json_that_does_not_fit_its_tool_stays_and_is_reported() -> None:
+    stored = [forge.assistant(f"{OLD}\n{OLD.replace('Done', 'Gone').replace('result', 'n')}")]
+    types = {"type": "object", "properties": {"result": {"type": "string"}, "n": {"type": "integer"}}}
+    issues: list[Issue] = []
+    (message,) = forge.json_to_xml(stored, tools=[Tool(name="task_completion", parameters=types)], issues=issues)
+    assert message["content"] == stored[0]["content"].replace(OLD, NEW)
+    assert [(issue.code, issue.index) for issue in issues] == [("json_kept", 0)]
+
+
 @given(conversations(forge.HOLDS))
 def test_a_stored_conversation_says_the_same_in_xml(conversation: Conversation) -> None:
     stored = write(conversation)

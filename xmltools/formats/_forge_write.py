@@ -33,7 +33,7 @@ def dump(
     brackets: bool = False,
     json_to_xml: bool = False,
 ) -> list[dict[str, Any]]:
-    """Write Forge's messages (see `forge.dump`; `json_to_xml`: see there too)."""
+    """Write Forge's messages (see `forge.dump` and `forge.json_to_xml`)."""
     given = listed_tools(tools)
     messages = list(conversation.messages)
     as_they_were = [_as_it_was(message, result_role, brackets) for message in messages]
@@ -92,7 +92,13 @@ def _in_xml(
 ) -> dict[str, Any]:
     """Return the object that a message was read from with elements in the blocks that hold JSON. All else stays."""
     content = obj["content"]
-    for call in reversed([call for call in message.calls if call.legacy_json and call.span is not None]):
+    calls = [call for call in message.calls if call.legacy_json and call.span is not None]
+    spans = {call.span for call in calls}
+    for call in _extracted([obj]).calls if tools is not None else ():
+        if call.legacy_json and call.span not in spans:
+            what = f"the call of {call.name!r:.80} stays JSON: it does not fit its tool"
+            report.add("json_kept", what, index, "correct it, or leave out the tools")
+    for call in reversed(calls):
         block = _block(call, tools)
         if block is None:
             what = f"the call of {call.name!r:.80} stays JSON: elements cannot say its arguments"
@@ -115,10 +121,15 @@ def _block(call: ToolCall, tools: list[Tool] | None) -> str | None:
 
 def _thoughts(records: Iterable[dict[str, Any]], *, brackets: bool) -> list[str]:
     """Return the reasoning that is read from the assistant's messages among Forge's."""
+    read = _extracted(records, bracket_reasoning=brackets)
+    return [part.text for message in read for part in message.parts if isinstance(part, Reasoning)]
+
+
+def _extracted(records: Iterable[dict[str, Any]], *, bracket_reasoning: bool = False) -> Conversation:
+    """Return what is read, without tools, from the assistant's messages among Forge's."""
     texts = (Text.model_construct(text=each["content"]) for each in records if each["role"] == "assistant")
     replies = tuple(Message.model_construct(role="assistant", parts=(text,)) for text in texts)
-    read = extract(Conversation.model_construct(messages=replies), bracket_reasoning=brackets)
-    return [part.text for message in read for part in message.parts if isinstance(part, Reasoning)]
+    return extract(Conversation.model_construct(messages=replies), bracket_reasoning=bracket_reasoning)
 
 
 def _tell_brackets(message: Message, records: list[dict[str, Any]], index: int, report: Report) -> None:
@@ -179,8 +190,9 @@ def _inline(
 ) -> tuple[Message, ...]:
     messages = tuple(chain.from_iterable(groups))
     whole = Conversation.model_construct(messages=messages)
-    options: Any = {"exact": False, "server_names": True, "bracket_reasoning": brackets}
-    return inline(whole, tools, result_role=result_role, **options).messages
+    return inline(
+        whole, tools, result_role=result_role, exact=False, server_names=True, bracket_reasoning=brackets
+    ).messages
 
 
 def _tell_types(calls: Iterable[ToolCall], tools: list[Tool] | None, index: int, report: Report) -> None:

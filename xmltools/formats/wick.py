@@ -91,7 +91,7 @@ GROUPED = False
 
 
 def load(obj: Any, report: Report) -> Conversation:
-    """Read a list of Wick's messages, or an AgentState.
+    """Read a list of Wick's messages, or a stored state with such a list (see AgentState).
 
     Takes dicts, or objects with `model_dump`. What is missing is read as empty, as Go does, and reported. Raises
     XMLToolsError for an unknown role and for values of a wrong type.
