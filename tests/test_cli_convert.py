@@ -95,6 +95,8 @@ def test_many_losses_of_one_kind_are_counted() -> None:
         (["--to", "openai"], "{", 1, "-:1:2: expected a conversation as JSON"),
         (["--to", "openai", "--from", "anthropic"], "5", 1, "-: "),
         (["--to", "openai", "--tools", "-"], "[]", 2, "only one of FILE and --tools"),
+        (["--from", "openai", "--to", "wick", "--bracket-reasoning"], "[]", 2, "--bracket-reasoning is for forge"),
+        (["--from", "forge", "--to", "wick", "--json-to-xml"], "[]", 2, "--json-to-xml is for forge"),
     ],
 )
 def test_what_goes_wrong_is_one_line(arguments: list[str], raw: str, status: int, said: str) -> None:
@@ -102,3 +104,17 @@ def test_what_goes_wrong_is_one_line(arguments: list[str], raw: str, status: int
     assert (got, written) == (status, None)
     assert said in stderr
     assert stderr.count("\n") == 1
+
+
+def test_forges_brackets_are_read_and_written_if_asked_for() -> None:
+    stored = [{"role": "assistant", "content": "[Let me see.]\n\nParis."}]
+    _, wire, _ = convert("--from", "forge", "--to", "openai", "--bracket-reasoning", given=stored)
+    assert wire == [{"role": "assistant", "content": "Paris.", "reasoning_content": "Let me see."}]
+    assert convert("--from", "openai", "--to", "forge", "--bracket-reasoning", given=wire) == (0, stored, "")
+
+
+def test_stored_json_becomes_xml() -> None:
+    block = '<tool>{"tool_name": "add", "arguments": {"a": "x"}}</tool>'
+    status, written, said = convert("--to", "forge", "--json-to-xml", given=[{"role": "assistant", "content": block}])
+    assert (status, said) == (0, "")
+    assert written[0]["content"].startswith("<tool>\n<server_name>local</server_name>\n<tool_name>add</tool_name>")

@@ -262,6 +262,7 @@ def test_options() -> None:
     assert ENGLISH.parallel not in single
     assert f"- {ENGLISH.single}\n- {ENGLISH.required_call}\n- Think before" in single
     assert "inside <think> and </think>." in single
+    assert f"- {ENGLISH.bracket_reasoning}\n" in render_instructions(tools, bracket_reasoning=True)
     assert render_instructions(tools, preamble="You are Ada.\n") == f"You are Ada.\n\n{default}"
 
 
@@ -326,6 +327,7 @@ def test_turns_are_shown_as_the_model_sees_them() -> None:
         ([], {"style": "short"}, "style: expected 'full' or 'compact', got 'short'"),
         ([], {"tool_choice": "any"}, "tool_choice: expected 'auto' or 'required'"),
         ([], {"reasoning_tag": "<think>"}, "reasoning_tag: expected the name of an element"),
+        ([], {"reasoning_tag": "think", "bracket_reasoning": True}, "bracket_reasoning: expected one place to think"),
         ([], {"wording": "short"}, r"wording: expected xmltools\.Wording, got str"),
     ],
 )

@@ -15,6 +15,7 @@ from xmltools._interop import at
 from xmltools._output import one_line
 from xmltools.errors import Issue
 from xmltools.formats import FORMATS, dump, load, recognise
+from xmltools.formats.forge import json_to_xml
 from xmltools.tools import Tool
 
 __all__ = ["convert", "declare_convert"]
@@ -32,6 +33,16 @@ def declare_convert(parser: argparse.ArgumentParser) -> None:
     add("--from", dest="source", choices=FORMATS, help="the format it is in (default: the one whose marks it bears)")
     add("--to", dest="target", choices=FORMATS, required=True, help="the format to write")
     add("--tools", metavar="T.json", help="the tools, whose schemas give types to calls that are text (forge)")
+    add(
+        "--bracket-reasoning",
+        action="store_true",
+        help="paragraphs in [brackets] are reasoning; in forge it is read, and written, so",
+    )
+    add(
+        "--json-to-xml",
+        action="store_true",
+        help="calls that are JSON in their blocks become elements (forge to forge)",
+    )
     add("--strict", action="store_true", help="write nothing if anything would be lost")
 
 
@@ -44,19 +55,28 @@ def convert(options: argparse.Namespace) -> int:
     issues: list[Issue] = []
     with at(place):
         source = options.source or recognise(value)
-        common = {"issues": issues, "strict": options.strict}
+        if options.bracket_reasoning and "forge" not in (source, options.target):
+            raise UsageError("--bracket-reasoning is for forge: give --from forge or --to forge")
+        if options.json_to_xml and (source, options.target) != ("forge", "forge"):
+            raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
+        common: dict[str, Any] = {"issues": issues, "strict": options.strict}
         with _progress(value) as watch:
-            read = load(watch("reading", value), source, **common, **_typed_by(tools, source))
-            read = read.model_copy(update={"messages": watch("writing", read.messages)})
-            written = dump(read, options.target, **common, **_typed_by(tools, options.target))
+            if options.json_to_xml:
+                written: Any = json_to_xml(watch("reading", value), tools=tools, **common)
+            else:
+                read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
+                read = read.model_copy(update={"messages": watch("writing", read.messages)})
+                written = dump(read, options.target, **common, **_of_text(options.target, options, tools))
     _tell(place, issues)
     _print(written)
     return 0
 
 
-def _typed_by(tools: list[Tool] | None, format: str) -> dict[str, Any]:
-    # In the other formats values have types of their own.
-    return {"tools": tools} if tools is not None and format == "forge" else {}
+def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None) -> dict[str, Any]:
+    # In the other formats values have types of their own, and reasoning its place.
+    if format != "forge":
+        return {}
+    return {"bracket_reasoning": options.bracket_reasoning} | ({"tools": tools} if tools is not None else {})
 
 
 def _tell(place: str, issues: list[Issue]) -> None:

@@ -58,6 +58,7 @@ def declare_docs(parser: argparse.ArgumentParser) -> None:
     add("--single", action="store_true", help="at most one call a reply")
     add("--required", action="store_true", help="at least one call a reply")
     add("--reasoning", metavar="TAG", type=_tag, help="ask to think in <TAG> first, such as think")
+    add("--bracket-reasoning", action="store_true", help="ask to think in a paragraph in [brackets] first")
     add("--server-names", action="store_true", help="calls name their server, also where all tools are on one")
     add("--preamble", metavar="FILE", help="text of your own to stand before it all")
 
@@ -74,6 +75,8 @@ def docs(options: argparse.Namespace) -> int:
 
     if options.tools == options.preamble == "-":
         raise UsageError("only one of TOOLS and --preamble can be standard input")
+    if options.reasoning and options.bracket_reasoning:
+        raise UsageError("only one of --reasoning and --bracket-reasoning can be given")
     preamble = read_text(options.preamble) if options.preamble else ""
     tools = _load_python(options.tools) if options.format == "python" else _load_json(options.tools, options.format)
     with at(options.tools):
@@ -83,6 +86,7 @@ def docs(options: argparse.Namespace) -> int:
             parallel_tool_calls=not options.single,
             tool_choice="required" if options.required else "auto",
             reasoning_tag=options.reasoning,
+            bracket_reasoning=options.bracket_reasoning,
             preamble=preamble,
             server_names=options.server_names,
         )

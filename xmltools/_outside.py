@@ -28,7 +28,7 @@ from xmltools.events import Event, ReasoningDelta, TextDelta
 
 __all__ = ["Outside", "checked_tags"]
 
-_BRACKETS: Final = 10_000
+MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
 PATIENCE: Final = 100
 """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
@@ -144,7 +144,7 @@ class Outside:
         may be?"""
         size = len(held) + len(chunk)
         if held[0] == "[":
-            return size < _BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+            return size < MAX_BRACKETS and not _LINE_OR_MARKUP.search(chunk)
         return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
 
     def _read_prose(self, text: str, at: int, base: int) -> int:
@@ -403,9 +403,9 @@ class Outside:
             content = text[line:stop].rstrip(" \t")
             end = line + len(content)
             opener = self._openers.opener.search(text, line, stop)
-            if end - at > _BRACKETS or not (found or final or opener):
+            if end - at > MAX_BRACKETS or not (found or final or opener):
                 self._bracket_seen = base + line
-                if end - at <= _BRACKETS:
+                if end - at <= MAX_BRACKETS:
                     return -1
                 break
             if opener or not content:

@@ -8,6 +8,7 @@ import pytest
 from conversations import conversations
 from hypothesis import given
 from junk import hashes
+from pydantic import TypeAdapter, ValidationError
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
@@ -415,3 +416,34 @@ def test_it_is_recognised_by_its_own_marks(obj: Any) -> None:
 )
 def test_it_is_not_recognised_by_what_others_have(obj: Any) -> None:
     assert not clawtools.recognise(obj)
+
+
+@pytest.mark.parametrize("case", cases("clawtools", "to_openai"))
+def test_results_go_to_openai_with_their_images(case: dict[str, Any]) -> None:
+    """The document: the content of a result holds `text` and `image` blocks; `details` are not shown to the LLM."""
+    issues: list[Issue] = []
+    assert convert(case["input"], "clawtools", "openai", issues=issues) == case["expect"]["messages"]
+    assert [issue.code for issue in issues] == case["expect"]["issues"]
+    if not issues:
+        convert(case["input"], "clawtools", "openai", strict=True)
+    back = convert(case["expect"]["messages"], "openai", "clawtools", strict=True)
+    assert back == [{key: value for key, value in each.items() if key != "details"} for each in case["input"]]
+
+
+MESSAGE = TypeAdapter(clawtools.ConversationMessage)
+
+
+@given(conversations(clawtools.HOLDS, system=False))
+def test_what_is_written_is_of_the_types_of_the_document(said: Conversation) -> None:
+    """The document: UserMessage, AssistantMessage, and ToolResultMessage are a ConversationMessage."""
+    for message in dump(said, "clawtools", strict=True):
+        assert MESSAGE.validate_python(message, extra="forbid") == message
+
+
+@pytest.mark.parametrize("case", cases("clawtools", "valid_message", "wrong_to_right"))
+def test_the_messages_of_the_document_are_of_its_types(case: dict[str, Any]) -> None:
+    right = case["input"] if case["kind"] == "valid_message" else case["expect"]["fixed"]
+    assert MESSAGE.validate_python(right, extra="forbid") == right
+    if case["kind"] == "wrong_to_right":
+        with pytest.raises(ValidationError):
+            MESSAGE.validate_python(case["input"], extra="forbid")

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seed_cases import cases
 
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.events import CallCompleted, TextDelta
-from xmltools.formats import forge
+from xmltools.formats import convert, forge
 from xmltools.formats._base import Report, losses
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.parser import Parser, parse
-from xmltools.render import render_result
+from xmltools.render import render_call, render_result
 from xmltools.render._values import same
 from xmltools.tools import Tool
 
@@ -144,7 +144,7 @@ def test_streams_of_the_document_are_read(case: dict[str, Any]) -> None:
 
 def test_every_seed_case_of_forge_is_run() -> None:
     kinds = {case.values[0]["kind"] for case in cases("forge")}
-    assert kinds == {"constructor", "render_tool_result", "parse", "stream"}
+    assert kinds == {"constructor", "render_tool_result", "parse", "stream", "brackets", "json_to_xml"}
 
 
 def test_results_are_not_headed_twice_and_tools_own_text_is_kept() -> None:
@@ -374,3 +374,200 @@ def test_whatever_stands_in_extra_a_dump_does_not_raise(odd: Any) -> None:
 )
 def test_forge_is_recognised_by_blocks_and_results_in_plain_messages(obj: Any, expected: bool) -> None:
     assert forge.recognise(obj) is expected
+
+
+# Thinking in brackets
+
+
+@pytest.mark.parametrize("case", cases("forge", "brackets"))
+def test_brackets_of_the_document_go_to_other_formats_and_back(case: dict[str, Any]) -> None:
+    """The document: an assistant's message "may include thinking + tool calls + text"; thinking is in brackets."""
+    reply = [forge.assistant(case["input"])]
+    (message,) = read(reply, bracket_reasoning=True)
+    assert [part.text for part in message.parts if isinstance(part, Reasoning)] == case["expect"]["reasoning"]
+    assert message.text == case["expect"]["text"]
+    wire = convert(reply, "forge", "anthropic", bracket_reasoning=True, issues=[])
+    assert convert(wire, "anthropic", "forge", bracket_reasoning=True, issues=[]) == reply
+
+
+HELD = [
+    "Let me search for this information...",
+    "two\nlines",
+    "a list [1, 2] inside",
+    "ends with ]",
+    "\nbegins and ends with a line break\n",
+    "&lt;/think> and &amp;lt;think>",
+    "a & b, ]x",
+    "```\nno fence",
+]
+NOT_HELD = [
+    "a blank\n\nline",
+    "a blank\n \t\nline",
+    "a line ends with ]\nand goes on",
+    "]\r\n",
+    "<tool>",
+    "</think>",
+    "x" * 9999,
+]
+
+
+def parts_of(conversation: Conversation) -> list[Any]:
+    """What is said; how it was spelled is kept beside."""
+    return [message.parts for message in conversation]
+
+
+def thinking(*thoughts: str) -> Conversation:
+    parts = [part for thought in thoughts for part in (Reasoning(text=thought), Text(text="So."))]
+    return Conversation(messages=(Message.assistant([*parts, CALL]),))
+
+
+@pytest.mark.parametrize("thought", HELD)
+def test_reasoning_is_written_in_brackets_if_asked_for(thought: str) -> None:
+    """The document: `[Let me search for this information...]`, a blank line, and what the assistant says."""
+    said = thinking(thought, "And now?")
+    (message,) = write(said, bracket_reasoning=True)
+    hidden = thought.replace("lt;/think", "amp;lt;/think").replace("lt;think", "amp;lt;think")
+    assert message["content"] == f"[{hidden}]\n\nSo.\n\n[And now?]\n\nSo.\n\n{BLOCK}"
+    assert parts_of(read([message], bracket_reasoning=True)) == parts_of(said)
+
+
+@pytest.mark.parametrize("thought", NOT_HELD)
+def test_reasoning_that_brackets_cannot_hold_stands_in_a_tag_and_is_reported(thought: str) -> None:
+    said, report = thinking("Hm.", thought), Report()
+    (message,) = forge.dump(said, report, bracket_reasoning=True)
+    assert [(issue.code, issue.index) for issue in report.issues] == [("reasoning_in_tags", 0)]
+    assert message["content"].startswith("[Hm.]\n\nSo.\n\n<think")
+    assert parts_of(read([message], bracket_reasoning=True)) == parts_of(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("[1, 2]", ["text_in_brackets"]),
+        ("See\n[the docs]\nfor more", ["text_in_brackets"]),
+        ("```\n[1]\n```", ["text_in_brackets"]),
+        ("[the docs](https://a.b)", []),
+        ("  [x]", []),
+        ("[a\n\nb]", []),
+    ],
+)
+def test_text_that_would_be_read_as_reasoning_is_reported(text: str, codes: list[str]) -> None:
+    said, report = Conversation().assistant(text, reasoning="Hm."), Report()
+    (message,) = forge.dump(said, report, bracket_reasoning=True)
+    assert message["content"] == f"[Hm.]\n\n{text}"
+    assert [issue.code for issue in report.issues] == codes
+    assert (parts_of(read([message], bracket_reasoning=True)) == parts_of(said)) is not bool(codes)
+
+
+@given(conversations(forge.HOLDS))
+def test_what_is_written_in_brackets_is_read_again_or_reported(conversation: Conversation) -> None:
+    report = Report()
+    records = forge.dump(conversation, report, bracket_reasoning=True)
+    codes = {issue.code for issue in report.issues}
+    assert codes <= {"reasoning_in_tags", "text_in_brackets"}
+    again = forge.load(records, Report(), bracket_reasoning=True)
+    assert (parts_of(again) == parts_of(conversation)) is ("text_in_brackets" not in codes)
+    assert forge.dump(again, Report(), bracket_reasoning=True) == records
+    assert forge.dump(again, Report()) == records  # as it was
+
+
+THOUGHT = [{"role": "assistant", "content": "[Let me search...]\n\nParis."}]
+
+
+def test_convert_reads_and_writes_brackets() -> None:
+    """The document: an assistant's message "may include thinking + tool calls + text"."""
+    (plain,) = convert(THOUGHT, "forge", "openai")
+    assert plain == {"role": "assistant", "content": THOUGHT[0]["content"]}
+    wire = convert(THOUGHT, "forge", "openai", bracket_reasoning=True, strict=True)
+    assert wire == [{"role": "assistant", "content": "Paris.", "reasoning_content": "Let me search..."}]
+    assert convert(wire, "openai", "forge", bracket_reasoning=True, strict=True) == THOUGHT
+    assert convert(wire, "openai", "forge") == [forge.assistant("<think>Let me search...</think>\n\nParis.")]
+    assert convert(THOUGHT, "forge", "forge", bracket_reasoning=True) == THOUGHT
+    tagged = [forge.assistant("<thinking>Hm.</thinking> Paris.")]
+    assert convert(tagged, "forge", "forge", bracket_reasoning=True) == [forge.assistant("[Hm.]\n\n Paris.")]
+    with pytest.raises(XMLToolsError, match="bracket_reasoning: reasoning stands in brackets in forge only"):
+        convert(wire, "openai", "wolo", bracket_reasoning=True)
+
+
+# From JSON to XML
+
+OLD = """<tool>
+{
+  "server_name": "local",
+  "tool_name": "task_completion",
+  "arguments": {"result": "Done"}
+}
+</tool>"""
+NEW = """<tool>
+<server_name>local</server_name>
+<tool_name>task_completion</tool_name>
+<arguments>
+  <result>Done</result>
+</arguments>
+</tool>"""
+
+
+@pytest.mark.parametrize("case", cases("forge", "json_to_xml"))
+def test_the_old_format_of_the_document_becomes_the_new_one(case: dict[str, Any]) -> None:
+    assert forge.json_to_xml([forge.assistant(case["input"])]) == [forge.assistant(case["expect"]["xml"])]
+
+
+def test_stored_json_becomes_xml_in_one_step() -> None:
+    """The document, "Migration from JSON Format": the old format and, below it, the new one."""
+    stored = [
+        forge.user(f"Old: {OLD}"),
+        {**forge.assistant(f"[Hm.]\n{OLD}\n\n  Then {OLD}!\n{BLOCK}\n <tool>{{no call</tool>"), "id": 7},
+        forge.tool("task_completion", "ok"),
+    ]
+    expected = [
+        stored[0],
+        {**stored[1], "content": stored[1]["content"].replace(OLD, NEW)},
+        stored[2],
+    ]
+    assert forge.json_to_xml(stored, strict=True) == expected
+    assert forge.json_to_xml(expected, strict=True) == expected
+    assert convert(stored, "forge", "forge", issues=[]) == stored
+
+
+def test_types_are_kept_with_the_tools_and_reported_without() -> None:
+    stored = [forge.assistant('<tool>{"tool_name": "f", "arguments": {"n": 5, "all": true,}}</tool>')]
+    issues: list[Issue] = []
+    (message,) = forge.json_to_xml(stored, issues=issues)
+    assert [issue.code for issue in issues] == ["types"]
+    assert read([message]).calls[0].arguments == {"n": "5", "all": "true"}
+    types = {"n": {"type": "integer"}, "all": {"type": "boolean"}}
+    tools = [Tool(name="f", parameters={"type": "object", "properties": types})]
+    assert forge.json_to_xml(stored, tools=tools, strict=True) == [message]
+    assert read([message], tools=tools).calls[0].arguments == {"n": 5, "all": True}
+
+
+def test_what_elements_cannot_say_stays_json_and_is_reported() -> None:
+    stored = [forge.assistant('<tool>{"tool_name": "f", "arguments": {"a": []}}</tool>')]
+    issues: list[Issue] = []
+    assert forge.json_to_xml(stored, issues=issues) == stored
+    assert [issue.code for issue in issues] == ["json_kept"]
+    with pytest.raises(XMLToolsError, match="strict: message 0: the call of 'f' stays JSON"):
+        forge.json_to_xml(stored, strict=True)
+
+
+def test_stored_json_that_does_not_fit_its_tool_stays_and_is_reported() -> None:
+    stored = [forge.assistant(f"{OLD}\n{OLD.replace('Done', 'Gone').replace('result', 'n')}")]
+    types = {"type": "object", "properties": {"result": {"type": "string"}, "n": {"type": "integer"}}}
+    issues: list[Issue] = []
+    (message,) = forge.json_to_xml(stored, tools=[Tool(name="task_completion", parameters=types)], issues=issues)
+    assert message["content"] == stored[0]["content"].replace(OLD, NEW)
+    assert [(issue.code, issue.index) for issue in issues] == [("json_kept", 0)]
+
+
+@given(conversations(forge.HOLDS))
+def test_a_stored_conversation_says_the_same_in_xml(conversation: Conversation) -> None:
+    stored = write(conversation)
+    for message, said in zip(stored, conversation, strict=True):
+        if said.is_assistant:
+            message["content"] = "\n".join(render_call(call, legacy_json=True) for call in said.calls)
+    issues: list[Issue] = []
+    migrated = forge.json_to_xml(stored, issues=issues)
+    assert {issue.code for issue in issues} <= {"json_kept"}
+    assert read(migrated).calls == read(stored).calls
+    left = sum(call.legacy_json for call in read(migrated).calls)
+    assert left == len(issues)

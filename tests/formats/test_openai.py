@@ -441,3 +441,94 @@ def test_it_is_recognised(obj: Any) -> None:
 )
 def test_what_others_say_too_is_not_recognised(obj: Any) -> None:
     assert not openai.recognise(obj)
+
+
+# Files in results
+
+PDF = Media(media_type="application/pdf", data="aGk=")
+VIDEO = Media(media_type="video/mp4", url="https://a/b.mp4")
+PNG_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+
+
+def shown(*contents: Any) -> Conversation:
+    """Calls, results with these contents, and what the model says to them."""
+    ids = [f"c{number}" for number, _ in enumerate(contents, 1)]
+    said = Conversation().assistant("", [ToolCall(id=id, name="shot", status="completed") for id in ids])
+    for id, content in zip(ids, contents, strict=True):
+        said = said.tool(id, content=content)
+    return said.assistant("I see.")
+
+
+def attached(*sections: Any) -> dict[str, Any]:
+    parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in sections]
+    return {"role": "user", "content": parts}
+
+
+LABEL = "Attached image(s) from tool result:"
+
+
+@pytest.mark.parametrize(
+    ("contents", "texts", "message"),
+    [
+        ([(Text(text="a"), PNG)], ["a"], attached(LABEL, PNG_PART)),
+        ([(PNG, PNG)], ["(see attached image)"], attached(LABEL, PNG_PART, PNG_PART)),
+        ([(Text(text=""), PNG)], [""], attached(LABEL, PNG_PART)),
+        (["a", (Text(text="b"), PNG)], ["a", "b"], attached("Attached image(s) from tool result c2:", PNG_PART)),
+        (
+            [(Text(text="a"), PNG), (PNG,)],
+            ["a", "(see attached image)"],
+            attached(
+                "Attached image(s) from tool result c1:",
+                PNG_PART,
+                "Attached image(s) from tool result c2:",
+                PNG_PART,
+            ),
+        ),
+        (
+            [(PDF,)],
+            ["(see attached file)"],
+            attached(
+                "Attached file(s) from tool result:",
+                {"type": "file", "file": {"file_data": "data:application/pdf;base64,aGk="}},
+            ),
+        ),
+    ],
+)
+def test_files_of_results_come_in_a_message_of_the_user_and_are_read_back(
+    contents: list[Any], texts: list[str], message: Any
+) -> None:
+    said = shown(*contents)
+    messages, issues = written(said)
+    assert [each["content"] for each in messages if each["role"] == "tool"] == texts
+    assert messages[-2:] == [message, {"role": "assistant", "content": "I see."}]
+    assert set(issues) == {"result_media"}
+    assert read(messages) == (said, [])
+    assert written(read(messages)[0])[0] == messages
+    assert written(said[:-1])[0] == messages[:-1]
+
+
+def test_a_result_whose_file_has_no_form_is_reported() -> None:
+    messages, issues = written(shown((Text(text="a"), VIDEO)))
+    assert (len(messages), issues) == (3, ["unsupported_media"])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        attached("Look:", PNG_PART),
+        attached(LABEL),
+        attached(LABEL, PNG_PART, "And?"),
+        attached(PNG_PART, LABEL, PNG_PART),
+        attached("Attached image(s) from tool result c9:", PNG_PART),
+        attached(LABEL, PNG_PART, LABEL, PNG_PART),
+        attached(LABEL, PNG_PART) | {"name": "ada"},
+        attached(LABEL, PNG_PART) | {"seen": True},
+        {"role": "user", "content": LABEL},
+    ],
+)
+def test_what_the_user_says_after_a_result_stays_the_users(message: Any) -> None:
+    messages = [reply(call("{}")), answer("a"), message]
+    said, _ = read(messages)
+    assert [each.role for each in said] == ["assistant", "tool", "user"]
+    assert written(said)[0] == messages
+    assert [each.role for each in read([ASK, attached(LABEL, PNG_PART)])[0]] == ["user", "user"]

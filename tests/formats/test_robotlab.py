@@ -105,9 +105,11 @@ def test_what_the_user_said_becomes_a_message(case: dict[str, Any]) -> None:
     assert UserMessage(content, session_id=thread).to_message().to_h() == case["expect"]
 
 
-@pytest.mark.parametrize("case", cases("robotlab", "predicates"))
+@pytest.mark.parametrize("case", cases("robotlab", "predicates", "tool_predicates"))
 def test_a_message_says_what_it_is(case: dict[str, Any]) -> None:
-    message = Hashed.from_hash(case["input"])
+    read = ToolMessage.from_hash if case["kind"] == "tool_predicates" else Hashed.from_hash
+    message = read(case["input"])
+    assert (message.is_stopped, message.is_tool_stop) == (message.stopped, message.tool_stop)
     names = {
         "text?": "is_text",
         "tool_call?": "is_tool_call",
@@ -732,3 +734,33 @@ def test_a_tool_message_has_all_that_messages_have() -> None:
         Hashed.from_hash(tool)
     with pytest.raises(XMLToolsError):
         load([tool], "robotlab")
+
+
+def test_what_a_tool_message_holds_as_a_message_is_written_and_read() -> None:
+    """The document: ToolMessage is a Message, which has a type, a role, content and a stop_reason."""
+    tool = ToolMessage(id="tool_123", name="get_weather", stop_reason="tool", content="?")
+    assert tool.is_tool_stop
+    assert tool.to_h() == {
+        "type": "tool", "id": "tool_123", "name": "get_weather", "input": {}, "content": "?", "stop_reason": "tool",
+    }  # fmt: skip
+    assert ToolMessage.from_hash(tool.to_h()) == tool
+    said = [robotlab.ToolCallMessage(role="assistant", tools=[tool]).to_h()]
+    assert dump(load(said, "robotlab", strict=True), "robotlab", strict=True) == said
+
+
+@pytest.mark.parametrize("case", cases("robotlab", "system_prompt"))
+def test_several_system_messages_are_joined_or_reported(case: dict[str, Any]) -> None:
+    """The document: "System messages are handled specially" for each provider."""
+    assert robotlab.system_prompt(case["input"]) == case["expect"]["system_prompt"]
+    for target, codes in case["expect"]["converted"].items():
+        issues: list[Issue] = []
+        written = convert(case["input"], "robotlab", target, issues=issues)
+        assert [issue.code for issue in issues] == codes
+        assert all(text in json.dumps(written) for text in ("You are helpful.", "Be brief."))
+
+
+def test_system_messages_that_cannot_be_joined_are_refused() -> None:
+    blocks = TextMessage(role="system", content=[{"type": "text", "text": "Be brief."}])
+    assert robotlab.system_prompt([blocks]) == blocks.content
+    with pytest.raises(XMLToolsError, match="system messages: expected texts, which can be joined, got list"):
+        robotlab.system_prompt([TextMessage(role="system", content="Be kind."), blocks])

@@ -18,6 +18,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import wick
 from xmltools.formats._wick_go import quote, value_text
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
+from xmltools.validation import check_user_input
 
 CONSTRUCTORS = {"Human": wick.human, "System": wick.system, "AI": wick.ai, "ToolMsg": wick.tool_msg}
 CALL = {"id": "c", "name": "f", "args": {"a": 1}}
@@ -131,7 +132,32 @@ def run_test_endpoint(given, expect):
     assert answer["pretty_print"] == wick.pretty(given["messages"])
 
 
+def run_state(given, expect):
+    state = wick.AgentState.from_dict(given)
+    assert (state.thread_id, len(state.todos), list(state.files)) == (
+        expect["thread_id"], expect["todos"], expect["files"]
+    )  # fmt: skip
+    assert [message.role for message in state.messages] == expect["roles"]
+    assert json.dumps(state.to_dict()) == json.dumps(dump_clean(load_clean(given))) == json.dumps(given)
+
+
+def run_tool_result(given, expect):
+    read = wick.ToolResult.from_dict(given)
+    result = read.to_result()
+    assert (result.text, result.is_error) == (expect["text"], expect["is_error"])
+    assert json.dumps(wick.ToolResult.of(result).to_dict()) == json.dumps(given)
+
+
+def run_raw_args(given, expect):
+    chat = wick.with_raw_args(formats.load([{"role": "assistant", "content": "", "tool_calls": [given]}], "openai"))
+    assert wick.estimate_tokens(chat) == expect["tokens"]
+
+
 RUN = {
+    "state": run_state,
+    "tool_result": run_tool_result,
+    "user_input": lambda given, expect: check_equal(wick.user_input(given), expect["taken"]),
+    "raw_args": run_raw_args,
     "conversation": run_conversation,
     "constructor": run_constructor,
     "valid_role": lambda given, expect: check_equal(wick.valid_role(given), expect["valid"]),
@@ -672,3 +698,199 @@ def test_a_user_neither_calls_tools_nor_answers_for_them(more):
     (problem,) = wick.validate_user_input([{"role": "user", "content": "Hi", **more}])
     assert problem == f"message[0]: {next(iter(more))} not allowed"
     assert wick.validate_user_input([{"role": "user", "content": "Hi", "tool_calls": []}]) == []
+
+
+# The state of an agent
+
+STATE = {
+    "thread_id": "t1",
+    "messages": [{"role": "user", "content": "Go"}, *reply(CALL)],
+    "todos": [{"content": "read", "status": "done"}],
+    "files": {"/a.py": "print()"},
+}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        STATE,
+        {"thread_id": "", "messages": []},
+        {"thread_id": "t", "messages": None},
+        {"thread_id": "t", "messages": [], "todos": [], "files": {}},
+        {"thread_id": "t", "messages": [], "todos": None, "memory": {"seen": True}},
+    ],
+    ids=str,
+)
+def test_a_state_is_written_as_it_was(state):
+    """The document, section 7: `AgentState` has thread_id, messages, todos and files."""
+    chat = load_clean(state)
+    assert json.dumps(dump_clean(chat)) == json.dumps(state)
+    assert wick.AgentState.from_dict(wick.AgentState.from_dict(state).to_dict()) == wick.AgentState.from_dict(state)
+
+
+def test_the_state_of_an_agent_has_the_fields_of_the_document():
+    state = wick.AgentState.from_dict(STATE)
+    assert (state.thread_id, state.todos, state.files) == ("t1", STATE["todos"], STATE["files"])
+    assert [message.role for message in state.messages] == ["user", "assistant"]
+    assert state.to_dict() == STATE
+    assert formats.recognise(STATE) == "wick"
+    built = wick.AgentState("t1", [wick.human("Go"), *STATE["messages"][1:]], STATE["todos"], STATE["files"])
+    assert built == state
+    assert wick.AgentState("t2").to_dict() == {"thread_id": "t2", "messages": []}
+
+
+def test_what_stands_beside_the_messages_of_a_state_is_reported_where_it_is_lost():
+    issues: list[Issue] = []
+    written = formats.convert(STATE, None, "openai", issues=issues)
+    assert [message["role"] for message in written] == ["user", "assistant"]
+    assert [str(issue) for issue in issues] == [
+        "what only wick knows of the request is left out: thread_id, todos, files"
+    ]
+
+
+@given(conversations(wick.HOLDS))
+def test_the_messages_of_a_state_are_kept(chat):
+    state = wick.AgentState("t", chat, [{"content": "x"}], {"a": "b"})
+    written = state.to_dict(issues=[])
+    assert wick.AgentState.from_dict(written) == state
+    assert written["messages"] == dump(chat)[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"thread_id": 5, "messages": []}, "thread_id: expected a string, got int 5"),
+        ({"thread_id": "t", "messages": {}}, "expected a list of messages {role, content}, got dict"),
+        ({"thread_id": "t", "todos": {}}, "todos: expected a list of objects, got dict {}"),
+        ({"thread_id": "t", "todos": ["x"]}, "todos[0]: expected an object, got str 'x'"),
+        ({"thread_id": "t", "files": []}, "files: expected an object of texts by their paths, got list []"),
+        ({"thread_id": "t", "files": {"a": 1}}, "files['a']: expected a string, got int 1"),
+    ],
+    ids=str,
+)
+def test_a_malformed_state_is_refused_with_its_place(state, message):
+    for read in (wick.AgentState.from_dict, lambda obj: formats.load(obj, "wick")):
+        with pytest.raises(XMLToolsError) as error:
+            read(state)
+        assert str(error.value) == message
+
+
+@pytest.mark.parametrize("obj", [None, [], {"messages": []}])
+def test_what_has_no_thread_is_no_state(obj):
+    with pytest.raises(XMLToolsError, match="state: expected an object"):
+        wick.AgentState.from_dict(obj)
+    with pytest.raises(XMLToolsError, match="messages: expected a conversation"):
+        wick.AgentState("t", 5)
+
+
+# What a tool gave back
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "is_error"),
+    [
+        ({"output": "a.py"}, "a.py", False),
+        ({"output": ""}, "", False),
+        ({"output": "", "error": "no such file"}, "no such file", True),
+        ({"output": "1 of 2", "error": "cut off"}, "1 of 2\ncut off", True),
+        ({"output": "1 of 2", "error": "cut off", "seconds": 3}, "1 of 2\ncut off", True),
+    ],
+)
+def test_a_tool_result_is_a_result_and_is_written_as_it_was(given, content, is_error):
+    """The document, section 1.2: `ToolResult` has output, and error, which is "only set if the tool failed"."""
+    given = {"tool_call_id": "c", "name": "ls", **given}
+    read = wick.ToolResult.from_dict(given)
+    result = read.to_result()
+    assert (result.call_id, result.name, result.content, result.is_error) == ("c", "ls", content, is_error)
+    assert wick.ToolResult.of(result) == read
+    assert json.dumps(wick.ToolResult.of(result).to_dict()) == json.dumps(given)
+    assert read.to_message().results == (result,)
+    back = ToolResult.model_validate_json(result.model_dump_json())
+    assert wick.ToolResult.of(back).to_dict() == given
+
+
+def test_the_message_of_a_tool_result_says_its_output_and_its_error():
+    read = wick.ToolResult("c", "ls", "1 of 2", "cut off", {"seconds": 3})
+    written, issues = dump(Conversation(messages=(read.to_message(),)))
+    assert written == [{"role": "tool", "content": "1 of 2\ncut off", "tool_call_id": "c", "name": "ls", "seconds": 3}]
+    assert issues == [("error_flag", 0)]
+    formats.dump(Conversation(messages=(wick.ToolResult("c", "ls", "a", "b").to_message(),)), "anthropic", strict=True)
+
+
+def test_a_result_that_was_changed_is_not_written_as_it_was():
+    result = wick.ToolResult("c", "ls", "1 of 2", "cut off").to_result()
+    changed = result.model_copy(update={"content": "other"})
+    assert wick.ToolResult.of(changed).to_dict() == {
+        "tool_call_id": "c", "name": "ls", "output": "", "error": "other",
+    }  # fmt: skip
+    silent = ToolResult(call_id="c", name="ls", is_error=True, extra={"wick": {"tool_result": {"output": 5}}})
+    assert wick.ToolResult.of(silent).error == "unknown error"
+
+
+@pytest.mark.parametrize("given", [None, [], {"tool_call_id": 5}, {"output": ["x"]}])
+def test_what_is_no_tool_result_is_refused(given):
+    with pytest.raises(XMLToolsError, match="expected"):
+        wick.ToolResult.from_dict(given)
+    with pytest.raises(XMLToolsError, match="expected text, got a file"):
+        wick.ToolResult.of(RESULT)
+
+
+# Roles, text for people, and the argument text of OpenAI's calls
+
+
+def test_the_roles_are_constants():
+    """The document, section 2: RoleSystem, RoleUser, RoleAssistant and RoleTool."""
+    roles = (wick.ROLE_SYSTEM, wick.ROLE_USER, wick.ROLE_ASSISTANT, wick.ROLE_TOOL)
+    assert roles == ("system", "user", "assistant", "tool")
+    assert all(map(wick.valid_role, roles))
+
+
+@pytest.mark.parametrize("case", cases("wick", "pretty"))
+def test_a_conversation_prints_as_pretty_print_has_it(case):
+    """The document, section 5.6: String is the "same as PrettyPrint() — enables fmt.Print(chain)"."""
+    assert f"{load_clean(case['input'])}" == str(load_clean(case["input"])) == case["expect"]["text"]
+
+
+@given(conversations())
+def test_a_conversation_prints_as_its_messages_do(chat):
+    assert str(chat) == wick.pretty(chat) == wick.pretty(dump(chat)[0])
+
+
+@pytest.mark.parametrize("text", ['{"path": "é"}', '{"path":"é"}', '{ "path" :\t"\\u00e9"}', "", '{"path'])
+def test_the_argument_text_of_openais_calls_counts_as_it_came(text):
+    """The document, section 1.2: `RawArgs` is the "raw JSON from LLM — not saved, used for token counting"."""
+    call = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": text}}
+    chat = formats.load([{"role": "assistant", "content": "", "tool_calls": [call]}], "openai", issues=[])
+    filled = wick.with_raw_args(chat)
+    assert wick.estimate_tokens(filled) == len(text.encode()) // 4
+    assert wick.with_raw_args(filled).model_dump() == filled.model_dump()
+    assert filled == chat
+    assert formats.dump(filled, "wick", issues=[]) == formats.dump(chat, "wick", issues=[])
+    assert formats.dump(filled, "openai", issues=[])[0]["tool_calls"] == [call]
+
+
+# The two checks of messages from outside
+
+
+@given(st.lists(st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": st.sampled_from(["", " ", "Hi"])},
+    optional={"tool_calls": st.sampled_from([[], [CALL]]), "name": st.just("ada")},
+), max_size=3))  # fmt: skip
+def test_what_wick_takes_from_outside_is_what_check_user_input_takes(messages):
+    """The document, section 4.4: only the roles user and system, and content that is not empty."""
+    chat = formats.load(messages, "wick", issues=[])
+    assert bool(wick.validate_user_input(messages)) == bool(check_user_input(chat))
+    assert bool(wick.validate_user_input(chat)) == bool(check_user_input(chat))
+
+
+@given(st.lists(st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant"]), "content": st.sampled_from(["", "Hi"])},
+    optional={"tool_calls": st.just([CALL]), "tool_call_id": st.just("c")},
+), max_size=3))  # fmt: skip
+def test_what_the_handler_took_both_checks_take(messages):
+    try:
+        taken = wick.user_input(messages)
+    except XMLToolsError:
+        return
+    assert wick.validate_user_input(taken) == wick.validate(taken) == []
+    assert check_user_input(formats.load(taken, "wick", strict=True)) == []

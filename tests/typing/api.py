@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 import xmltools as xt
-from xmltools.formats import wolo
+from xmltools.formats import clawtools, wolo
 from xmltools.transcript import extract, inline
 
 
@@ -68,6 +68,14 @@ assert_type(wolo.to_llm_messages(chat), list[dict[str, Any]])
 wolo.to_llm_messages([StoredElsewhere("user", [])])
 wolo.to_llm_messages(["Hi"])  # type: ignore[list-item]
 late: wolo.ToolPart = {"type": "tool", "tool": "add", "status": "late"}  # type: ignore[typeddict-item]
+asked: clawtools.AssistantMessage = {
+    "role": "assistant",
+    "content": [{"type": "toolCall", "id": "c", "name": "add", "arguments": {"a": 5}}],
+}
+answered: list[clawtools.ConversationMessage] = [asked, {
+    "role": "toolResult", "toolCallId": "c", "toolName": "add", "content": [], "isError": False,
+}]  # fmt: skip
+assert_type(xt.load(answered, "clawtools"), xt.Conversation)
 
 xt.Parser(tols=[tool])  # type: ignore[call-arg]
 parser.feed(b"bytes")  # type: ignore[arg-type]

@@ -259,6 +259,16 @@ def test_what_was_inlined_is_extracted_exactly(rng, typed, role):
 
 
 @settings(deadline=None)
+@given(randoms, st.booleans())
+def test_reasoning_in_brackets_is_extracted_where_no_text_stands_in_them(rng, typed):
+    conversation, tools = made(rng, typed=typed)
+    plain = inline(conversation, tools, bracket_reasoning=True)
+    texts = [part for message in conversation for part in message.parts if isinstance(part, Text)]
+    if not any(parse(f"{part.text}\n", bracket_reasoning=True).reasoning for part in texts):
+        assert extract(plain, tools, bracket_reasoning=True) == normal(conversation)
+
+
+@settings(deadline=None)
 @given(randoms)
 def test_calls_whose_tools_are_not_given_keep_the_types_of_their_arguments(rng):
     conversation, _ = made(rng, typed=True)

@@ -43,7 +43,7 @@ def load(
     """
     report = Report(strict=strict)
     conversation: Conversation = _module(format).load(_copied(obj), report, **options)
-    _tell(report.issues, issues)
+    tell(report.issues, issues)
     return conversation
 
 
@@ -60,9 +60,10 @@ def dump(
         raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
     module, report = _module(format), Report(strict=strict)
     for issue in losses(conversation, format, module.HOLDS, _spelling):
-        report.add(issue.code, issue.message, issue.index, issue.hint)
+        if issue.code not in getattr(module, "REPORTS", ()):
+            report.add(issue.code, issue.message, issue.index, issue.hint)
     written = _copied(module.dump(conversation, report, **options))
-    _tell(report.issues, issues)
+    tell(report.issues, issues)
     return written
 
 
@@ -72,24 +73,33 @@ def convert(
     target: str,
     *,
     tools: Iterable[Tool] | None = None,
+    bracket_reasoning: bool = False,
     issues: list[Issue] | None = None,
     strict: bool = False,
     **options: Any,
 ) -> Any:
     """Read an object in the format `source` (None: whichever it is) and write it in the format `target`.
 
-    `tools` give the calls their types where they are text (`forge`); `options` are those of writing. Returns what
-    `dump` returns; `issues` gets what was mended or left out on both ways, and `strict` refuses it. Raises
-    XMLToolsError as `load` and `dump` do, and if the format of the object can't be told.
+    `tools` give the calls their types where they are text (`forge`), and `bracket_reasoning` reads and writes the
+    reasoning there as paragraphs in square brackets; `options` are those of writing. Returns what `dump` returns;
+    `issues` gets what was mended or left out on both ways, and `strict` refuses it. Raises XMLToolsError as `load` and
+    `dump` do, if the format of the object can't be told, and for `bracket_reasoning` where neither format is forge.
     """
     source = source or recognise(obj)
-    given = list(tools) if tools is not None else None
-    conversation = load(obj, source, issues=issues, strict=strict, **_tools_for(source, given))
-    return dump(conversation, target, issues=issues, strict=strict, **_tools_for(target, given), **options)
+    if bracket_reasoning and "forge" not in (source, target):
+        raise XMLToolsError(
+            f"bracket_reasoning: reasoning stands in brackets in forge only, not in {source} or {target}"
+        )
+    text_options: dict[str, Any] = {"bracket_reasoning": True} if bracket_reasoning else {}
+    if tools is not None:
+        text_options["tools"] = list(tools)
+    conversation = load(obj, source, issues=issues, strict=strict, **_of_text(source, text_options))
+    return dump(conversation, target, issues=issues, strict=strict, **_of_text(target, text_options), **options)
 
 
-def _tools_for(format: str, tools: list[Tool] | None) -> dict[str, Any]:
-    return {"tools": tools} if format == "forge" and tools is not None else {}
+def _of_text(format: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that only a format has whose calls and reasoning are text."""
+    return options if format == "forge" else {}
 
 
 def recognise(obj: Any) -> str:
@@ -138,7 +148,8 @@ def _module(name: str) -> ModuleType:
     return import_module(f"xmltools.formats.{name}")
 
 
-def _tell(found: list[Issue], issues: list[Issue] | None) -> None:
+def tell(found: list[Issue], issues: list[Issue] | None) -> None:
+    """Put what was found into `issues`, or warn of it, as of what the caller of the caller did."""
     if issues is not None:
         issues += found
         return

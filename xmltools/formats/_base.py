@@ -5,7 +5,8 @@ A format is a module with these names:
 - `NAME`, by which it is asked for, and `HOLDS`, what a conversation in it can say;
 - `load(obj, report) -> Conversation` and `dump(conversation, report, **options) -> obj`;
 - `recognise(obj) -> bool`: does the object bear marks that only this format has?
-- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them.
+- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them;
+- `REPORTS`, where it is needed: codes of what it does not hold, and reports by itself, as it knows what becomes of it.
 
 What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
 special to a format is reported by its own code. Keys that only one format knows are kept in `extra`, under its name.

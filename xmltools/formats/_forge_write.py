@@ -16,7 +16,7 @@ from xmltools.models import Conversation, Media, Message, Part, Reasoning, Role,
 from xmltools.render._call import write_call
 from xmltools.render._values import refuse_foreign
 from xmltools.tools import Tool
-from xmltools.transcript import inline
+from xmltools.transcript import extract, inline
 
 __all__ = ["NAME", "dump", "listed_tools", "spelling", "write"]
 
@@ -26,14 +26,28 @@ ResultRole = Literal["tool", "user"]
 
 
 def dump(
-    conversation: Conversation, report: Report, tools: Iterable[Tool] | None, result_role: ResultRole | None
+    conversation: Conversation,
+    report: Report,
+    tools: Iterable[Tool] | None,
+    result_role: ResultRole | None,
+    brackets: bool = False,
+    json_to_xml: bool = False,
 ) -> list[dict[str, Any]]:
-    """Write Forge's messages (see `forge.dump`)."""
+    """Write Forge's messages (see `forge.dump` and `forge.json_to_xml`)."""
+    given = listed_tools(tools)
     messages = list(conversation.messages)
-    as_they_were = [_as_it_was(message, result_role) for message in messages]
+    as_they_were = [_as_it_was(message, result_role, brackets) for message in messages]
     # Only the others are written anew. Their places stay, since issues name them.
     new = [message if kept is None else None for message, kept in zip(messages, as_they_were, strict=True)]
-    written = write(new, listed_tools(tools), "tool" if result_role is None else result_role, report)
+    written = write(new, given, "tool" if result_role is None else result_role, report, brackets)
+    if json_to_xml:
+        as_they_were = [
+            _in_xml(kept, message, given, index, report) if kept is not None else None
+            for index, (message, kept) in enumerate(zip(messages, as_they_were, strict=True))
+        ]
+    if brackets:
+        for index, (message, kept, group) in enumerate(zip(messages, as_they_were, written, strict=True)):
+            _tell_brackets(message, group if kept is None else [kept], index, report)
     records: list[dict[str, Any]] = []
     for message, kept, group in zip(messages, as_they_were, written, strict=True):
         records += [kept] if kept is not None else _with_other_keys(group, message)
@@ -61,14 +75,71 @@ def spelling(message: Message, obj: dict[str, Any]) -> dict[str, Any]:
     return {**note, "others": others} if others else note
 
 
-def _as_it_was(message: Message, result_role: ResultRole | None) -> dict[str, Any] | None:
-    """Return the object that a message was read from, if it still says the same."""
+def _as_it_was(message: Message, result_role: ResultRole | None, brackets: bool) -> dict[str, Any] | None:
+    """Return the object that a message was read from, if it still says the same, and says it in the same way."""
     note = note_of(message.extra, NAME)
     obj = note.get("message")
     if not isinstance(obj, dict) or note.get("says") != _fingerprint(message):
         return None
     fits = result_role in (None, obj.get("role")) or not message.results
-    return dict(obj) if fits else None
+    # Reasoning that is found without the option stands in tags.
+    in_tags = brackets and bool(message.reasoning) and bool(_thoughts([obj], brackets=False))
+    return dict(obj) if fits and not in_tags else None
+
+
+def _in_xml(
+    obj: dict[str, Any], message: Message, tools: list[Tool] | None, index: int, report: Report
+) -> dict[str, Any]:
+    """Return the object that a message was read from with elements in the blocks that hold JSON. All else stays."""
+    content = obj["content"]
+    calls = [call for call in message.calls if call.legacy_json and call.span is not None]
+    spans = {call.span for call in calls}
+    for call in _extracted([obj]).calls if tools is not None else ():
+        if call.legacy_json and call.span not in spans:
+            what = f"the call of {call.name!r:.80} stays JSON: it does not fit its tool"
+            report.add("json_kept", what, index, "correct it, or leave out the tools")
+    for call in reversed(calls):
+        block = _block(call, tools)
+        if block is None:
+            what = f"the call of {call.name!r:.80} stays JSON: elements cannot say its arguments"
+            report.add("json_kept", what, index, "give the tools")
+            continue
+        _tell_types([call], tools, index, report)
+        start, end = call.span or (0, 0)
+        content = f"{content[:start]}{block}{content[end:]}"
+    return {**obj, "content": content}
+
+
+def _block(call: ToolCall, tools: list[Tool] | None) -> str | None:
+    """Return a call in elements, None if these cannot say it."""
+    try:
+        (message,) = _inline([[Message.model_construct(role="assistant", parts=(call,))]], tools, "tool")
+    except XMLToolsError:
+        return None
+    return None if message.text.startswith(f"<{FORGE.block}>\n{{") else message.text
+
+
+def _thoughts(records: Iterable[dict[str, Any]], *, brackets: bool) -> list[str]:
+    """Return the reasoning that is read from the assistant's messages among Forge's."""
+    read = _extracted(records, bracket_reasoning=brackets)
+    return [part.text for message in read for part in message.parts if isinstance(part, Reasoning)]
+
+
+def _extracted(records: Iterable[dict[str, Any]], *, bracket_reasoning: bool = False) -> Conversation:
+    """Return what is read, without tools, from the assistant's messages among Forge's."""
+    texts = (Text.model_construct(text=each["content"]) for each in records if each["role"] == "assistant")
+    replies = tuple(Message.model_construct(role="assistant", parts=(text,)) for text in texts)
+    return extract(Conversation.model_construct(messages=replies), bracket_reasoning=bracket_reasoning)
+
+
+def _tell_brackets(message: Message, records: list[dict[str, Any]], index: int, report: Report) -> None:
+    """Report reasoning that stands in tags, though brackets were asked for, and text that is read as reasoning."""
+    if _thoughts(records, brackets=False):
+        hint = "leave out blank lines, and brackets at the ends of lines"
+        report.add("reasoning_in_tags", "reasoning that brackets cannot hold is written in a tag", index, hint)
+    thoughts = [part.text for part in message.parts if isinstance(part, Reasoning) and part.text]
+    if _thoughts(records, brackets=True) != thoughts:
+        report.add("text_in_brackets", "a paragraph of the text stands in brackets: it is read as reasoning", index)
 
 
 def _fingerprint(message: Message) -> str:
@@ -92,7 +163,11 @@ def _said(part: Part) -> list[Any]:
 
 
 def write(
-    messages: Sequence[Message | None], tools: list[Tool] | None, result_role: ResultRole, report: Report
+    messages: Sequence[Message | None],
+    tools: list[Tool] | None,
+    result_role: ResultRole,
+    report: Report,
+    brackets: bool = False,
 ) -> list[list[dict[str, Any]]]:
     """Return the objects for each message: none for None, several for one that holds what belongs in others."""
     inline(Conversation(), tools, result_role=result_role)  # raises for what the caller did wrong
@@ -100,24 +175,32 @@ def write(
         list(_pieces(message, index, report)) if message is not None else [] for index, message in enumerate(messages)
     ]
     try:
-        plain = _inline(groups, tools, result_role)
+        plain = _inline(groups, tools, result_role, brackets)
     except XMLToolsError:
         groups = [[_writable(each, tools, index, report) for each in group] for index, group in enumerate(groups)]
-        plain = _inline(groups, tools, result_role)
-    known = {(tool.name, tool.server) for tool in tools or ()}
+        plain = _inline(groups, tools, result_role, brackets)
     for index, message in enumerate(messages):
-        for call in message.calls if message is not None else ():
-            if (call.name, call.server) not in known and _loses_types(call):
-                what = f"numbers and booleans in the arguments of {call.name!r:.80} become text"
-                report.add("types", what, index, "give the tools")
+        _tell_types(message.calls if message is not None else (), tools, index, report)
     written = iter(plain)
     return [[_record(message) for message in islice(written, len(group))] for group in groups]
 
 
-def _inline(groups: Iterable[list[Message]], tools: list[Tool] | None, result_role: ResultRole) -> tuple[Message, ...]:
+def _inline(
+    groups: Iterable[list[Message]], tools: list[Tool] | None, result_role: ResultRole, brackets: bool = False
+) -> tuple[Message, ...]:
     messages = tuple(chain.from_iterable(groups))
     whole = Conversation.model_construct(messages=messages)
-    return inline(whole, tools, result_role=result_role, exact=False, server_names=True).messages
+    return inline(
+        whole, tools, result_role=result_role, exact=False, server_names=True, bracket_reasoning=brackets
+    ).messages
+
+
+def _tell_types(calls: Iterable[ToolCall], tools: list[Tool] | None, index: int, report: Report) -> None:
+    known = {(tool.name, tool.server) for tool in tools or ()}
+    for call in calls:
+        if (call.name, call.server) not in known and _loses_types(call):
+            what = f"numbers and booleans in the arguments of {call.name!r:.80} become text"
+            report.add("types", what, index, "give the tools")
 
 
 def _loses_types(call: ToolCall) -> bool:

@@ -9,6 +9,7 @@ from xmltools.formats._api_turns import fitting
 from xmltools.formats._api_values import arguments_text, data_url, insert, type_of_url
 from xmltools.formats._base import Report
 from xmltools.formats._kept import completed, kept, rest
+from xmltools.formats._openai_attached import label, placeholder
 from xmltools.formats._openai_load import AUDIO, NAME, REASONING_KEY
 from xmltools.models import Media, Message, Reasoning, Text, ToolCall, ToolResult
 
@@ -29,11 +30,25 @@ class Writer:
         self.reasoning_key = reasoning_key
         self.legacy: set[str] = set()
         """The calls that were written as function_call."""
+        self._turn: list[tuple[ToolResult, list[Media], list[_Object]]] = []
+        """The results since somebody spoke, each with its files, and these as parts."""
 
     def write(self, index: int, message: Message) -> list[_Object]:
-        """Write a message: one object, or one for each result."""
+        """Write a message: one object, or one for each result. The files of results come before the next message."""
         if message.is_tool:
             return self._results(index, message)
+        return [*self.attached(), *self._spoken(index, message)]
+
+    def attached(self) -> list[_Object]:
+        """Return a message of the user with the files of the last results, nothing if they have none."""
+        turn, self._turn = self._turn, []
+        parts: list[_Object] = []
+        for result, media, written in turn:
+            if written:
+                parts += ({"type": "text", "text": label(result, media, len(turn) == 1)}, *written)
+        return [{"role": "user", "content": parts}] if parts else []
+
+    def _spoken(self, index: int, message: Message) -> list[_Object]:
         if message.is_assistant:
             return [self._reply(index, message)]
         kinds = (Text,) if message.is_system else (Text, Media)
@@ -102,13 +117,27 @@ class Writer:
     def _result(self, index: int, result: ToolResult) -> _Object:
         own = kept(result, NAME)
         parts = (Text(text=result.content),) if isinstance(result.content, str) else result.content
-        content = self._content(index, [part for part in parts if isinstance(part, Text)], own, "text")
+        media = self._attach(index, result, [part for part in parts if isinstance(part, Media)])
+        texts = [part for part in parts if isinstance(part, Text)]
+        if media and not texts:
+            texts = [Text(text=placeholder(media))]
+        content = self._content(index, texts, own, "text")
         if own.get("role") == "function" and result.call_id in self.legacy | {""}:
             return completed({"role": "function", "name": result.name, **content}, rest(own, ("content",)))
         written = {"role": "tool", "tool_call_id": result.call_id, **content}
         if isinstance(own.get("name"), str):
             written["name"] = result.name
         return completed(written, rest(own, ("content",)))
+
+    def _attach(self, index: int, result: ToolResult, media: list[Media]) -> list[Media]:
+        """Take the files of a result, which come in a message of the user. Returns those that can be written."""
+        pairs = [(medium, part) for medium in media if (part := self._part(index, medium)) is not None]
+        if pairs:
+            what = "a message of a tool has text only: the files of a result are in a message of the user after it"
+            self.report.add("result_media", what, index)
+        fitting_media = [medium for medium, _ in pairs]
+        self._turn.append((result, fitting_media, [part for _, part in pairs]))
+        return fitting_media
 
     # Content
 

@@ -105,6 +105,16 @@ class Message:
         """True if the reply ended to call tools."""
         return self.stop_reason == "tool"
 
+    @property
+    def is_stopped(self) -> bool:
+        """The same as `stopped`, by the name that it has in a conversation of this package."""
+        return self.stopped
+
+    @property
+    def is_tool_stop(self) -> bool:
+        """The same as `tool_stop`."""
+        return self.tool_stop
+
     def to_h(self) -> dict[str, Any]:
         """Return the message as a hash, without what is None."""
         written = {"type": self.type, "role": self.role, "content": self.content, "stop_reason": self.stop_reason}
@@ -133,8 +143,10 @@ class ToolMessage(Message):
     role: str = field(default="assistant", kw_only=True)
 
     def to_h(self) -> dict[str, Any]:
-        """Return the call as a hash."""
-        return {"type": self.type, "id": self.id, "name": self.name, "input": self.input}
+        """Return the call as a hash; its content and stop_reason only if it has them."""
+        written = {"content": self.content, "stop_reason": self.stop_reason}
+        said = {key: value for key, value in written.items() if value is not None}
+        return {"type": self.type, "id": self.id, "name": self.name, "input": self.input, **said}
 
     @staticmethod
     def from_hash(value: Any = None, /, **fields: Any) -> ToolMessage:
@@ -150,7 +162,14 @@ class ToolMessage(Message):
             raise XMLToolsError("Invalid tool: must be ToolMessage or Hash")
         given = value.get("input")
         given = value.get("arguments") if given is None else given
-        return ToolMessage(id=value.get("id", ""), name=value.get("name", ""), input={} if given is None else given)
+        return ToolMessage(
+            id=value.get("id", ""),
+            name=value.get("name", ""),
+            input={} if given is None else given,
+            role=value.get("role", "assistant"),
+            content=value.get("content"),
+            stop_reason=value.get("stop_reason"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,10 +57,14 @@ def system_prompt(messages: Iterable[_Hash]) -> Any:
     """Return the content of the system messages, which Anthropic and Gemini get apart; None if there is none.
 
     Several are joined, with an empty line between them: RobotLab itself sends the first, and the others are lost.
+    Raises XMLToolsError if one of several is no text.
     """
     said = [each.content for each in map(Message.from_hash, messages) if each.is_system]
-    if len(said) < 2 or not all(isinstance(each, str) for each in said):
+    if len(said) < 2:
         return said[0] if said else None
+    for each in said:
+        if each is not None and not isinstance(each, str):
+            raise XMLToolsError(f"system messages: expected texts, which can be joined, got {type(each).__name__}")
     return "\n\n".join(filter(None, said))
 
 

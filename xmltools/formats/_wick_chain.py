@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats._wick_go import quote, value_text
+from xmltools.formats._wick_go import quote
 from xmltools.formats._wick_messages import ROLES, plain
+from xmltools.models import Conversation
+from xmltools.models._pretty import shown_message, shown_result
 
 __all__ = [
     "estimate_tokens",
@@ -152,26 +154,20 @@ def _user_input_problems(message: Mapping[str, Any]) -> Iterator[str]:
 
 # Looking
 
-_LABELS = {"system": "System", "user": "Human", "assistant": "AI", "tool": "Tool"}
-
 
 def pretty(messages: Any) -> str:
-    """Return messages as text for people. Each ends with an empty line, the last too."""
-    return "".join(line for message in _mappings(messages) for line in _lines(message))
+    """Return messages as text for people, as `str(conversation)` does. Each ends with an empty line, the last too."""
+    if isinstance(messages, Conversation):
+        return str(messages)
+    return "".join(map(_shown, _mappings(messages)))
 
 
-def _lines(message: Mapping[str, Any]) -> Iterator[str]:
+def _shown(message: Mapping[str, Any]) -> str:
     role, content = _text(message, "role"), _text(message, "content")
+    calls = ((_text(call, "name"), _text(call, "id"), call.get("args")) for call in _calls(message))
     if role == "tool":
-        yield f"[Tool: {_text(message, 'name')} (call_id={_text(message, 'tool_call_id')})]\n"
-    else:
-        yield f"[{_LABELS.get(role, role)}]\n"
-    if content:
-        yield f"{content}\n"
-    for call in _calls(message):
-        arguments = value_text({} if call.get("args") is None else call["args"])
-        yield f"  → tool_call: {_text(call, 'name')}(id={_text(call, 'id')}, args={arguments})\n"
-    yield "\n"
+        return shown_result(_text(message, "tool_call_id"), _text(message, "name"), content, calls)
+    return shown_message(role, content, calls)
 
 
 def last(messages: Any) -> dict[str, Any]:

@@ -1,28 +1,18 @@
-"""How Go spells values: `%v` and `%q` of its `fmt`, and the JSON of its `encoding/json`.
-
-Values are those that Go reads from JSON, so every number is a float64. Both writers go through a value with a stack of
-their own: data may nest as deep as it likes.
-"""
+"""How Go spells values: `%q` of its `fmt`, and the JSON of its `encoding/json`. `%v` stands with the models."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from decimal import Context, Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from xmltools.errors import XMLToolsError
+from xmltools.models._go_values import Spelling, digits, pieces, value_text
 
 __all__ = ["json_text", "quote", "value_text"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def value_text(value: Any) -> str:
-    """Return what `%v` makes of a value: `map[a:1 b:[x <nil> true]]`, keys sorted, strings without quotes."""
-    return "".join(_pieces(value, _FMT))
 
 
 def json_text(value: Any) -> str:
@@ -30,7 +20,7 @@ def json_text(value: Any) -> str:
 
     Integers are written with all their digits. Raises XMLToolsError for what JSON has no word for.
     """
-    return "".join(_pieces(value, _JSON))
+    return "".join(pieces(value, _JSON))
 
 
 def quote(text: str) -> str:
@@ -60,87 +50,6 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-# Values that hold others
-
-
-class _Spelling(NamedTuple):
-    """How one of the writers spells a value that holds others, and how one that holds none."""
-
-    map_start: str
-    map_end: str
-    separator: str
-    key: Callable[[Any], str]
-    scalar: Callable[[Any], str]
-
-
-class _Piece(str):
-    """Text that is written as it is."""
-
-    __slots__ = ()
-
-
-def _pieces(value: Any, spelling: _Spelling) -> Iterator[str]:
-    todo = [value]
-    while todo:
-        each = todo.pop()
-        if isinstance(each, _Piece):
-            yield each
-        elif isinstance(each, Mapping):
-            todo += reversed(_map_pieces(each, spelling))
-        elif isinstance(each, (list, tuple)):
-            todo += reversed(_list_pieces(each, spelling))
-        else:
-            yield spelling.scalar(each)
-
-
-def _map_pieces(value: Mapping[Any, Any], spelling: _Spelling) -> list[Any]:
-    # The order of characters is that of their bytes in UTF-8, by which Go sorts.
-    pieces: list[Any] = [_Piece(spelling.map_start)]
-    for number, (name, each) in enumerate(sorted(value.items(), key=lambda item: str(item[0]))):
-        pieces += (_Piece((spelling.separator if number else "") + spelling.key(name)), each)
-    return [*pieces, _Piece(spelling.map_end)]
-
-
-def _list_pieces(value: list[Any] | tuple[Any, ...], spelling: _Spelling) -> list[Any]:
-    pieces: list[Any] = [_Piece("[")]
-    for number, each in enumerate(value):
-        pieces += (_Piece(spelling.separator), each) if number else (each,)
-    return [*pieces, _Piece("]")]
-
-
-# `%v`
-
-_WORDS = {"None": "<nil>", "True": "true", "False": "false"}
-_EXACT = Context(prec=40)  # a float has 17 digits; the host's context may have fewer
-
-
-def _fmt_scalar(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return _WORDS[str(value)]
-    return _fmt_number(_as_float(value)) if isinstance(value, (int, float)) else str(value)
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _fmt_number(value: float) -> str:
-    """Return what `%g` makes of a float: the fewest digits that say it, with an exponent from 1e+06 and below 1e-04."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return repr(value).removesuffix(".0")
-    mantissa, _, exponent = f"{_digits(value):e}".partition("e")
-    return f"{mantissa}e{int(exponent):+03d}"
-
-
-def _digits(value: float) -> Decimal:
-    return Decimal(repr(value)).normalize(_EXACT)
-
-
 # JSON
 
 
@@ -163,8 +72,8 @@ def _json_float(value: float) -> str:
     if not math.isfinite(value):
         raise XMLToolsError(f"arguments: expected numbers that JSON has, got {value}")
     if value == 0 or 1e-6 <= abs(value) < 1e21:
-        return f"{_digits(value):f}"
-    return f"{_digits(value):e}"
+        return f"{digits(value):f}"
+    return f"{digits(value):e}"
 
 
 def _json_key(name: Any) -> str:
@@ -181,5 +90,4 @@ def _json_string(text: str) -> str:
     return _IS_ESCAPED.sub(lambda m: _HTML.get(m[0], "\\ufffd"), json.dumps(text, ensure_ascii=False))
 
 
-_FMT = _Spelling("map[", "]", " ", lambda name: f"{_fmt_scalar(name)}:", _fmt_scalar)
-_JSON = _Spelling("{", "}", ",", _json_key, _json_scalar)
+_JSON = Spelling("{", "}", ",", _json_key, _json_scalar)

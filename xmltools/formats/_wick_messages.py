@@ -8,14 +8,29 @@ from typing import Any
 from xmltools._json import JSONError, loads
 from xmltools.errors import XMLToolsError
 from xmltools.formats._base import Report, expect, fail
+from xmltools.formats._kept import plain as plain_object
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
 from xmltools.models._message import parts_of
 
-__all__ = ["ROLES", "plain", "read", "read_call", "write"]
+__all__ = [
+    "NAME",
+    "RESULT_NOTE",
+    "ROLES",
+    "STATE_KEYS",
+    "plain",
+    "raw_args_of",
+    "read",
+    "read_call",
+    "write",
+    "write_whole",
+]
 
 NAME = "wick"
 """The name by which the format is asked for."""
 ROLES = ("system", "user", "assistant", "tool")
+STATE_KEYS = ("thread_id", "messages", "todos", "files")
+RESULT_NOTE = "tool_result"
+"""Where a result keeps its output and its error, if it was made of both."""
 _MESSAGE_KEYS = ("role", "content", "tool_calls")
 _RESULT_KEYS = ("role", "content", "tool_call_id", "name")
 _CALL_KEYS = ("id", "name", "args", "raw_args")
@@ -53,8 +68,27 @@ def _kept(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read(obj: Any, report: Report) -> Conversation:
-    """Read a list of messages. What Go would read as an empty value is one here too, and reported."""
-    return Conversation(messages=tuple(_Reader(_listed(obj), report).messages()))
+    """Read a list of messages, or a state. What Go would read as an empty value is one here too, and reported."""
+    source = plain_object(obj)
+    if not isinstance(source, Mapping) or "thread_id" not in source:
+        return Conversation(messages=tuple(_Reader(_listed(obj), report).messages()))
+    messages = source.get("messages")
+    read = tuple(_Reader(_listed([] if messages is None else messages), report).messages())
+    return Conversation(messages=read, extra={NAME: _state(source)})
+
+
+def _state(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a state around its messages."""
+    expect("" if source["thread_id"] is None else source["thread_id"], str, "thread_id", "a string")
+    todos, files = source.get("todos"), source.get("files")
+    for number, todo in enumerate(() if todos is None else expect(todos, (list, tuple), "todos", "a list of objects")):
+        expect(todo, Mapping, f"todos[{number}]", "an object")
+    right = "an object of texts by their paths"
+    for path, text in ({} if files is None else expect(files, Mapping, "files", right)).items():
+        expect(text, str, f"files[{path!r:.80}]", "a string")
+    # Go writes null for no messages at all.
+    is_null = "messages" in source and source["messages"] is None
+    return {key: value for key, value in source.items() if key != "messages" or is_null}
 
 
 class _Reader:
@@ -182,6 +216,24 @@ def _others(given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
 # Writing
 
 
+def write_whole(conversation: Conversation, report: Report) -> Any:
+    """Write a conversation as a list of messages, or as the state that it was read from."""
+    messages: Any = write(conversation, report)
+    state = _kept(conversation.extra)
+    if "thread_id" not in state:
+        return messages
+    is_null = not messages and "messages" in state
+    return {"thread_id": state["thread_id"], "messages": None if is_null else messages} | {
+        key: value for key, value in state.items() if key not in ("thread_id", "messages")
+    }
+
+
+def raw_args_of(call: ToolCall) -> str:
+    """Return the text that the model wrote the arguments of a call in, nothing if it is not known."""
+    found = _kept(call.extra).get("raw_args")
+    return found if isinstance(found, str) else ""
+
+
 def write(conversation: Conversation, report: Report, *, raw_args: bool = False) -> list[dict[str, Any]]:
     """Write a conversation as a list of messages. `raw_args`: with the raw argument texts, which Wick never stores."""
     written: list[dict[str, Any]] = []
@@ -190,11 +242,11 @@ def write(conversation: Conversation, report: Report, *, raw_args: bool = False)
             report.add(code, what, index)
         kept = _kept(message.extra)
         if message.role == "tool":
-            written += (_write_result(result, kept) for result in message.results)
+            written += (_write_result(result, {**_kept(result.extra), **kept}) for result in message.results)
             continue
         if not message.results or message.text or message.calls:
             written.append(_write_message(message, kept, raw_args))
-        written += (_write_result(result, {}) for result in message.results)
+        written += (_write_result(result, _kept(result.extra)) for result in message.results)
     return written
 
 
@@ -220,7 +272,7 @@ def _write_result(result: ToolResult, kept: Mapping[str, Any]) -> dict[str, Any]
         written["tool_call_id"] = result.call_id
     if result.name:
         written["name"] = result.name
-    return _with_others(written, kept, _RESULT_KEYS)
+    return _with_others(written, kept, (*_RESULT_KEYS, RESULT_NOTE))
 
 
 def _write_call(call: ToolCall, raw_args: bool) -> dict[str, Any]:
@@ -229,8 +281,8 @@ def _write_call(call: ToolCall, raw_args: bool) -> dict[str, Any]:
     if not arguments and "args" in kept:
         arguments = kept["args"]
     written = {"id": call.id, "name": call.name, "args": arguments}
-    if raw_args and kept.get("raw_args"):
-        written["raw_args"] = kept["raw_args"]
+    if raw_args and raw_args_of(call):
+        written["raw_args"] = raw_args_of(call)
     return _with_others(written, kept, _CALL_KEYS)
 
 

@@ -22,10 +22,41 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats._base import Holds, Report, expect, fail
 from xmltools.formats._clawtools_blocks import NAME, interleave, unknown_blocks, write_block
 from xmltools.formats._clawtools_read import Reader, usual_shape
+from xmltools.formats._clawtools_types import (
+    AssistantMessage,
+    ConversationMessage,
+    ImageBlock,
+    ImageUrl,
+    ImageUrlBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    UserMessage,
+)
 from xmltools.formats._kept import answered, at, completed, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, Text, ToolResult
 
-__all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "check", "dump", "load", "recognise"]
+__all__ = [
+    "GROUPED",
+    "HOLDS",
+    "NAME",
+    "SPELLING",
+    "AssistantMessage",
+    "ConversationMessage",
+    "ImageBlock",
+    "ImageUrl",
+    "ImageUrlBlock",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolCallBlock",
+    "ToolResultMessage",
+    "UserMessage",
+    "check",
+    "dump",
+    "load",
+    "recognise",
+]
 
 HOLDS = Holds(media=True, result_media=True, error_flag=True, reasoning=True)
 """What a conversation in this format can say."""

@@ -4,6 +4,9 @@
   content of a reply is its text, reasoning (`<think>`) and calls, a blank line between two of them; adjacent texts are
   one, and empty ones are none. With `tools` arguments are typed by their schemas; without, numbers and booleans are
   text in Forge's XML, and are read back as text, which is reported.
+- With `bracket_reasoning` reasoning is read, or written, as a paragraph in brackets, as Forge's document has it. What
+  brackets cannot hold, such as a blank line, is written in `<think>`; and a text with a paragraph in brackets would be
+  read as reasoning. Both are reported.
 - Results stand one in a message (GROUPED is False), but several in one are read and written too. There are no ids:
   calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name.
 - What stands in a message of another role than the format has for it comes in a message of its own, and is reported.
@@ -18,12 +21,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from xmltools.formats import _forge_load, _forge_write
+from xmltools.errors import Issue
+from xmltools.formats import _forge_load, _forge_write, tell
 from xmltools.formats._base import Holds, Report
 from xmltools.models import Conversation
 from xmltools.tools import Tool
 
-__all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "assistant", "dump", "load", "recognise", "system", "tool", "user"]
+__all__ = [
+    "GROUPED",
+    "HOLDS",
+    "NAME",
+    "SPELLING",
+    "assistant",
+    "dump",
+    "json_to_xml",
+    "load",
+    "recognise",
+    "system",
+    "tool",
+    "user",
+]
 
 NAME = _forge_write.NAME
 """The name by which the format is asked for."""
@@ -53,17 +70,40 @@ def dump(
     *,
     tools: Iterable[Tool] | None = None,
     result_role: Literal["tool", "user"] | None = None,
+    bracket_reasoning: bool = False,
 ) -> list[dict[str, Any]]:
     """Write a list of Forge's messages.
 
     `tools` are those whose schemas the reader will have. Results get the role `result_role`; None is "tool", but for
-    results that were read from a message of the user. Reports calls that can't be written as text, which are left out,
-    calls of other tools in which numbers and booleans become text, messages that had to be split, and results whose
-    text begins with the word of their header.
+    results that were read from a message of the user. `bracket_reasoning` writes reasoning in brackets. Reports calls
+    that can't be written as text, which are left out, calls of other tools in which numbers and booleans become text,
+    messages that had to be split, results whose text begins with the word of their header, and what brackets cannot
+    say.
 
     Raises XMLToolsError for tools that a parser refuses and for another `result_role`.
     """
-    return _forge_write.dump(conversation, report, tools, result_role)
+    return _forge_write.dump(conversation, report, tools, result_role, bracket_reasoning)
+
+
+def json_to_xml(
+    messages: list[Any],
+    *,
+    tools: Iterable[Tool] | None = None,
+    issues: list[Issue] | None = None,
+    strict: bool = False,
+) -> list[dict[str, Any]]:
+    """Return stored messages with their calls in XML where they were in the deprecated JSON: the text around them, and
+    all other messages, stay as they are to the byte.
+
+    With `tools` arguments keep their types; without, numbers and booleans are text from then on, which is reported. So
+    is a call that elements cannot say (`json_kept`), such as one with an empty list where no schema declares it.
+    `issues` and `strict` are as for `convert`. Raises XMLToolsError for what is no list of Forge's messages.
+    """
+    report, given = Report(strict=strict), _forge_write.listed_tools(tools)
+    read = _forge_load.load(messages, Report(), given, False)
+    written = _forge_write.dump(read, report, given, None, json_to_xml=True)
+    tell(report.issues, issues)
+    return written
 
 
 def recognise(obj: Any) -> bool:

@@ -10,7 +10,8 @@ Normal form, which is what `load` returns: each result in a message of its own; 
 this order, each reasoning and text joined with its like and none empty; the type of a file that is a URL is the one
 that its ending tells, or "image/*". A reply without text has the content null if it calls, "" if not. Arguments are
 compact JSON. What was spelled otherwise, and parts and keys that are not known, are kept and written again as they
-were. Results cannot say that they are errors.
+were. Results cannot say that they are errors. Images and other files of results are written in a message of the user
+after the results of the turn, which is reported as `result_media`, and are read back into the results.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from xmltools.formats._api_values import objects
 from xmltools.formats._base import Holds, Report, fail
 from xmltools.formats._finish_reasons import read_finish_reason
 from xmltools.formats._kept import answered, at, extra_of, kept, plain, rest
+from xmltools.formats._openai_attached import with_attached
 from xmltools.formats._openai_dump import Writer
 from xmltools.formats._openai_load import NAME, REASONING_KEY, Reader
 from xmltools.models import Conversation, Message
@@ -35,6 +37,8 @@ SPELLING = frozenset(("arguments", "header", "key", "response", "type"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = False
 """Each result stands in a message of its own."""
+REPORTS = frozenset(("result_media",))
+"""Losses that are reported here: the files of results are only moved."""
 
 _RIGHT = 'a list of messages, {"messages": […]}, or a completion with "choices"'
 
@@ -63,7 +67,7 @@ def _read(source: Any, report: Report) -> tuple[Message, ...]:
     for index, each in objects(source, "messages", _RIGHT):
         with at(f"message {index}: "):
             messages.append(reader.read(index, each))
-    return answered(messages)
+    return answered(with_attached(messages))
 
 
 def _completion(source: Mapping[str, Any], report: Report) -> Message:
@@ -91,6 +95,7 @@ def dump(
         raise XMLToolsError(f'content: expected "string" or "parts", got {content!r:.40}')
     writer = Writer(report, content, reasoning_key)
     messages = [each for index, message in enumerate(conversation) for each in writer.write(index, message)]
+    messages += writer.attached()
     return {"messages": messages, **kept(conversation, NAME)} if NAME in conversation.extra else messages
 
 

@@ -9,6 +9,8 @@
 - Arguments are an object, or null, which is remembered. The text that the model wrote them in, `raw_args`, counts for
   tokens and is kept with the call, but never written: Go leaves it out of the JSON.
 - That a result is an error, reasoning, servers, media and times have no place.
+- A stored state, {"thread_id", "messages", "todos", "files"}, is a conversation too: what stands beside the messages is
+  kept in its `extra["wick"]`, and written again.
 
 So a conversation comes back equal if its messages have one text at most, in front of the calls, and one result each.
 Keys that are not Wick's are kept in `extra["wick"]` of message and call, and written again behind the others.
@@ -19,7 +21,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from xmltools.formats._api_values import arguments_text
 from xmltools.formats._base import Holds, Report
+from xmltools.formats._kept import kept
 from xmltools.formats._wick_chain import (
     estimate_tokens,
     last,
@@ -35,14 +39,21 @@ from xmltools.formats._wick_chain import (
     validate_user_input_first,
 )
 from xmltools.formats._wick_go import json_text
-from xmltools.formats._wick_messages import NAME, read, read_call, write
+from xmltools.formats._wick_messages import NAME, RESULT_NOTE, raw_args_of, read, read_call, write_whole
+from xmltools.formats._wick_state import AgentState, ToolResult
 from xmltools.models import Conversation, Message, ToolCall
 
 __all__ = [
     "GROUPED",
     "HOLDS",
     "NAME",
+    "ROLE_ASSISTANT",
+    "ROLE_SYSTEM",
+    "ROLE_TOOL",
+    "ROLE_USER",
     "SPELLING",
+    "AgentState",
+    "ToolResult",
     "ai",
     "arguments_json",
     "dump",
@@ -63,18 +74,24 @@ __all__ = [
     "validate_first",
     "validate_user_input",
     "validate_user_input_first",
+    "with_raw_args",
 ]
+
+ROLE_SYSTEM = "system"
+ROLE_USER = "user"
+ROLE_ASSISTANT = "assistant"
+ROLE_TOOL = "tool"
 
 HOLDS = Holds(order=False)
 """What a conversation in this format can say."""
-SPELLING = frozenset(("args", "raw_args"))
+SPELLING = frozenset(("args", "raw_args", RESULT_NOTE))
 """Keys of its `extra` that only say how something was spelled."""
 GROUPED = False
 """Each result stands in a message of its own."""
 
 
 def load(obj: Any, report: Report) -> Conversation:
-    """Read a list of Wick's messages.
+    """Read a list of Wick's messages, or a stored state with such a list (see AgentState).
 
     Takes dicts, or objects with `model_dump`. What is missing is read as empty, as Go does, and reported. Raises
     XMLToolsError for an unknown role and for values of a wrong type.
@@ -82,13 +99,17 @@ def load(obj: Any, report: Report) -> Conversation:
     return read(obj, report)
 
 
-def dump(conversation: Conversation, report: Report) -> list[dict[str, Any]]:
-    """Write a conversation as a list of Wick's messages. Results in the wrong place get messages of their own."""
-    return write(conversation, report)
+def dump(conversation: Conversation, report: Report) -> Any:
+    """Write a conversation as a list of Wick's messages, or as the state that it was read from. Results in the wrong
+    place get messages of their own."""
+    return write_whole(conversation, report)
 
 
 def recognise(obj: Any) -> bool:
-    """Return whether a message of the list has calls of the form {id, name, args}, which no other format has."""
+    """Return whether a message of the list has calls of the form {id, name, args}, which no other format has, or
+    whether this is a stored state."""
+    if isinstance(obj, Mapping):
+        return isinstance(obj.get("thread_id"), str) and isinstance(obj.get("messages"), (list, tuple))
     if not isinstance(obj, (list, tuple)):
         return False
     return any(_has_wick_calls(message) for message in obj if isinstance(message, Mapping))
@@ -134,3 +155,22 @@ def arguments_json(arguments: Mapping[str, Any] | None) -> str:
     None is `null`. Raises XMLToolsError for values that are no JSON.
     """
     return json_text(arguments)
+
+
+def with_raw_args(conversation: Conversation) -> Conversation:
+    """Return the conversation with the `raw_args` of each call that has none, so that its arguments count as tokens.
+
+    For a conversation that was read from OpenAI's API this is the argument text as it came; for others it is the JSON
+    that OpenAI's API would get.
+    """
+    return conversation.with_messages(
+        message.model_copy(update={"parts": tuple(map(_with_raw_args, message.parts))})
+        for message in conversation.messages
+    )
+
+
+def _with_raw_args(part: Any) -> Any:
+    if not isinstance(part, ToolCall) or raw_args_of(part):
+        return part
+    own = kept(part, NAME) | {"raw_args": arguments_text(part, "openai", Report(), 0)}
+    return part.model_copy(update={"extra": {**part.extra, NAME: own}})

@@ -91,6 +91,12 @@ class Conversation(Value):
     def __bool__(self) -> bool:
         return True
 
+    def __str__(self) -> str:
+        """Return the conversation as text for people: a block for each message, such as `[Human]` and what was said."""
+        from xmltools.models._pretty import shown  # only here: who looks at no conversation need not load it
+
+        return "".join(block for message in self.messages for block in shown(message))
+
     def __iter__(self) -> Iterator[Message]:  # type: ignore[override]
         return iter(self.messages)
 

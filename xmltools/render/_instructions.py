@@ -50,6 +50,7 @@ def render_instructions(
     parallel_tool_calls: bool = True,
     tool_choice: Literal["auto", "required"] = "auto",
     reasoning_tag: str | None = None,
+    bracket_reasoning: bool = False,
     turns: Sequence[Message] = (),
     preamble: str = "",
     wording: Wording = ENGLISH,
@@ -59,10 +60,11 @@ def render_instructions(
 
     Takes the tools; `style`: `"full"` (a section a tool, with an example call) or `"compact"` (a line a tool, without
     the descriptions of arguments: for some 50 tools and more); whether a reply may hold several calls, and whether it
-    must hold one; `reasoning_tag`: a tag to think in, such as `"think"`; `turns`: messages to show as an example
-    conversation; `preamble`: text of your own to stand before it all; `wording`: other sentences; `server_names`:
-    whether calls name their server also where all tools are on one, as Forge's do. Where the tools are on several
-    servers, they always do.
+    must hold one; `reasoning_tag`: a tag to think in, such as `"think"`; `bracket_reasoning`: to think in square
+    brackets, as Forge's models do, which the parser reads with the option of this name; `turns`: messages to
+    show as an example conversation; `preamble`: text of your own to stand before it all; `wording`: other sentences;
+    `server_names`: whether calls name their server also where all tools are on one, as Forge's do. Where the tools are
+    on several servers, they always do.
 
     Returns text without a line break at its end, which is the preamble alone if there are no tools. Raises
     XMLToolsError for options that are none, two tools of one name and server, names that no call can say, and invalid
@@ -70,6 +72,8 @@ def render_instructions(
     """
     tools = list(tools)
     _check(tools, style, tool_choice, reasoning_tag, wording)
+    if reasoning_tag is not None and bracket_reasoning:
+        raise XMLToolsError("bracket_reasoning: expected one place to think in; leave it out, or reasoning_tag")
     if not tools:
         return preamble.rstrip()
     only = None if server_names else only_server(tools)
@@ -83,7 +87,7 @@ def render_instructions(
         wording.mention,
         wording.parallel if parallel_tool_calls else wording.single,
         wording.required_call if tool_choice == "required" else "",
-        wording.reasoning if reasoning_tag else "",
+        wording.reasoning if reasoning_tag else wording.bracket_reasoning if bracket_reasoning else "",
         wording.results,
         wording.signatures if style == "compact" else "",
     ]

@@ -40,6 +40,7 @@ class Wording:
     single: str
     required_call: str
     reasoning: str
+    bracket_reasoning: str
     results: str
     signatures: str
     server: str
@@ -96,6 +97,8 @@ ENGLISH = Wording(
     single="Write at most one block in a reply.",
     required_call="Your reply must call a tool.",
     reasoning="Think before you answer, inside <{tag}> and </{tag}>. Write no block in there.",
+    bracket_reasoning="Think before you answer, in a paragraph of its own that begins with [ and ends with ]. Write no "
+    "block and no blank line in there.",
     results='End your reply after the last block. The results come in the next message, as "Tool: name" and '
     '"Result: ..." or "Error: ...".',
     signatures="In the list of tools a ? marks optional arguments, = their default; bounds stand in brackets.",

@@ -20,6 +20,7 @@ from xmltools.transcript._marks import (
     hide_tags,
     join_texts,
     text_part,
+    write_bracketed,
     write_reasoning,
 )
 from xmltools.transcript._note import add_note
@@ -37,20 +38,23 @@ def inline(
     reasoning: bool = True,
     exact: bool = True,
     server_names: bool = False,
+    bracket_reasoning: bool = False,
 ) -> Conversation:
     """Write a conversation so that a model can read it which knows neither tool calls nor the role of tools.
 
     Takes the conversation, the tools whose schemas decide how calls are written, the role that results get, whether
-    reasoning is written or left out, whether calls of other tools are `exact`, and whether calls name their server also
-    where that is the one of all tools (`local`, if there are none), as Forge's do. Returns a conversation with as many
-    messages, each of them plain; `extra` is kept, and notes the ids in `extra["xmltools"]`.
+    reasoning is written or left out, whether calls of other tools are `exact`, whether calls name their server also
+    where that is the one of all tools (`local`, if there are none), as Forge's do, and whether reasoning stands in
+    square brackets. Returns a conversation with as many messages, each of them plain; `extra` is kept, and notes the
+    ids in `extra["xmltools"]`.
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for
       results.
     - A message of the assistant becomes one text and, behind it, its media. Adjacent texts are joined, empty ones
-      vanish. Reasoning stands in `<think>`, a call is a block; a blank line separates each of them from what is next
-      to it. A call of a tool that is not among `tools` is written so that its arguments keep their types without one,
-      which takes a JSON body where numbers or booleans are among them; not `exact`, these are written as text.
+      vanish. Reasoning stands in `<think>` (or in brackets, if it can), a call is a block; a blank line separates each
+      of them from what is next to it. A call of a tool that is not among `tools` is written so that its arguments keep
+      their types without one, which takes a JSON body where numbers or booleans are among them; not `exact`, these are
+      written as text.
     - A message that holds results, in whatever role, and each message of a tool gets the role `result_role`. Its
       results become one text, as `render_results` writes them, behind which stand their media. Texts and media that
       stand behind the results in the message follow, the first text with a blank line in front.
@@ -58,7 +62,8 @@ def inline(
     `extract` with the same tools gives all that again, in the role "tool" what became results. It can't give what
     `render_results` does not keep (texts of one result that are apart, the word `Result: ` or `Error: ` that content
     begins with), what calls, results and reasoning hold beside (`extra`, the status and times of a call), nor a call
-    that its tool refuses: that stays text.
+    that its tool refuses: that stays text. With `bracket_reasoning` it needs that option too, and a paragraph of a text
+    that stands in brackets is read as reasoning then.
 
     Raises XMLToolsError, which says in which message, for a call that can't be written (see `render_call`), for a
     call or reasoning in a message that is not the assistant's, for a result beside these or behind text or media in
@@ -67,7 +72,7 @@ def inline(
     check_conversation(conversation, "inline")
     if result_role not in ("user", "tool"):
         raise XMLToolsError(f"result_role: expected 'user' or 'tool', got {result_role!r:.40}")
-    writer = _Writer(checked_tools(tools), result_role, reasoning, exact, server_names)
+    writer = _Writer(checked_tools(tools), result_role, reasoning, exact, server_names, bracket_reasoning)
     messages: list[Message] = []
     for number, message in enumerate(conversation.messages):
         try:
@@ -80,11 +85,18 @@ def inline(
 class _Writer:
     """Writes message by message; it remembers nothing of them."""
 
-    __slots__ = ("_exact", "_only_server", "_reasoning", "_result_role", "_tools")
+    __slots__ = ("_brackets", "_exact", "_only_server", "_reasoning", "_result_role", "_tools")
 
     def __init__(
-        self, tools: list[Tool] | None, result_role: ResultRole, reasoning: bool, exact: bool, server_names: bool
+        self,
+        tools: list[Tool] | None,
+        result_role: ResultRole,
+        reasoning: bool,
+        exact: bool,
+        server_names: bool,
+        brackets: bool,
     ) -> None:
+        self._brackets = brackets
         self._exact = exact
         self._only_server = None if server_names else only_server(tools or ())
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
@@ -129,7 +141,7 @@ class _Writer:
         if isinstance(part, Text):
             return hide_tags(part.text, is_followed=is_followed)
         if isinstance(part, Reasoning):
-            return write_reasoning(part.text)
+            return (write_bracketed(part.text) if self._brackets else None) or write_reasoning(part.text)
         assert isinstance(part, ToolCall)
         return self._call(part)
 

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+from xmltools._outside import MAX_BRACKETS
 from xmltools._shown import Shown
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
@@ -36,6 +37,7 @@ __all__ = [
     "show_tags",
     "text_part",
     "with_text",
+    "write_bracketed",
     "write_reasoning",
 ]
 
@@ -129,6 +131,13 @@ def _hide_fence(text: str, *, sections: bool) -> str:
     return text[:start] + _OPEN_FENCE.sub(lambda found: f"{found[1]}&#{ord(found[2][0])};{found[2][1:]}", text[start:])
 
 
+def write_bracketed(text: str) -> str | None:
+    """Return reasoning as a paragraph in square brackets, None if `bracket_reasoning` would not read all of it."""
+    written = f"[{_THOUGHT_LEVELS.hide(text)}]"
+    fits = len(written) <= MAX_BRACKETS and not _NO_BRACKETS.search(written)
+    return written if text and fits else None
+
+
 def write_reasoning(text: str) -> str:
     """Return reasoning in the first element of the dialect whose tags it does not hold."""
     text = _hide_fence(_THOUGHT_LEVELS.hide(text), sections=False)
@@ -137,6 +146,10 @@ def write_reasoning(text: str) -> str:
         tag = FORGE.reasoning[0]
         text = _tags_of(tag).sub("&lt;", text)
     return f"<{tag}>{text}</{tag}>"
+
+
+_NO_BRACKETS = re.compile(rf"(?:\r\n|\r(?!\n)|\n)[ \t]*[\r\n]|\][ \t]*[\r\n]|<{_TAG}")
+"""What ends or breaks a region in brackets: a blank line, a line that ends with a bracket, an opener."""
 
 
 def _tags_of(tag: str) -> re.Pattern[str]:
