@@ -336,12 +336,6 @@ def test_of_allowed_tools_those_that_were_left_out_are_not_missed() -> None:
     assert "write." not in exchange.request["messages"][0]["content"]
 
 
-def test_a_custom_tool_of_chat_completions_is_refused_since_the_client_would_wait_for_calls() -> None:
-    tools = [{"type": "custom", "custom": {"name": "patch"}}]
-    with pytest.raises(Refusal, match="make it one with one argument"):
-        Exchange("chat", {**BODIES[PATHS["chat"]], "tools": tools})
-
-
 # Custom tools
 
 

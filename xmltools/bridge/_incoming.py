@@ -108,8 +108,8 @@ class Incoming:
     """Names of custom tools, whose one argument is `input`."""
     namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The namespace and the name in it that the client has for the name of a tool."""
-    searches: frozenset[str] = frozenset()
-    """Names of tools by which the client looks for more tools."""
+    client_tools: Mapping[str, str] = field(default_factory=dict)
+    """The types of tools that the client knows by their type, for the names that the model knows."""
     notes: Notes = field(default_factory=Notes)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
-from xmltools.bridge._client_tools import client_tool
+from xmltools.bridge._client_tools import anthropic_client_tool
 from xmltools.bridge._errors import Refusal
 from xmltools.bridge._incoming import (
     SAMPLING,
@@ -143,7 +143,7 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
     kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
         return read_tool(definition, at)
-    known = None if notes.strict else client_tool(definition)
+    known = None if notes.strict else anthropic_client_tool(definition)
     if known is not None:
         return read_tool(known, at)
     why = (

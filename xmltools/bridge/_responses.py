@@ -86,7 +86,7 @@ def read_responses_request(body: Object, *, strict: bool = False) -> Incoming:
         echo={**{key: body[key] for key in body if key not in ("input", "stream", "background")}, "store": False},
         custom=frozenset(box.custom),
         namespaces=box.namespaces,
-        searches=frozenset(box.searches),
+        client_tools=box.client_tools,
         notes=notes,
     )
 
@@ -147,8 +147,9 @@ def _choice(value: Any, box: Toolbox) -> Choice:
     if found is None:
         raise wrong(
             "tool_choice",
-            '"auto", "none", "required", {"type": "function" | "custom", "name": ...} or {"type": "allowed_tools", '
-            '"mode": "auto" | "required", "tools": [{"type": "function", "name": ...}]}',
+            '"auto", "none", "required", {"type": "function" | "custom", "name": ...}, {"type": ...} with the type of '
+            'a tool that has no name, such as shell, or {"type": "allowed_tools", "mode": "auto" | "required", "tools": '
+            '[{"type": "function", "name": ...}]}',
             value,
         )
     return found
@@ -156,6 +157,8 @@ def _choice(value: Any, box: Toolbox) -> Choice:
 
 def _named(value: Object, box: Toolbox) -> Choice | None:
     kind, mode = value.get("type"), value.get("mode", "auto")
+    if isinstance(kind, str) and kind in box.client_tools:
+        return Choice("required", (kind,), named=True)
     if kind in ("function", "custom"):
         return Choice("required", (box.name(value),), named=True) if isinstance(value.get("name"), str) else None
     allowed = value.get("tools")
