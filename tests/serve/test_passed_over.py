@@ -237,6 +237,74 @@ def test_items_that_say_little_are_passed_over(item: dict[str, Any], ignored: li
     assert [each["content"] for each in exchange.request["messages"]] == ["Hi"]
 
 
+def agent_message(*content: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """What Codex 0.169 sends where one of its agents tells another something."""
+    item = {"type": "agent_message", "id": "amsg_1", "author": "/root", "recipient": "/root/sub"}
+    return {**item, "content": list(content), **fields}
+
+
+ENVELOPE = {"type": "input_text", "text": "Message Type: NEW_TASK\nTask name: /root/sub\nSender: /root\nPayload:\n"}
+TOKEN = "gAAAAABp" + "x-_9" * 40 + "=="
+
+
+@pytest.mark.parametrize(
+    ("item", "heard", "ignored"),
+    [
+        (
+            agent_message({"type": "input_text", "text": "Payload:\nCount them."}),
+            "Message of the agent /root to /root/sub:\n\nPayload:\nCount them.",
+            [],
+        ),
+        (  # Codex takes it for encrypted, since OpenAI's servers would encrypt what the model writes for an agent
+            agent_message(ENVELOPE, {"type": "encrypted_content", "encrypted_content": "Count them."}),
+            f"Message of the agent /root to /root/sub:\n\n{ENVELOPE['text']}\n\nCount them.",
+            [],
+        ),
+        (
+            agent_message(ENVELOPE, {"type": "encrypted_content", "encrypted_content": TOKEN}),
+            f"Message of the agent /root to /root/sub:\n\n{ENVELOPE['text']}\n\n"
+            "(Something encrypted that can't be read here.)",
+            ["input.content.encrypted_content"],
+        ),
+        (agent_message(author=None, recipient=None, content="Hi."), "Message of an agent:\n\nHi.", []),
+        (
+            {"type": "function_call_output", "name": "clock", "namespace": "os", "output": "It is noon."},
+            "Output of the tool os__clock:\n\nIt is noon.",
+            [],
+        ),
+    ],
+)
+def test_what_codex_tells_the_model_unasked_reaches_it(item: dict[str, Any], heard: str, ignored: list[str]) -> None:
+    exchange = Exchange("responses", {"model": "m", "input": [item]})
+    assert exchange.request["messages"] == [{"role": "user", "content": heard}]
+    assert exchange.stats.ignored == ignored
+
+
+def test_an_image_in_what_an_agent_says_stays_one() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,aGk="}
+    [message] = Exchange("responses", {"model": "m", "input": [agent_message(image)]}).request["messages"]
+    assert [part["type"] for part in message["content"]] == ["text", "image_url"]
+
+
+def test_sound_may_be_a_data_url() -> None:
+    content = [{"type": "input_audio", "audio_url": "data:audio/mpeg;base64,aGk="}]
+    [message] = Exchange("responses", {"model": "m", "input": [{"role": "user", "content": content}]}).request[
+        "messages"
+    ]
+    assert message["content"] == [{"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}}]
+    content[0]["audio_url"] = "https://a.test/b.wav"
+    with pytest.raises(Refusal, match="as a data: URL") as refused:
+        Exchange("responses", {"model": "m", "input": [{"role": "user", "content": content}]})
+    assert refused.value.param == "input[0].content[0].audio_url"
+
+
+def test_a_request_for_a_summary_of_openais_own_is_refused() -> None:
+    items = [{"role": "user", "content": "Hi"}, {"type": "compaction_trigger"}]
+    with pytest.raises(Refusal, match="ask for a summary in words") as refused:
+        Exchange("responses", {"model": "m", "input": items})
+    assert refused.value.param == "input[1]"
+
+
 @pytest.mark.parametrize("kind", ["compaction", "context_compaction"])
 def test_an_item_that_stands_for_others_and_can_not_be_read_is_refused(kind: str) -> None:
     items = [{"type": kind, "encrypted_content": "x"}, {"role": "user", "content": "Hi"}]

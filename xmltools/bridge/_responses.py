@@ -148,8 +148,8 @@ def _choice(value: Any, box: Toolbox) -> Choice:
         raise wrong(
             "tool_choice",
             '"auto", "none", "required", {"type": "function" | "custom", "name": ...}, {"type": ...} with the type of '
-            'a tool that has no name, such as shell, or {"type": "allowed_tools", "mode": "auto" | "required", "tools": '
-            '[{"type": "function", "name": ...}]}',
+            'a tool that has no name, such as shell, or {"type": "allowed_tools", "mode": "auto" | "required", '
+            '"tools": [{"type": "function", "name": ...}]}',
             value,
         )
     return found

@@ -321,10 +321,24 @@ def _part(part: Any, at: str, box: Toolbox) -> dict[str, Any]:
         case "input_audio":
             return {"type": kind, kind: _audio(part, at)}
         case "encrypted_content":
-            # Codex puts it beside text, or in the place of what one agent tells another.
-            box.notes.ignore("input.content.encrypted_content", "this can't be read here; leave it out", f"{at}type")
-            return {"type": "text", "text": "(Something encrypted that can't be read here.)"}
+            return {"type": "text", "text": _decrypted(part, at, box)}
     raise wrong(f"{at}type", "input_text, output_text, refusal, input_image, input_file or input_audio", kind)
+
+
+def _decrypted(part: Object, at: str, box: Toolbox) -> str:
+    """Return the text of a part that Codex takes for encrypted: mostly it is what a model here wrote for another agent,
+    in an argument that OpenAI's servers would have encrypted."""
+    text = text_in(part, "encrypted_content", at)
+    if _ENCRYPTED.fullmatch(text) is None:
+        return text
+    box.notes.ignore(
+        "input.content.encrypted_content", "this can't be read here; leave it out", f"{at}encrypted_content"
+    )
+    return "(Something encrypted that can't be read here.)"
+
+
+_ENCRYPTED = re.compile(r"[\w+/=-]{80,}", re.ASCII)
+"""Base64, with no space in it."""
 
 
 def _given(part: Object, key: str) -> dict[str, Any]:
