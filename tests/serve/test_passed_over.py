@@ -237,6 +237,64 @@ def test_items_that_say_little_are_passed_over(item: dict[str, Any], ignored: li
     assert [each["content"] for each in exchange.request["messages"]] == ["Hi"]
 
 
+DOCUMENT = {"type": "text", "media_type": "text/plain", "data": "It is blue."}
+SAYS = {"type": "text", "text": "It is blue."}
+
+
+@pytest.mark.parametrize(
+    ("block", "heard"),
+    [
+        ({"type": "document", "source": DOCUMENT}, "It is blue."),
+        ({"type": "document", "title": "Sky", "context": "By day.", "source": DOCUMENT}, "Sky\nBy day.\nIt is blue."),
+        ({"type": "document", "source": {"type": "content", "content": "It is blue."}}, "It is blue."),
+        ({"type": "document", "source": {"type": "content", "content": [SAYS]}}, "It is blue."),
+        ({"type": "search_result", "title": "Sky", "source": "a.test", "content": [SAYS]}, "Sky\na.test\nIt is blue."),
+    ],
+)
+def test_what_is_text_in_a_block_of_anthropics_reaches_the_model(block: dict[str, Any], heard: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": [block]}]}
+    [message] = Exchange("messages", body).request["messages"]
+    assert said_in(message["content"]) == heard
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [block]}
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    turns = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    *_, message = Exchange("messages", {"model": "m", "messages": turns}).request["messages"]
+    assert message["content"] == f"Tool: look\nResult: {heard}"
+
+
+def said_in(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+def test_what_anthropics_servers_did_is_counted_and_told_once() -> None:
+    blocks = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "sky"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+        {"type": "text", "text": "It is blue."},
+    ]
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": blocks}]}
+    exchange = Exchange("messages", body)
+    assert exchange.stats.ignored == ["messages.server_tool_use", "messages.web_search_tool_result"]
+    assert exchange.request["messages"][-1]["content"] == "It is blue."
+    with pytest.raises(Refusal) as refused:
+        Exchange("messages", body, STRICT)
+    assert refused.value.param == "messages[1].content[0]"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "document", "source": {"type": "file", "file_id": "f"}},
+        {"type": "image", "source": {"type": "file", "file_id": "f"}},
+        {"type": "container_upload", "file_id": "f"},
+    ],
+)
+def test_a_block_that_is_a_file_elsewhere_is_refused(block: dict[str, Any]) -> None:
+    with pytest.raises(Refusal, match=r"messages\[0\]\.content\[0\]: no files are kept here") as refused:
+        Exchange("messages", {"model": "m", "messages": [{"role": "user", "content": [block]}]})
+    assert refused.value.param == "messages"
+
+
 def agent_message(*content: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """What Codex 0.169 sends where one of its agents tells another something."""
     item = {"type": "agent_message", "id": "amsg_1", "author": "/root", "recipient": "/root/sub"}

@@ -24,6 +24,9 @@ def read_custom_tool(definition: Mapping[str, Any], at: str, notes: Notes) -> To
 
     The model is told of a grammar in words. Raises Refusal with the place, also for a grammar if it is to be strict.
     """
+    if not isinstance(definition.get("name"), str):
+        got = definition.get("name")
+        raise Refusal(f"{at}: expected the name of a tool in its field name, got {got!r:.60}", param=at)
     description, form = definition.get("description"), definition.get("format")
     if form is not None and not isinstance(form, Mapping):
         raise Refusal(f"{at}.format: expected an object, got {form!r:.60}", param=f"{at}.format")

@@ -76,6 +76,7 @@ def read_responses_request(body: Object, *, strict: bool = False) -> Incoming:
     return Incoming(
         model=model_of(body),
         conversation=read_input(body, box),
+        said_in="input",
         tools=tools,
         choice=choice,
         parallel=flag(body, "parallel_tool_calls", True),
@@ -98,7 +99,8 @@ def _check_fields(body: Object, notes: Notes) -> None:
         if name in _REFUSED:
             raise refusal(name, _REFUSED[name])
         notes.ignore(name, _HINTS.get(name, "this field is not known here, and may mean much; leave it out"))
-    whole_number(body, "n", 1, 1)
+    if body.get("n") not in (None, 1):
+        raise refusal("n", "expected 1, since this API makes one response; send a request for each one that you want")
     if body.get("truncation") not in (None, "auto", "disabled"):
         raise wrong("truncation", "auto or disabled", body["truncation"])
     for name in list_in(body, "include"):
@@ -106,7 +108,7 @@ def _check_fields(body: Object, notes: Notes) -> None:
             raise refusal("include", f"{name!r}: {_NO_LOGPROBS}")
         if name not in _INCLUDED:
             notes.ignore("include", f"{name!r:.80} can't be given here; leave it out")
-    if flag(object_in(body, "stream_options"), "include_obfuscation", False):
+    if flag(object_in(body, "stream_options"), "include_obfuscation", False, "stream_options."):
         notes.ignore("stream_options.include_obfuscation", "streams are not padded here; send false")
 
 
