@@ -187,3 +187,19 @@ def test_codex_finds_tools_which_the_model_then_calls(codex: Desk) -> None:
     assert "mcp__diary__look" in plan.prompts[1].system
     [(_, result)] = plan.prompts[2].results
     assert "diary knows of x" in result
+
+
+def test_agents_of_codex_hear_each_other(codex: Desk) -> None:
+    def reply(prompt: Prompt) -> str:
+        if "Count the parrots." in prompt.last:
+            return "There are 42 PARROTS."
+        spawn = call("collaboration__spawn_agent", task_name="sub", message="Count the parrots.", fork_turns="none")
+        wait = call("collaboration__wait_agent", timeout_ms="20000")
+        return [spawn, wait][prompt.turn] if prompt.turn < 2 else "All is COUNTED."
+
+    ran, plan = codex.run(reply, "Let another count.", "-c", "features.multi_agent_v2.enabled=true")
+    assert ran.status == 0 and "All is COUNTED." in ran.out, ran
+    assert any("/root to /root/sub" in prompt.last and "Count the parrots." in prompt.last for prompt in plan.prompts)
+    assert any(
+        "/root/sub to /root" in prompt.last and "There are 42 PARROTS." in prompt.last for prompt in plan.prompts
+    )

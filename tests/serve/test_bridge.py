@@ -700,7 +700,7 @@ def test_thoughts_are_heard_of_unless_the_client_wants_none(thinking: Any, heard
         (lambda: anthropic(n=2), "n"),
         (lambda: anthropic(stop=["x"]), "stop"),
         (lambda: chat(stream_options=7), "stream_options"),
-        (lambda: chat(stream_options={"include_usage": 1}), "include_usage"),
+        (lambda: chat(stream_options={"include_usage": 1}), "stream_options.include_usage"),
     ],
 )
 def test_what_is_of_no_use_is_refused_and_not_dropped(make: Any, param: str) -> None:

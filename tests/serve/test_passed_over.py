@@ -237,6 +237,132 @@ def test_items_that_say_little_are_passed_over(item: dict[str, Any], ignored: li
     assert [each["content"] for each in exchange.request["messages"]] == ["Hi"]
 
 
+DOCUMENT = {"type": "text", "media_type": "text/plain", "data": "It is blue."}
+SAYS = {"type": "text", "text": "It is blue."}
+
+
+@pytest.mark.parametrize(
+    ("block", "heard"),
+    [
+        ({"type": "document", "source": DOCUMENT}, "It is blue."),
+        ({"type": "document", "title": "Sky", "context": "By day.", "source": DOCUMENT}, "Sky\nBy day.\nIt is blue."),
+        ({"type": "document", "source": {"type": "content", "content": "It is blue."}}, "It is blue."),
+        ({"type": "document", "source": {"type": "content", "content": [SAYS]}}, "It is blue."),
+        ({"type": "search_result", "title": "Sky", "source": "a.test", "content": [SAYS]}, "Sky\na.test\nIt is blue."),
+    ],
+)
+def test_what_is_text_in_a_block_of_anthropics_reaches_the_model(block: dict[str, Any], heard: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": [block]}]}
+    [message] = Exchange("messages", body).request["messages"]
+    assert said_in(message["content"]) == heard
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [block]}
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    turns = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    *_, message = Exchange("messages", {"model": "m", "messages": turns}).request["messages"]
+    assert message["content"] == f"Tool: look\nResult: {heard}"
+
+
+def said_in(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+def test_what_anthropics_servers_did_is_counted_and_told_once() -> None:
+    blocks = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "sky"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+        {"type": "text", "text": "It is blue."},
+    ]
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": blocks}]}
+    exchange = Exchange("messages", body)
+    assert exchange.stats.ignored == ["messages.server_tool_use", "messages.web_search_tool_result"]
+    assert exchange.request["messages"][-1]["content"] == "It is blue."
+    with pytest.raises(Refusal) as refused:
+        Exchange("messages", body, STRICT)
+    assert refused.value.param == "messages[1].content[0]"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "document", "source": {"type": "file", "file_id": "f"}},
+        {"type": "image", "source": {"type": "file", "file_id": "f"}},
+        {"type": "container_upload", "file_id": "f"},
+    ],
+)
+def test_a_block_that_is_a_file_elsewhere_is_refused(block: dict[str, Any]) -> None:
+    with pytest.raises(Refusal, match=r"messages\[0\]\.content\[0\]: no files are kept here") as refused:
+        Exchange("messages", {"model": "m", "messages": [{"role": "user", "content": [block]}]})
+    assert refused.value.param == "messages"
+
+
+def agent_message(*content: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """What Codex 0.169 sends where one of its agents tells another something."""
+    item = {"type": "agent_message", "id": "amsg_1", "author": "/root", "recipient": "/root/sub"}
+    return {**item, "content": list(content), **fields}
+
+
+ENVELOPE = {"type": "input_text", "text": "Message Type: NEW_TASK\nTask name: /root/sub\nSender: /root\nPayload:\n"}
+TOKEN = "gAAAAABp" + "x-_9" * 40 + "=="
+
+
+@pytest.mark.parametrize(
+    ("item", "heard", "ignored"),
+    [
+        (
+            agent_message({"type": "input_text", "text": "Payload:\nCount them."}),
+            "Message of the agent /root to /root/sub:\n\nPayload:\nCount them.",
+            [],
+        ),
+        (  # Codex takes it for encrypted, since OpenAI's servers would encrypt what the model writes for an agent
+            agent_message(ENVELOPE, {"type": "encrypted_content", "encrypted_content": "Count them."}),
+            f"Message of the agent /root to /root/sub:\n\n{ENVELOPE['text']}\n\nCount them.",
+            [],
+        ),
+        (
+            agent_message(ENVELOPE, {"type": "encrypted_content", "encrypted_content": TOKEN}),
+            f"Message of the agent /root to /root/sub:\n\n{ENVELOPE['text']}\n\n"
+            "(Something encrypted that can't be read here.)",
+            ["input.content.encrypted_content"],
+        ),
+        (agent_message(author=None, recipient=None, content="Hi."), "Message of an agent:\n\nHi.", []),
+        (
+            {"type": "function_call_output", "name": "clock", "namespace": "os", "output": "It is noon."},
+            "Output of the tool os__clock:\n\nIt is noon.",
+            [],
+        ),
+    ],
+)
+def test_what_codex_tells_the_model_unasked_reaches_it(item: dict[str, Any], heard: str, ignored: list[str]) -> None:
+    exchange = Exchange("responses", {"model": "m", "input": [item]})
+    assert exchange.request["messages"] == [{"role": "user", "content": heard}]
+    assert exchange.stats.ignored == ignored
+
+
+def test_an_image_in_what_an_agent_says_stays_one() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,aGk="}
+    [message] = Exchange("responses", {"model": "m", "input": [agent_message(image)]}).request["messages"]
+    assert [part["type"] for part in message["content"]] == ["text", "image_url"]
+
+
+def test_sound_may_be_a_data_url() -> None:
+    content = [{"type": "input_audio", "audio_url": "data:audio/mpeg;base64,aGk="}]
+    [message] = Exchange("responses", {"model": "m", "input": [{"role": "user", "content": content}]}).request[
+        "messages"
+    ]
+    assert message["content"] == [{"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}}]
+    content[0]["audio_url"] = "https://a.test/b.wav"
+    with pytest.raises(Refusal, match="as a data: URL") as refused:
+        Exchange("responses", {"model": "m", "input": [{"role": "user", "content": content}]})
+    assert refused.value.param == "input[0].content[0].audio_url"
+
+
+def test_a_request_for_a_summary_of_openais_own_is_refused() -> None:
+    items = [{"role": "user", "content": "Hi"}, {"type": "compaction_trigger"}]
+    with pytest.raises(Refusal, match="ask for a summary in words") as refused:
+        Exchange("responses", {"model": "m", "input": items})
+    assert refused.value.param == "input[1]"
+
+
 @pytest.mark.parametrize("kind", ["compaction", "context_compaction"])
 def test_an_item_that_stands_for_others_and_can_not_be_read_is_refused(kind: str) -> None:
     items = [{"type": kind, "encrypted_content": "x"}, {"role": "user", "content": "Hi"}]
@@ -334,12 +460,6 @@ def test_of_allowed_tools_those_that_were_left_out_are_not_missed() -> None:
     exchange = Exchange("responses", {"model": "m", "input": "Go.", "tools": tools, "tool_choice": choice})
     assert "read" in exchange.request["messages"][0]["content"]
     assert "write." not in exchange.request["messages"][0]["content"]
-
-
-def test_a_custom_tool_of_chat_completions_is_refused_since_the_client_would_wait_for_calls() -> None:
-    tools = [{"type": "custom", "custom": {"name": "patch"}}]
-    with pytest.raises(Refusal, match="make it one with one argument"):
-        Exchange("chat", {**BODIES[PATHS["chat"]], "tools": tools})
 
 
 # Custom tools

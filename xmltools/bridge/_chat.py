@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
+from xmltools.bridge._custom_tools import read_custom_tool
 from xmltools.bridge._errors import Refusal
 from xmltools.bridge._incoming import (
     Choice,
@@ -42,11 +43,12 @@ _WITH_TOOLS = {
 def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
     """Read the body of a request: fields that say nothing about tools go to the upstream as they are.
 
-    Tools that are no functions are left out, or refused if it is to be `strict`. Raises Refusal for what is malformed,
-    or can't be honoured.
+    A custom tool gets one argument, its input. Tools that the client does not run are left out, or refused if it is to
+    be `strict`. Raises Refusal for what is malformed, or can't be honoured.
     """
     notes = Notes(strict)
-    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
+    custom: set[str] = set()
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom))
     choice = read_choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
@@ -60,10 +62,11 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
         choice=choice,
         parallel=flag(body, "parallel_tool_calls", True),
         stream=flag(body, "stream", False),
-        include_usage=flag(options, "include_usage", False),
+        include_usage=flag(options, "include_usage", False, "stream_options."),
         choices=whole_number(body, "n", 1, 128),
         stop=stops_of(body.get("stop"), "stop"),
         fields=fields,
+        custom=frozenset(custom),
         notes=notes,
     )
 
@@ -77,12 +80,23 @@ def _conversation(messages: Any) -> Conversation:
         raise Refusal(f"messages: {error}", param="messages") from None
 
 
-def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
+    """Return a tool, and put the name of a custom one into `custom`; None for one that the client does not run."""
     kind = definition.get("type", "function") if isinstance(definition, Mapping) else "function"
     if kind == "function":
         return read_tool(definition, at)
-    why = f'only tools of the type "function" can be called in text, got {kind!r:.40}; make it one with one argument'
-    if kind == "custom" or not isinstance(kind, str):  # the client would run it, and wait for calls
+    if kind == "custom":
+        inner = definition.get("custom")
+        if not isinstance(inner, Mapping):
+            raise Refusal(f'{at}.custom: expected {{"name": ...}}, got {inner!r:.60}', param=f"{at}.custom")
+        tool = read_custom_tool(inner, f"{at}.custom", notes)
+        custom.add(tool.name)
+        return tool
+    why = (
+        f'only tools of the types "function" and "custom" can be called in text, got {kind!r:.40}; '
+        "give a function that does it"
+    )
+    if not isinstance(kind, str):
         raise Refusal(f"{at}: {why}", param=at)
     notes.leave_out(at, kind, why)
     return None
@@ -101,17 +115,17 @@ def read_choice(value: Any) -> Choice:
         if found is not None:
             return found
     raise Refusal(
-        'tool_choice: expected "auto", "none", "required", {"type": "function", "function": {"name": ...}} or '
+        'tool_choice: expected "auto", "none", "required", {"type": "function", "function": {"name": ...}}, '
+        '{"type": "custom", "custom": {"name": ...}} or '
         f'{{"type": "allowed_tools", "allowed_tools": {{"mode": ..., "tools": [...]}}}}, got {value!r:.80}',
         param="tool_choice",
     )
 
 
 def _named(value: Mapping[str, Any]) -> Choice | None:
-    if value.get("type") == "function":
-        inner = value.get("function", value)
-        name = inner.get("name") if isinstance(inner, Mapping) else None
-        return Choice("required", (name,), named=True) if isinstance(name, str) else None
+    if value.get("type") in ("function", "custom"):
+        name = _name_of(value)
+        return Choice("required", (name,), named=True) if name is not None else None
     if value.get("type") == "allowed_tools":
         inner = value.get("allowed_tools", value)
         return _allowed(inner) if isinstance(inner, Mapping) else None
@@ -127,7 +141,7 @@ def _allowed(inner: Mapping[str, Any]) -> Choice | None:
 
 
 def _name_of(tool: Any) -> str | None:
-    inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    inner = tool.get(str(tool.get("type", "function")), tool) if isinstance(tool, Mapping) else None
     name = inner.get("name") if isinstance(inner, Mapping) else None
     return name if isinstance(name, str) else None
 

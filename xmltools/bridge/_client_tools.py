@@ -1,6 +1,6 @@
-"""Tools of Anthropic's API that the client runs, though only their type stands in the request: models know them.
+"""Tools that the client runs, though only their type stands in the request: the maker's own models know them.
 
-A model of another maker does not, so it gets the arguments that Anthropic documents for the type.
+Other models don't, so they get the arguments that Anthropic documents for the type, or that OpenAI's items have.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["client_tool"]
+__all__ = ["anthropic_client_tool", "openai_client_tool"]
 
 _TEXT = {"type": "string"}
 _LINE = {"type": "integer", "minimum": 0}
@@ -22,8 +22,9 @@ _EDITS = (
 )
 
 
-def client_tool(definition: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the whole definition of a tool that only has a type and a name, None if the client does not run it."""
+def anthropic_client_tool(definition: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the whole definition of one of Anthropic's tools that only has a type and a name, None if the client does
+    not run it."""
     kind = definition.get("type")
     for prefix, made in (("bash_", _bash), ("text_editor_", _editor), ("memory_", _memory)):
         if isinstance(kind, str) and kind.startswith(prefix) and kind[len(prefix) :].isdecimal():
@@ -62,3 +63,65 @@ def _edits(commands: list[str], fields: dict[str, Any], about: str) -> tuple[str
         "properties": properties,
         "required": ["command", "path"],
     }
+
+
+def openai_client_tool(definition: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the whole definition of one of OpenAI's tools that only has a type, which is its name then; None if the
+    client does not run it."""
+    made = _OPENAI.get(str(definition.get("type")))
+    environment = definition.get("environment") or {}
+    if made is None or (isinstance(environment, Mapping) and environment.get("type", "local") != "local"):
+        return None  # a container is one of OpenAI's
+    description, properties, required, more = made
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
+    skills = environment.get("skills") if isinstance(environment, Mapping) else None
+    return {"name": definition["type"], "description": description + _skills(skills), "parameters": schema}
+
+
+def _skills(skills: Any) -> str:
+    """Return what the model is told of the skills that lie in the client's environment."""
+    given = [skill for skill in skills if isinstance(skill, Mapping)] if isinstance(skills, list) else []
+    lines = [f"- {each.get('name')} in {each.get('path')}: {each.get('description')}" for each in given]
+    head = "\n\nSkills, each a folder with a file SKILL.md to read before it is used:"
+    return "\n".join([head, *lines]) if lines else ""
+
+
+_TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
+_MILLISECONDS = {"type": "integer", "minimum": 1, "description": "When to give up, in milliseconds."}
+_LOCAL_SHELL = {
+    "command": {
+        **_TEXTS,
+        "description": "The program and its arguments, each on its own; there is no shell unless you start one.",
+        "examples": [["bash", "-lc", "ls | head"]],
+    },
+    "working_directory": _TEXT,
+    "timeout_ms": _MILLISECONDS,
+    "env": {"type": "object", "additionalProperties": _TEXT, "description": "More variables of the environment."},
+}
+_SHELL = {
+    "commands": {**_TEXTS, "description": "Commands for a shell; each has a result of its own."},
+    "timeout_ms": _MILLISECONDS,
+    "max_output_length": {"type": "integer", "minimum": 1, "description": "Most characters of output to show."},
+}
+_PATCH = {
+    "type": {"type": "string", "enum": ["update_file", "create_file", "delete_file"]},
+    "path": {**_TEXT, "description": "The file, as seen from the workspace."},
+    "diff": {
+        **_TEXT,
+        "description": 'For create_file: all lines of the file, each after a "+". For update_file: for each place "@@" '
+        'and maybe a line that stands above it, such as "@@ def run():"; then its lines, each after a space if it '
+        'stays, a "-" if it goes, a "+" if it is new. There are no line numbers. delete_file has none.',
+        "examples": ["@@ def run():\n     a = 1\n-    b = 2\n+    b = 3\n     return a + b"],
+    },
+}
+_OPENAI: dict[str, tuple[str, dict[str, Any], list[str], dict[str, Any]]] = {
+    "local_shell": ("Run a command on the user's machine.", _LOCAL_SHELL, ["command"], {}),
+    "shell": ("Run shell commands on the user's machine.", _SHELL, ["commands"], {}),
+    "apply_patch": (
+        "Create, update or delete a file.",
+        _PATCH,
+        ["type", "path"],
+        {"if": {"properties": {"type": {"const": "delete_file"}}}, "else": {"required": ["diff"]}},
+    ),
+}
+"""By their types: what they do, their arguments, those that are required, and what else a call must have."""

@@ -52,6 +52,7 @@ class ChatEncoder:
                 model=incoming.model,
                 created=created,
                 tools=tools,
+                custom=incoming.custom,
                 index=index,
                 include_usage=incoming.include_usage,
                 on_failure="spoil",
@@ -108,10 +109,12 @@ def _fold(body: dict[str, Any], choice: Mapping[str, Any]) -> None:
         if key == "tool_calls":
             for call in value:
                 calls = body.setdefault("tool_calls", [])
+                kind = "custom" if "custom" in call else "function"
                 if call["index"] == len(calls):
-                    calls.append({"id": call["id"], "type": "function", "function": {**call["function"]}})
+                    calls.append({"id": call["id"], "type": kind, kind: {**call[kind]}})
                 else:
-                    calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+                    [(part, text)] = call[kind].items()
+                    calls[call["index"]][kind][part] += text
         elif key == "role":
             body[key] = value
         else:
@@ -202,7 +205,7 @@ class ResponsesEncoder:
             tools=tools,
             custom=incoming.custom,
             namespaces=incoming.namespaces,
-            searches=incoming.searches,
+            client_tools=incoming.client_tools,
             echo=incoming.echo,
             on_failure="spoil",
         )

@@ -81,7 +81,10 @@ class Choice:
         known = {tool.name for tool in tools}
         for name in self.names or ():
             if name not in known:
-                raise Refusal(f"tool_choice: there is no tool {name!r:.80} among the tools", param="tool_choice")
+                there = f"name one of them: {', '.join(sorted(known))}" if known else "send it among the tools"
+                raise Refusal(
+                    f"tool_choice: there is no tool {name!r:.80} among the tools; {there:.400}", param="tool_choice"
+                )
         if self.mode == "required" and not tools:
             raise Refusal("tool_choice: a call is required, but there are no tools; send tools", param="tool_choice")
         return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
@@ -93,6 +96,8 @@ class Incoming:
 
     model: str
     conversation: Conversation
+    said_in: str = "messages"
+    """The field of the request that the conversation stands in."""
     tools: list[Tool] = field(default_factory=list)
     choice: Choice = field(default_factory=Choice)
     parallel: bool = True
@@ -108,8 +113,8 @@ class Incoming:
     """Names of custom tools, whose one argument is `input`."""
     namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The namespace and the name in it that the client has for the name of a tool."""
-    searches: frozenset[str] = frozenset()
-    """Names of tools by which the client looks for more tools."""
+    client_tools: Mapping[str, str] = field(default_factory=dict)
+    """The types of tools that the client knows by their type, for the names that the model knows."""
     notes: Notes = field(default_factory=Notes)
 
     @property
@@ -164,18 +169,22 @@ def check_tools(tools: list[Tool]) -> list[Tool]:
     seen: set[str] = set()
     for tool in tools:
         if tool.name in seen:
-            raise Refusal(f"tools: there are two of the name {tool.name!r:.80}", param="tools", code="invalid_tool")
+            raise Refusal(
+                f"tools: there are two of the name {tool.name!r:.80}; leave one out, or rename it",
+                param="tools",
+                code="invalid_tool",
+            )
         seen.add(tool.name)
     return tools
 
 
-def flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
-    """Return a field that is true or false. Raises Refusal for anything else."""
+def flag(body: Mapping[str, Any], name: str, default: bool, at: str = "") -> bool:
+    """Return a field that is true or false; `at` is the place in front of it. Raises Refusal for anything else."""
     value = body.get(name)
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise Refusal(f"{name}: expected true or false, got {value!r:.60}", param=name)
+        raise Refusal(f"{at}{name}: expected true or false, got {value!r:.60}", param=f"{at}{name}")
     return value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
-from xmltools.bridge._client_tools import client_tool
+from xmltools.bridge._client_tools import anthropic_client_tool
 from xmltools.bridge._errors import Refusal
 from xmltools.bridge._incoming import (
     SAMPLING,
@@ -22,6 +22,7 @@ from xmltools.bridge._incoming import (
     system_first,
     whole_number,
 )
+from xmltools.bridge._messages_blocks import plain_blocks
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
 from xmltools.tools import Tool
@@ -65,7 +66,7 @@ def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> I
         fields["max_tokens"] = whole_number(body, "max_tokens", 1, _MOST_TOKENS)
     return Incoming(
         model=model_of(body),
-        conversation=_conversation(body),
+        conversation=_conversation(body, notes),
         tools=tools,
         choice=choice,
         parallel=parallel,
@@ -128,14 +129,17 @@ def _thinking(value: Any, notes: Notes) -> bool:
     return bool(kind != "disabled" and value.get("display") != "omitted")
 
 
-def _conversation(body: Mapping[str, Any]) -> Conversation:
+def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         raise Refusal("messages: expected a list of at least one message", param="messages")
-    source = {key: body[key] for key in ("system", "messages") if body.get(key)}
+    source = {"messages": plain_blocks(body["messages"], notes)}
+    if body.get("system"):
+        source["system"] = body["system"]
     try:
         return system_first(formats.load(source, "anthropic", issues=[]))
     except XMLToolsError as error:
-        raise Refusal(f"messages: {error}", param="messages") from None
+        at = "system" if str(error).startswith("system: ") else "messages"
+        raise Refusal(f"{at}: {str(error).removeprefix('system: ')}", param=at) from None
 
 
 def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
@@ -143,7 +147,7 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
     kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
         return read_tool(definition, at)
-    known = None if notes.strict else client_tool(definition)
+    known = None if notes.strict else anthropic_client_tool(definition)
     if known is not None:
         return read_tool(known, at)
     why = (
@@ -165,10 +169,10 @@ def _choice(value: Any) -> tuple[Choice, bool]:
             f'tool_choice: expected {{"type": "auto" | "any" | "tool" | "none"}}, got {value!r:.80}',
             param="tool_choice",
         )
-    parallel = not flag(value, "disable_parallel_tool_use", False)
+    parallel = not flag(value, "disable_parallel_tool_use", False, "tool_choice.")
     if kind == "tool":
         name = value.get("name")
         if not isinstance(name, str):
-            raise Refusal("tool_choice: a choice of the type tool has the name of the tool", param="tool_choice")
+            raise Refusal('tool_choice: expected {"type": "tool", "name": ...}, got no name', param="tool_choice")
         return Choice("required", (name,), named=True), parallel
     return Choice({"auto": "auto", "any": "required", "none": "none"}[kind]), parallel  # type: ignore[arg-type]

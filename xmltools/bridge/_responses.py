@@ -76,6 +76,7 @@ def read_responses_request(body: Object, *, strict: bool = False) -> Incoming:
     return Incoming(
         model=model_of(body),
         conversation=read_input(body, box),
+        said_in="input",
         tools=tools,
         choice=choice,
         parallel=flag(body, "parallel_tool_calls", True),
@@ -86,7 +87,7 @@ def read_responses_request(body: Object, *, strict: bool = False) -> Incoming:
         echo={**{key: body[key] for key in body if key not in ("input", "stream", "background")}, "store": False},
         custom=frozenset(box.custom),
         namespaces=box.namespaces,
-        searches=frozenset(box.searches),
+        client_tools=box.client_tools,
         notes=notes,
     )
 
@@ -98,7 +99,8 @@ def _check_fields(body: Object, notes: Notes) -> None:
         if name in _REFUSED:
             raise refusal(name, _REFUSED[name])
         notes.ignore(name, _HINTS.get(name, "this field is not known here, and may mean much; leave it out"))
-    whole_number(body, "n", 1, 1)
+    if body.get("n") not in (None, 1):
+        raise refusal("n", "expected 1, since this API makes one response; send a request for each one that you want")
     if body.get("truncation") not in (None, "auto", "disabled"):
         raise wrong("truncation", "auto or disabled", body["truncation"])
     for name in list_in(body, "include"):
@@ -106,7 +108,7 @@ def _check_fields(body: Object, notes: Notes) -> None:
             raise refusal("include", f"{name!r}: {_NO_LOGPROBS}")
         if name not in _INCLUDED:
             notes.ignore("include", f"{name!r:.80} can't be given here; leave it out")
-    if flag(object_in(body, "stream_options"), "include_obfuscation", False):
+    if flag(object_in(body, "stream_options"), "include_obfuscation", False, "stream_options."):
         notes.ignore("stream_options.include_obfuscation", "streams are not padded here; send false")
 
 
@@ -147,8 +149,9 @@ def _choice(value: Any, box: Toolbox) -> Choice:
     if found is None:
         raise wrong(
             "tool_choice",
-            '"auto", "none", "required", {"type": "function" | "custom", "name": ...} or {"type": "allowed_tools", '
-            '"mode": "auto" | "required", "tools": [{"type": "function", "name": ...}]}',
+            '"auto", "none", "required", {"type": "function" | "custom", "name": ...}, {"type": ...} with the type of '
+            'a tool that has no name, such as shell, or {"type": "allowed_tools", "mode": "auto" | "required", '
+            '"tools": [{"type": "function", "name": ...}]}',
             value,
         )
     return found
@@ -156,6 +159,8 @@ def _choice(value: Any, box: Toolbox) -> Choice:
 
 def _named(value: Object, box: Toolbox) -> Choice | None:
     kind, mode = value.get("type"), value.get("mode", "auto")
+    if isinstance(kind, str) and kind in box.client_tools:
+        return Choice("required", (kind,), named=True)
     if kind in ("function", "custom"):
         return Choice("required", (box.name(value),), named=True) if isinstance(value.get("name"), str) else None
     allowed = value.get("tools")

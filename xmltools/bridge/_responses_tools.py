@@ -1,8 +1,9 @@
 """The tools of a request of the Responses API: one list, out of all the kinds that clients run.
 
 Functions stay what they are. A custom tool gets one argument, its input. A namespace is a group of tools, such as those
-of an MCP server: each gets the name of the group in front of its own, since another group may have the same name. A
-search by which the client finds more tools is a tool too, and what it has found stands in the input.
+of an MCP server: each gets the name of the group in front of its own, since another group may have the same name. What
+has a type instead of a name is called by that: the client's shell, its patches, and a search by which it finds more
+tools, which then stand in the input.
 """
 
 from __future__ import annotations
@@ -10,26 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from xmltools.bridge._client_tools import openai_client_tool
+from xmltools.bridge._custom_tools import read_custom_tool
 from xmltools.bridge._incoming import Notes, check_tools, read_tool
-from xmltools.bridge._responses_fields import Object, list_in, object_in, refusal, text_in
+from xmltools.bridge._responses_fields import Object, list_in, refusal, text_in
 from xmltools.tools import Tool
 
 __all__ = ["SEARCH", "Toolbox"]
 
 SEARCH = "tool_search"
 """The type of a tool that finds tools, and what it is called, since it has no name."""
-_CUSTOM = {
-    "type": "object",
-    "properties": {"input": {"type": "string", "description": "The whole input, as plain text."}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
 
 
 class Toolbox:
     """The tools of a request, and by which names the client knows them.
 
-    `notes` hears of what is left out; `custom`, `namespaces` and `searches` are those of `Incoming`.
+    `notes` hears of what is left out; `custom`, `namespaces` and `client_tools` are those of `Incoming`.
     """
 
     def __init__(self, notes: Notes) -> None:
@@ -39,7 +36,7 @@ class Toolbox:
         self._left_out: set[str] = set()
         self.custom: set[str] = set()
         self.namespaces: dict[str, tuple[str, str]] = {}
-        self.searches: set[str] = set()
+        self.client_tools: dict[str, str] = {}
 
     @property
     def tools(self) -> list[Tool]:
@@ -76,6 +73,9 @@ class Toolbox:
 
     def names(self, source: Any) -> list[str]:
         """Return the names that an entry of the tools that a choice allows is about: all of a namespace, or one."""
+        kind = source.get("type") if isinstance(source, dict) else None
+        if isinstance(kind, str) and kind in self.client_tools:
+            return [kind]
         if not isinstance(source, dict) or not isinstance(source.get("name"), str):
             return []
         if source.get("type") == "namespace":
@@ -90,9 +90,10 @@ class Toolbox:
     def _alone(self, definition: Any, at: str) -> Iterable[Tool]:
         """Yield the tool of a definition that is no namespace, if there is one in it."""
         kind = definition.get("type") if isinstance(definition, dict) else None
-        if kind == SEARCH and definition.get("execution") == "client" and not self.notes.strict:
-            self.searches.add(SEARCH)
-            yield read_tool({**definition, "name": SEARCH}, at)
+        own = None if self.notes.strict or not isinstance(kind, str) else _client_tool(definition)
+        if own is not None:
+            self.client_tools[own["name"]] = own["name"]
+            yield read_tool(own, at)
         elif kind in ("function", "custom"):
             tool = self._one(definition, at)
             if kind == "custom":
@@ -100,8 +101,8 @@ class Toolbox:
             yield tool
         elif kind != "namespace":
             why = (
-                f"only tools of the types function and custom are behind this endpoint, not {kind!r:.60}, "
-                "which OpenAI's servers run; give a function that does it"
+                f"only tools that the client runs are behind this endpoint, such as functions, not {kind!r:.60}; "
+                "give a function that does it"
             )
             if not isinstance(kind, str):
                 raise refusal(at, why)
@@ -111,15 +112,7 @@ class Toolbox:
     def _one(self, definition: Object, at: str) -> Tool:
         if definition["type"] == "function":
             return read_tool(definition, at)
-        form = object_in(definition, "format", f"{at}.")
-        description = definition.get("description")
-        if form.get("type", "text") != "text":
-            if self.notes.strict:
-                raise refusal(
-                    f"{at}.format", "the model can't be held to a grammar here; leave it out, and describe the input"
-                )
-            description = f"{description or ''}\n\n{_grammar(form)}".strip()
-        return read_tool({"name": definition.get("name"), "description": description, "parameters": _CUSTOM}, at)
+        return read_custom_tool(definition, at, self.notes)
 
     def _add_group(self, group: Object, at: str, *, anew: bool) -> list[str]:
         space = text_in(group, "name", f"{at}.")
@@ -154,6 +147,13 @@ class Toolbox:
         return free
 
 
+def _client_tool(definition: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the whole definition of a tool that has a type instead of a name, None if the client does not run it."""
+    if definition.get("type") == SEARCH:
+        return {**definition, "name": SEARCH} if definition.get("execution") == "client" else None
+    return openai_client_tool(definition)
+
+
 def _renamed(tool: Tool, name: str, more: str, at: str) -> Tool:
     """Return the tool by another name, and with more said about it."""
     description = f"{tool.description}\n\n{more}".strip()
@@ -162,12 +162,3 @@ def _renamed(tool: Tool, name: str, more: str, at: str) -> Tool:
 
 def _joined(space: str, name: str) -> str:
     return f"{space}{name}" if space.endswith("__") else f"{space}__{name}"
-
-
-def _grammar(form: Object) -> str:
-    """Return what the model is told of the form of an input."""
-    syntax, rules = form.get("syntax"), form.get("definition")
-    if form.get("type") == "grammar" and isinstance(rules, str):
-        kind = f" ({syntax})" if isinstance(syntax, str) else ""
-        return f"The input is plain text, no JSON, and has the form of this grammar{kind}:\n{rules}"
-    return "The input is plain text, no JSON."

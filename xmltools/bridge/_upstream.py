@@ -37,7 +37,7 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         )
         instructions = _instructions(incoming, tools, settings)
     except XMLToolsError as error:
-        raise Refusal(f"messages: {error}", param="messages") from None
+        raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
     # What the client's format has beside the text is about calls that are text now.
     bare = [each.model_copy(update={"extra": {}}) if each.role != "user" else each for each in plain]
     written: list[dict[str, Any]] = formats.dump(

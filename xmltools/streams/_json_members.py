@@ -48,6 +48,10 @@ class MemberReader:
             at = self._string(text, at, found) if self._in_string else self._structure(text, at)
         return found
 
+    def text(self, text: str) -> str:
+        """Take more text; return what it adds to the only string of the top level, whatever its name is."""
+        return "".join(value for _, value in self.feed(text))
+
     def _structure(self, text: str, at: int) -> int:
         mark = _MARK.search(text, at)
         if mark is None:

@@ -45,7 +45,11 @@ def _json(data: Mapping[str, Any]) -> bytes:
     except ValueError:
         pass
     try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        try:
+            return written.encode()
+        except UnicodeEncodeError:  # a client's own words may hold lone surrogates, which have no other spelling
+            return json.dumps(data, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise XMLToolsError(f"to_sse() expects what feed() of a stream returned; no JSON: {error}") from None
 

@@ -7,13 +7,14 @@ position and its unfinished arguments: OpenAI's own client hands them over as te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.events import Event
 from xmltools.streams._calls import CallQueue, NativeCall
 from xmltools.streams._json_arguments import without_surrogates
+from xmltools.streams._json_members import MemberReader
 from xmltools.streams._messages import Outputs, as_mapping, string_of
 from xmltools.streams._pieces import Kind, Piece, PieceReader
 from xmltools.tools import Tool
@@ -28,16 +29,28 @@ class OpenAIStream:
     """Turns the events of one parser into chunks.
 
     `id`, `model` and `created` (seconds since 1970) stand in each chunk, `index` is the choice. `tools` are those of
-    the parser: their strings stream, other arguments follow when a call is complete. `include_usage` is the client's
-    wish for a last chunk with the usage. `reasoning_key` is where reasoning goes, None leaves it out. `on_failure`:
-    what becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else
-    the call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
-    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
+    the parser: their strings stream, other arguments follow when a call is complete. `custom` names the custom tools
+    among them: their calls are no JSON but the text of the argument `input`. `include_usage` is the client's wish for a
+    last chunk with the usage. `reasoning_key` is where reasoning goes, None leaves it out. `on_failure`: what becomes
+    of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
+    unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is `"drop"` with an end to
+    the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = ("_begun", "_calls", "_closed", "_head", "_include_usage", "_index", "_pieces", "_reasoning_key")
+    __slots__ = (
+        "_begun",
+        "_calls",
+        "_closed",
+        "_custom",
+        "_head",
+        "_include_usage",
+        "_index",
+        "_input",
+        "_pieces",
+        "_reasoning_key",
+    )
 
     def __init__(
         self,
@@ -46,6 +59,7 @@ class OpenAIStream:
         model: str,
         created: int,
         tools: Iterable[Tool] | None = None,
+        custom: Collection[str] = (),
         index: int = 0,
         include_usage: bool = False,
         reasoning_key: str | None = "reasoning_content",
@@ -56,6 +70,8 @@ class OpenAIStream:
         self._include_usage = include_usage
         self._reasoning_key = reasoning_key
         self._pieces = PieceReader(tools, on_failure)
+        self._custom = custom
+        self._input: MemberReader | None = None  # of the custom call that is being written
         self._calls = 0
         self._begun = False
         self._closed = False
@@ -97,11 +113,24 @@ class OpenAIStream:
             elif kind is Kind.REASONING and self._reasoning_key is not None:
                 yield {self._reasoning_key: text}
             elif kind is Kind.START:
-                function = {"name": text, "arguments": ""}
-                yield {"tool_calls": [{"index": self._calls, "id": id, "type": "function", "function": function}]}
+                yield {"tool_calls": [{"index": self._calls, "id": id, **self._started(text)}]}
                 self._calls += 1
-            elif kind is Kind.ARGUMENTS:
-                yield {"tool_calls": [{"index": self._calls - 1, "function": {"arguments": text}}]}
+            elif kind is Kind.ARGUMENTS and (more := self._more(text)):
+                yield {"tool_calls": [{"index": self._calls - 1, **more}]}
+
+    def _started(self, name: str) -> dict[str, Any]:
+        is_custom = name in self._custom
+        self._input = MemberReader() if is_custom else None
+        if is_custom:
+            return {"type": "custom", "custom": {"name": name, "input": ""}}
+        return {"type": "function", "function": {"name": name, "arguments": ""}}
+
+    def _more(self, text: str) -> dict[str, Any]:
+        """Return what more text of the arguments' JSON adds to the call; maybe nothing, if it is a custom one."""
+        if self._input is None:
+            return {"function": {"arguments": text}}
+        added = self._input.text(text)
+        return {"custom": {"input": added}} if added else {}
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": self._index, "delta": delta, "finish_reason": finish_reason}

@@ -5,7 +5,9 @@ one is added, and the last event repeats all of them, since clients take the res
 one part in their item. A run of white space between two calls is no message; at the start of a message it is kept.
 
 A call that failed keeps its place and its unfinished arguments, which are no JSON. It has the status "incomplete", and
-there is no event that says that its arguments are done, so that no client that waits for one carries it out.
+there is no event that says that its arguments are done, so that no client that waits for one carries it out. Calls of
+the API's own tools that the client runs (shell, local_shell, apply_patch) can't be unfinished: their items are told of
+when they are whole and right, and one that failed is none.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.streams._json_members import MemberReader
 from xmltools.streams._pieces import Kind, Piece, PieceReader
 from xmltools.streams._response_fields import echoed, usage_of
-from xmltools.streams._response_items import CALL, CUSTOM_CALL, FORMS, SEARCH_CALL, Form, Item, Message
+from xmltools.streams._response_items import CALL, CLIENT_CALLS, CUSTOM_CALL, FORMS, Form, Item, Message
 from xmltools.tools import Tool
 
 __all__ = ["ResponsesStream", "response_object"]
@@ -39,18 +41,19 @@ class ResponsesStream:
     `id`, `model` and `created_at` (seconds since 1970) stand in the response; ids of items are made of its id and their
     place. `tools` are those of the parser: their strings stream, other arguments follow when a call is complete.
     `custom` names the custom tools among them: their calls are no JSON but the text of the argument `input`.
-    `namespaces` has the namespace of a tool, and its name in there, by the name that the parser knows. `searches` names
-    the tools by which the client looks for more tools: their calls are items of their own. `echo` holds the fields of
-    the request, of which the response repeats those that the API repeats. `on_failure`: what becomes of a block that
-    gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays unfinished;
-    `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is
-    `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
+    `namespaces` has the namespace of a tool, and its name in there, by the name that the parser knows. `client_tools`
+    has, by that name too, the type of a tool whose calls are items of their own: tool_search, local_shell, shell or
+    apply_patch. `echo` holds the fields of the request, of which the response repeats those that the API repeats.
+    `on_failure`: what becomes of a block that gives no call. `"leave"` makes it text if the client has not heard of the
+    call, else the call stays unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"`
+    is `"drop"` with an end to the arguments that no reader of unfinished JSON takes for arguments.
 
     Raises `XMLToolsError` for options that make no sense.
     """
 
     __slots__ = (
         "_blank",
+        "_client_tools",
         "_custom",
         "_ended",
         "_head",
@@ -61,7 +64,6 @@ class ResponsesStream:
         "_number",
         "_output",
         "_pieces",
-        "_searches",
     )
 
     def __init__(
@@ -73,7 +75,7 @@ class ResponsesStream:
         tools: Iterable[Tool] | None = None,
         custom: Collection[str] = (),
         namespaces: Mapping[str, tuple[str, str]] | None = None,
-        searches: Collection[str] = (),
+        client_tools: Mapping[str, str] | None = None,
         echo: Mapping[str, Any] | None = None,
         on_failure: str = "leave",
     ) -> None:
@@ -81,7 +83,7 @@ class ResponsesStream:
         self._pieces = PieceReader(tools, on_failure)
         self._custom = custom
         self._namespaces = namespaces or {}
-        self._searches = searches
+        self._client_tools = {name: _form(type) for name, type in (client_tools or {}).items()}
         self._output: list[dict[str, Any]] = []
         self._item: Item | None = None  # the open one
         self._kind: Kind | None = None  # of the run of text or reasoning that is being written
@@ -184,15 +186,15 @@ class ResponsesStream:
     def _start_call(self, piece: Piece) -> Iterator[Message]:
         is_custom = piece.text in self._custom
         self._input = MemberReader() if is_custom else None
-        if piece.text in self._searches:
-            yield from self._start(SEARCH_CALL, {"call_id": piece.id})
+        if form := self._client_tools.get(piece.text):
+            yield from self._start(form, {"call_id": piece.id})
             return
         space, name = self._namespaces.get(piece.text, ("", piece.text))
         head = {"call_id": piece.id, "name": name, **({"namespace": space} if space else {})}
         yield from self._start(CUSTOM_CALL if is_custom else CALL, head)
 
     def _arguments(self, text: str) -> str:
-        return text if self._input is None else "".join(value for _, value in self._input.feed(text))
+        return text if self._input is None else self._input.text(text)
 
     def _start(self, form: Form, head: Mapping[str, Any]) -> Iterator[Message]:
         place = len(self._output)
@@ -210,7 +212,8 @@ class ResponsesStream:
         if self._item is not None:
             item, self._item = self._item, None
             yield from map(self._say, item.end(status))
-            self._output.append(item.written(status))
+            if item.is_told(status):
+                self._output.append(item.written(status))
 
 
 def response_object(
@@ -232,6 +235,12 @@ def response_object(
     _, data = stream.close(finish_reason, usage)[-1]
     response: dict[str, Any] = data["response"]
     return response
+
+
+def _form(type: str) -> Form:
+    if type not in CLIENT_CALLS:
+        raise XMLToolsError(f"client_tools: expected one of the types {', '.join(CLIENT_CALLS)}, got {type!r:.60}")
+    return CLIENT_CALLS[type]
 
 
 def _event(part: Any) -> Event:
