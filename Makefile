@@ -62,7 +62,8 @@ compiled: .venv/test.stamp
 rivals: .venv/test.stamp
 	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
 
-# What the libraries that run agents do with calls that go wrong. They take the network, and an environment of their own.
+# What the libraries that run agents do with calls that go wrong. They take the network, an environment of their own, and
+# three minutes, half of them to install.
 agents: .venv/test.stamp .venv-agents/stamp
 	XMLTOOLS_AGENTS_PYTHON=$(CURDIR)/.venv-agents/bin/python $(BIN)/python -m pytest -n auto tests/agents $(ARGS)
 

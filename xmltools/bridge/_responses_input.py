@@ -46,8 +46,9 @@ def read_input(body: Object, box: Toolbox) -> Conversation:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else _with_call_ids(given)
     for number, each in enumerate(items):
         said.append((f"input[{number}]", _message_of(each, f"input[{number}]", box)))
-    failed = [each.get("call_id") for each in items if isinstance(each, Mapping) and each.get("status") == "failed"]
-    return _marked(_load([(at, message) for at, message in said if message is not None]), failed)
+    conversation = _load([(at, message) for at, message in said if message is not None])
+    results = (each for each in items if each.get("type") == "apply_patch_call_output")
+    return _marked(conversation, {each["call_id"] for each in results if each.get("status") == "failed"})
 
 
 def _with_call_ids(items: list[Any]) -> list[Any]:
@@ -65,7 +66,7 @@ def _with_call_ids(items: list[Any]) -> list[Any]:
     ]
 
 
-def _marked(conversation: Conversation, failed: Collection[Any]) -> Conversation:
+def _marked(conversation: Conversation, failed: Collection[str]) -> Conversation:
     """Return the conversation with the results of the calls that failed as errors: messages have no place for that."""
     if not failed:
         return conversation

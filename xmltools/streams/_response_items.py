@@ -127,7 +127,7 @@ class Item:
     def _at_once(self, arguments: dict[str, Any]) -> Iterator[Message]:
         """Yield all events of an item that is told of when it is right."""
         form, place = self._form, {"output_index": self._place}
-        commands = arguments["commands"] if form.event else []
+        commands = arguments.get("commands", []) if form.event else []
         begun = {**arguments, "commands": []} if form.event else arguments
         yield "response.output_item.added", {**place, "item": self._holding(begun, "in_progress")}
         for index, command in enumerate(commands):
