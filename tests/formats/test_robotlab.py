@@ -260,7 +260,27 @@ def test_a_state_takes_messages_of_all_kinds_and_no_others() -> None:
     state = robotlab.create_state("Hi")
     with pytest.raises(XMLToolsError, match="Invalid message"):
         state.append_result({"output": [5]})
+    for none in ("a", None, 5, {"outputs": []}, {"output": "a"}):
+        with pytest.raises(XMLToolsError, match='result: expected an object with the lists "output" and "tool_calls"'):
+            state.append_result(none)
     assert state.results == []
+
+
+def test_the_user_goes_on_in_a_state() -> None:
+    """The document: "User->>State: UserMessage", after a result as well as before."""
+    state = robotlab.create_state("One")
+    state.append_result(TextMessage(role="assistant", content="1"))
+    state.append_result(UserMessage("Two"))
+    state.append_result([call("a"), answer("a"), text("assistant", "2")])
+    said = [text("user", "One"), text("assistant", "1"), text("user", "Two"), call("a"), answer("a")]
+    assert state.format_history() == [*said, text("assistant", "2")]
+
+
+def test_a_result_before_its_call_stands_after_it() -> None:
+    history = robotlab.format_history(
+        [text("user", "Go.")], [robot(answer("a"), call("a"), text("assistant", "Done."))]
+    )
+    assert history == [text("user", "Go."), call("a"), answer("a"), text("assistant", "Done.")]
 
 
 # Messages

@@ -20,10 +20,11 @@ _Hash = Message | Mapping[str, Any]
 def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the hashes of the messages and of the results of robots, as a conversation that a model can go on with.
 
-    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list. Each result
-    of a tool stands directly after the message with its call, in the order of the calls. Texts of one role that follow
-    each other are one text, with an empty line between them: so user and assistant alternate. A result of a call that
-    is nowhere stays where it is. Raises XMLToolsError for a hash of no message.
+    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list; it may also
+    be a message, or a list of messages. Each result of a tool stands directly after the message with its call, in the
+    order of the calls. Texts of one role that follow each other are one text, with an empty line between them: so user
+    and assistant alternate. A result of a call that is nowhere stays where it is. Raises XMLToolsError for what is no
+    message, and no result.
     """
     history = list(messages)
     for result in results:
@@ -31,22 +32,40 @@ def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[di
     return [each.to_h() for each in _joined(_interleaved(list(map(Message.from_hash, history))))]
 
 
-def _messages_of(result: Any) -> list[_Hash]:
-    """Return the messages of the result of a robot: its output, and the results of its calls."""
-    return [*_field(result, "output"), *_field(result, "tool_calls")]
+def _messages_of(result: Any) -> list[Any]:
+    """Return the messages of what may be added to a state: of a robot's result, its output and those of its calls."""
+    if isinstance(result, UserMessage):
+        return [result.to_message()]
+    if isinstance(result, Message) or (isinstance(result, Mapping) and "type" in result):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [each.to_message() if isinstance(each, UserMessage) else each for each in result]
+    lists = [_field(result, name) for name in ("output", "tool_calls")]
+    if any(each is not None and not isinstance(each, (list, tuple)) for each in lists) or lists == [None, None]:
+        right = 'an object with the lists "output" and "tool_calls", a message, or a list of messages'
+        raise XMLToolsError(f"result: expected {right}, got {result!r:.80}")
+    return [message for each in lists for message in each or ()]
 
 
 def _interleaved(messages: list[Message]) -> Iterator[Message]:
-    """Yield the messages, each result after the first call of its id that has none yet."""
+    """Yield the messages, each result after the first call of its id that has none yet; one that comes too early, after
+    a call that comes later."""
     waiting: dict[str, deque[int]] = {}  # places of calls without a result, by id
     answers: dict[int, list[ToolResultMessage]] = {}
+    early: list[tuple[int, ToolResultMessage]] = []
     for place, message in enumerate(messages):
         if isinstance(message, ToolCallMessage):
             for call in message.calls:
                 waiting.setdefault(str(call.id), deque()).append(place)
         elif isinstance(message, ToolResultMessage):
             called_at = waiting.get(str(message.call.id))
-            answers.setdefault(called_at.popleft() if called_at else place, []).append(message)
+            if called_at:
+                answers.setdefault(called_at.popleft(), []).append(message)
+            else:
+                early.append((place, message))
+    for place, message in early:
+        called_at = waiting.get(str(message.call.id))
+        answers.setdefault(called_at.popleft() if called_at else place, []).append(message)
     for place, message in enumerate(messages):
         if not isinstance(message, ToolResultMessage):
             yield message
@@ -73,9 +92,8 @@ def _text_role(message: Message) -> str | None:
     return message.role if message.is_text and isinstance(message.content, str) else None
 
 
-def _field(result: Any, name: str) -> Iterable[_Hash]:
-    found = result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
-    return found or ()
+def _field(result: Any, name: str) -> Any:
+    return result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
 
 
 @dataclass(slots=True)
@@ -92,7 +110,8 @@ class State:
 
     def append_result(self, result: Any) -> None:
         """Add the result of a robot: an object, or a mapping, with the lists "output" (messages) and "tool_calls" (the
-        results of its calls). Raises XMLToolsError for one whose messages are none."""
+        results of its calls). A message, such as the user's next one, or a list of messages is added too. Raises
+        XMLToolsError for anything else."""
         _ = [Message.from_hash(each) for each in _messages_of(result)]
         self.results.append(result)
 
