@@ -734,6 +734,7 @@ def test_the_state_of_an_agent_has_the_fields_of_the_document():
     assert [message.role for message in state.messages] == ["user", "assistant"]
     assert state.to_dict() == STATE
     assert formats.recognise(STATE) == "wick"
+    assert formats.recognise({"thread_id": "t", "messages": None}) == "wick"  # as Go writes a new one
     built = wick.AgentState("t1", [wick.human("Go"), *STATE["messages"][1:]], STATE["todos"], STATE["files"])
     assert built == state
     assert wick.AgentState("t2").to_dict() == {"thread_id": "t2", "messages": []}

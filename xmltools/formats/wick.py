@@ -109,7 +109,9 @@ def recognise(obj: Any) -> bool:
     """Return whether a message of the list has calls of the form {id, name, args}, which no other format has, or
     whether this is a stored state."""
     if isinstance(obj, Mapping):
-        return isinstance(obj.get("thread_id"), str) and isinstance(obj.get("messages"), (list, tuple))
+        # Go writes null for no messages at all.
+        messages = obj.get("messages", False)
+        return isinstance(obj.get("thread_id"), str) and (messages is None or isinstance(messages, (list, tuple)))
     if not isinstance(obj, (list, tuple)):
         return False
     return any(_has_wick_calls(message) for message in obj if isinstance(message, Mapping))
