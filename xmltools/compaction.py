@@ -250,8 +250,8 @@ def compact(
     `summary` is called with the messages that are replaced, and returns the text (see `transcript_lines`). `keep` is
     for `summarise`, `keep_last`, `max_characters` and `now` are for `prune_results`, `count` is for `estimate_tokens`.
     No step is taken that makes it larger, but that files in outputs, which count as no tokens, give way to a
-    placeholder; if what is kept is over the limit, so is the conversation. Raises
-    XMLToolsError for numbers that are negative or not whole, and if the summary is no text.
+    placeholder. What is kept stays, also if it alone is over the limit. Raises XMLToolsError for numbers that are
+    negative or not whole, and if the summary is no text.
     """
     _check_number("limit", limit)
     _check_number("keep", keep)

@@ -545,7 +545,10 @@ def test_what_elements_cannot_say_stays_json_and_is_reported() -> None:
     stored = [forge.assistant('<tool>{"tool_name": "f", "arguments": {"a": []}}</tool>')]
     issues: list[Issue] = []
     assert forge.json_to_xml(stored, issues=issues) == stored
-    assert [issue.code for issue in issues] == ["json_kept"]
+    untyped = [Tool(name="f", parameters={"type": "object", "properties": {"a": {}}})]
+    forge.json_to_xml(stored, tools=untyped, issues=issues)
+    hints = ["give the tools", "give it a schema that declares them"]
+    assert [(issue.code, issue.hint) for issue in issues] == [("json_kept", hint) for hint in hints]
     with pytest.raises(XMLToolsError, match="strict: message 0: the call of 'f' stays JSON"):
         forge.json_to_xml(stored, strict=True)
 

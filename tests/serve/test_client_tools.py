@@ -6,8 +6,6 @@ of the API.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ import pytest
 openai = pytest.importorskip("openai")
 pytest.importorskip("uvicorn")
 
-from serve.test_server_upstream import Upstream, reply, world  # noqa: E402 - it needs uvicorn
+from serve.test_server_upstream import reply  # noqa: E402 - it needs uvicorn
 from xmltools.bridge import Exchange, Refusal, Settings  # noqa: E402
 from xmltools.errors import XMLToolsError  # noqa: E402
 from xmltools.events import CallFailed  # noqa: E402
@@ -67,19 +65,6 @@ REJECTED = {
     "an argument too many": block("shell", "<commands><command>ls</command></commands><sudo>true</sudo>"),
     "never ended": "<tool><tool_name>shell</tool_name><arguments><commands><command>rm -rf /tmp/a",
 }
-
-
-@pytest.fixture
-def open_client() -> Iterator[Any]:
-    with ExitStack() as stack:
-
-        def made(text: Any, **config: Any) -> tuple[Any, Upstream]:
-            upstream = Upstream(make=reply(text) if isinstance(text, str) else text)
-            it = stack.enter_context(world(upstream, **config))
-            client = stack.enter_context(openai.OpenAI(base_url=f"{it.url}/v1", api_key="k", max_retries=0))
-            return client, upstream
-
-        yield made
 
 
 @pytest.mark.parametrize(("text", "kind", "key", "held"), CALLS, ids=["local_shell", "shell", "update", "delete"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 openai = pytest.importorskip("openai")
 pytest.importorskip("uvicorn")
 
-from serve.test_server_upstream import Upstream, reply, world  # noqa: E402 - it needs uvicorn
 from xmltools.bridge import Exchange, Refusal, Settings  # noqa: E402
 from xmltools.models import ToolCall  # noqa: E402
 from xmltools.render import render_call  # noqa: E402
@@ -40,19 +37,6 @@ BOTH = f"So:\n{call('patch', input=INPUT)}\n{call('read', path='a.py')}"
 MISSING = "<tool><tool_name>patch</tool_name><arguments></arguments></tool>"
 CUT = "<tool><tool_name>patch</tool_name><arguments><input>rm -"
 UNKNOWN = "<tool><tool_name>pach</tool_name><arguments><input>x</input></arguments></tool>"
-
-
-@pytest.fixture
-def open_client() -> Iterator[Any]:
-    with ExitStack() as stack:
-
-        def made(text: Any, **config: Any) -> tuple[Any, Upstream]:
-            upstream = Upstream(make=reply(text) if isinstance(text, str) else text)
-            it = stack.enter_context(world(upstream, **config))
-            client = stack.enter_context(openai.OpenAI(base_url=f"{it.url}/v1", api_key="k", max_retries=0))
-            return client, upstream
-
-        yield made
 
 
 def test_a_call_is_its_input(open_client: Any) -> None:

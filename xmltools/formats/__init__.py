@@ -10,7 +10,6 @@ What a format cannot hold is never dropped in silence: it comes as a `Conversion
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -18,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats._base import Holds, Report, losses
+from xmltools.formats._base import ConversionWarning, Holds, Report, losses
 from xmltools.models import Conversation
 from xmltools.tools import Tool
 
@@ -26,10 +25,6 @@ __all__ = ["FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", 
 
 FORMATS = ("openai", "anthropic", "gemini", "wolo", "forge", "clawtools", "robotlab", "wick")
 """The names of all formats."""
-
-
-class ConversionWarning(UserWarning):
-    """Something of a conversation was left out, because the format it was written in cannot hold it."""
 
 
 def load(
@@ -43,7 +38,7 @@ def load(
     """
     report = Report(strict=strict)
     conversation: Conversation = _module(format).load(_copied(obj), report, **options)
-    tell(report.issues, issues)
+    report.tell(issues)
     return conversation
 
 
@@ -63,7 +58,7 @@ def dump(
         if issue.code not in getattr(module, "REPORTS", ()):
             report.add(issue.code, issue.message, issue.index, issue.hint)
     written = _copied(module.dump(conversation, report, **options))
-    tell(report.issues, issues)
+    report.tell(issues)
     return written
 
 
@@ -146,12 +141,3 @@ def _module(name: str) -> ModuleType:
         did_you_mean = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(FORMATS)}"
         raise XMLToolsError(f"there is no format {name!r:.40}{did_you_mean}")
     return import_module(f"xmltools.formats.{name}")
-
-
-def tell(found: list[Issue], issues: list[Issue] | None) -> None:
-    """Put what was found into `issues`, or warn of it, as of what the caller of the caller did."""
-    if issues is not None:
-        issues += found
-        return
-    for issue in found:
-        warnings.warn(str(issue), ConversionWarning, stacklevel=3)

@@ -14,6 +14,7 @@ special to a format is reported by its own code. Keys that only one format knows
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -67,6 +68,10 @@ NOTE = "xmltools"
 """Where `inline` keeps ids beside a text: they are of use to `extract` only, and no loss."""
 
 
+class ConversionWarning(UserWarning):
+    """Something of a conversation was left out, because the format it was written in cannot hold it."""
+
+
 class Report:
     """Collects issues; `strict` makes the first an XMLToolsError."""
 
@@ -82,6 +87,14 @@ class Report:
         if self.strict:
             raise XMLToolsError(f"strict: {issue}")
         self.issues.append(issue)
+
+    def tell(self, issues: list[Issue] | None) -> None:
+        """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did."""
+        if issues is not None:
+            issues += self.issues
+            return
+        for issue in self.issues:
+            warnings.warn(str(issue), ConversionWarning, stacklevel=3)
 
 
 # Losses

@@ -102,7 +102,8 @@ def _in_xml(
         block = _block(call, tools)
         if block is None:
             what = f"the call of {call.name!r:.80} stays JSON: elements cannot say its arguments"
-            report.add("json_kept", what, index, "give the tools")
+            hint = "give the tools" if tools is None else "give it a schema that declares them"
+            report.add("json_kept", what, index, hint)
             continue
         _tell_types([call], tools, index, report)
         start, end = call.span or (0, 0)

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from xmltools.errors import Issue
-from xmltools.formats import _forge_load, _forge_write, tell
+from xmltools.formats import _forge_load, _forge_write
 from xmltools.formats._base import Holds, Report
 from xmltools.models import Conversation
 from xmltools.tools import Tool
@@ -102,7 +102,7 @@ def json_to_xml(
     report, given = Report(strict=strict), _forge_write.listed_tools(tools)
     read = _forge_load.load(messages, Report(), given, False)
     written = _forge_write.dump(read, report, given, None, json_to_xml=True)
-    tell(report.issues, issues)
+    report.tell(issues)
     return written
 
 

@@ -21,9 +21,9 @@ class Message(Value):
     """One turn: a role and its parts in order.
 
     `finished` is False while a reply is being written, and for one that was interrupted. `finish_reason` says why it
-    ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a
-    server says. A reply with calls that says nothing ended to call tools, and equals one that says so. `created_at` is
-    in seconds since 1970. `metadata` is the host's, `extra` keeps what only one format knows, under its name.
+    ended: `stop`, `length`, `tool_calls`, `content_filter`, `error`, or what else a server says. A reply with calls
+    that says nothing ended to call tools, and equals one that says so. `created_at` is in seconds since 1970.
+    `metadata` is the host's, `extra` keeps what only one format knows, under its name.
     """
 
     role: Role
