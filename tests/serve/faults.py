@@ -295,7 +295,7 @@ def second_answer(rng: Random, answer: Answer) -> list[Step]:
     if len(answer.data) > 20_000:
         return answer.steps(rng)
     answer = answer.but(framing=rng.choice(("chunks", "length")))
-    more = rng.choice((answer.data, b"\r\n", rng.randbytes(30), b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"))
+    more = rng.choice((answer.data, b"\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"))
     return [answer.data + more]
 
 

@@ -717,6 +717,9 @@ def test_a_connection_that_breaks_within_a_call_is_an_error_and_no_call(path: st
         data = next(pieces)
         was_read.set()
         data += b"".join(pieces)
+    if response.status_code == 502 and end.startswith(b"zz"):  # it came in one piece with the head, and is no answer
+        assert "upstream" in json.loads(data)["error"]["message"]
+        return
     events = [each for _, each in events_of(data) if each]
     assert response.status_code == 200 and b"Half " in data
     assert "upstream" in (events[-1].get("error") or events[-1]["response"]["error"])["message"]

@@ -7,6 +7,7 @@ and its reply, is decided by `xmltools.bridge`; here are the sockets. It needs t
 """
 
 try:
+    import aiohttp  # noqa: F401
     import httpx2  # noqa: F401
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401

@@ -1,46 +1,51 @@
-"""An ASGI app as an upstream in the same process, whose answers stream: without a port, but with all else as usual.
-
-httpx2's own transport for apps gives an answer only when it is complete.
-"""
+"""An ASGI app as an upstream in the same process, whose answers stream: without a port, but with all else as usual."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-import httpx2
 from starlette.types import ASGIApp
 
-__all__ = ["LocalTransport"]
+from xmltools.serve._network import Headers, Request, Response, UpstreamError
+
+__all__ = ["LocalApp"]
+
+_WAITING = 64
+"""Pieces that wait for their reader. Then the app has to wait."""
 
 
-class LocalTransport(httpx2.AsyncBaseTransport):
-    """Sends requests to an ASGI app."""
+class LocalApp:
+    """Sends requests to an ASGI app, as `Sender` says."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Start the app on a request; return its answer as soon as it has begun. Raises ReadError if it ends before."""
+    @asynccontextmanager
+    async def open(self, request: Request, *, decode: bool) -> AsyncIterator[Response]:
+        """Start the app on a request; give its answer as soon as it has begun."""
         running = _Running(self._app, request)
         try:
             status, headers = await running.head()
-        except BaseException:
-            await running.aclose()
-            raise
-        return httpx2.Response(status, headers=headers, stream=running)
+            yield Response(status, headers, running.pieces())
+        finally:
+            await running.stop()
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
-class _Running(httpx2.AsyncByteStream):
-    """An app at work on one request. It waits for its reader: one piece is on its way, no more."""
+class _Running:
+    """An app at work on one request."""
 
-    def __init__(self, app: ASGIApp, request: httpx2.Request) -> None:
-        assert isinstance(request.stream, httpx2.AsyncByteStream)
+    def __init__(self, app: ASGIApp, request: Request) -> None:
         self._request = request
-        self._body = aiter(request.stream)
+        self._body = _body(request)
         self._body_ended = False
-        self._messages: asyncio.Queue[MutableMapping[str, Any] | None] = asyncio.Queue(1)
+        self._messages: asyncio.Queue[MutableMapping[str, Any] | None] = asyncio.Queue(_WAITING)
         self._left = asyncio.Event()
         self._task = asyncio.create_task(self._run(app))
 
@@ -59,23 +64,29 @@ class _Running(httpx2.AsyncByteStream):
         self._body_ended = piece is None
         return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
 
-    async def head(self) -> tuple[int, list[tuple[bytes, bytes]]]:
+    async def head(self) -> tuple[int, Headers]:
         message = await self._messages.get()
         if message is None or message["type"] != "http.response.start":
-            raise httpx2.ReadError("the app ended without an answer", request=self._request)
+            raise UpstreamError("the upstream broke off the connection")
         return message["status"], list(message.get("headers", ()))
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
         more = True
         while more:
             message = await self._messages.get()
-            if message is None:
-                raise httpx2.ReadError("the app ended in the middle of its answer", request=self._request)
-            more = message.get("more_body", False)
-            if message.get("body"):
-                yield message["body"]
+            together = b""
+            while message is not None and more:
+                together += message.get("body", b"")
+                more = message.get("more_body", False)
+                if self._messages.empty():
+                    break
+                message = self._messages.get_nowait()
+            if together:
+                yield together
+            if message is None and more:
+                raise UpstreamError("the upstream broke off the connection")
 
-    async def aclose(self) -> None:
+    async def stop(self) -> None:
         self._left.set()
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -83,20 +94,28 @@ class _Running(httpx2.AsyncByteStream):
             self._task.exception()  # the reader has seen that the answer has no end
 
 
-def _scope(request: httpx2.Request) -> MutableMapping[str, Any]:
-    path, _, query = request.url.raw_path.partition(b"?")
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    if isinstance(request.content, bytes):
+        yield request.content
+    elif request.content is not None:
+        async for piece in request.content:
+            yield piece
+
+
+def _scope(request: Request) -> MutableMapping[str, Any]:
+    url = urlsplit(request.url)
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
         "method": request.method,
-        "scheme": request.url.scheme,
-        "path": request.url.path,
-        "raw_path": path,
-        "query_string": query,
+        "scheme": url.scheme,
+        "path": unquote(url.path),
+        "raw_path": url.path.encode(),
+        "query_string": url.query.encode(),
         "root_path": "",
-        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "headers": [(name.lower(), value) for name, value in request.headers],
         "client": None,
-        "server": (request.url.host, request.url.port),
+        "server": (url.hostname, url.port),
         "state": {},
     }

@@ -83,7 +83,8 @@ class _Upload:
         self._receive = receive
         self._most = most
         self.read = anyio.Event()
-        self.refusal: Refusal | None = None
+        self.failure: Refusal | ClientGoneError | None = None
+        """Why it has no end."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         size = 0
@@ -91,11 +92,12 @@ class _Upload:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGoneError
+                self.failure = ClientGoneError()
+                raise self.failure
             size += len(message.get("body", b""))
             if size > self._most:
-                self.refusal = too_large(self._most)
-                raise self.refusal
+                self.failure = too_large(self._most)
+                raise self.failure
             more = message.get("more_body", False)
             if not more:
                 self.read.set()
@@ -115,6 +117,7 @@ class _Forwarding:
         self._send = send
         self._record = record_of(scope)
         self._watch = Watch(receive, body_read=upload.read if upload is not None else None)
+        self._upload = upload
         self._api = api_of(scope["path"])
         self._content: Content = None
         self._path = b""
@@ -137,15 +140,20 @@ class _Forwarding:
         self._watch.wait(config.connect_timeout + config.first_byte_timeout)
         try:
             request = upstream.passed(self._scope, self._path, self._content)
-            async with upstream.open(request, self._record, raw=True) as answer:
-                await self._begin(answer)
-                async with aclosing(answer.pieces) as pieces:
-                    async for piece in pieces:
-                        self._watch.busy()
-                        if self._record.ttft is None:
-                            self._record.ttft = time.perf_counter() - asked
-                        await self._pass_on(piece)
-                        self._watch.wait(config.idle_timeout)
+            try:
+                async with upstream.open(request, self._record, raw=True) as answer:
+                    await self._begin(answer)
+                    async with aclosing(answer.pieces) as pieces:
+                        async for piece in pieces:
+                            self._watch.busy()
+                            if self._record.ttft is None:
+                                self._record.ttft = time.perf_counter() - asked
+                            await self._pass_on(piece)
+                            self._watch.wait(config.idle_timeout)
+            except UpstreamError:
+                if self._upload is not None and self._upload.failure is not None:
+                    raise self._upload.failure from None  # it was not the upstream that broke off
+                raise
             self._watch.finish()
             await self._send({"type": "http.response.body", "body": b""})
         except Refusal as refusal:

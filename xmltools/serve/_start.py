@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from xmltools.serve._logging import LOGGER
-from xmltools.serve._upstream import unreachable
+from xmltools.serve._network import unreachable
 from xmltools.serve.config import ServeConfig
 
 __all__ = ["report_upstream"]
@@ -25,7 +25,6 @@ def report_upstream(config: ServeConfig, *, transport: httpx2.BaseTransport | No
 
     `transport` sends the request; by default one that knows no proxies.
     """
-    base = httpx2.URL(config.base_url)
     headers = {"authorization": f"Bearer {config.upstream_key}"} if config.upstream_key else {}
     try:
         with (
@@ -36,7 +35,7 @@ def report_upstream(config: ServeConfig, *, transport: httpx2.BaseTransport | No
     except httpx2.TimeoutException:
         LOGGER.warning(f"the upstream does not answer within {_PATIENCE:g} seconds")
     except httpx2.HTTPError as error:
-        LOGGER.warning(unreachable(base, error))
+        LOGGER.warning(unreachable(config.base_url, error))
 
 
 def _start_of(response: httpx2.Response) -> bytes:

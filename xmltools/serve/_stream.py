@@ -1,6 +1,6 @@
-"""An answer that streams: what the upstream says is translated piece by piece, each before the next is read.
+"""An answer that streams: what the upstream says is translated as it comes.
 
-So a slow client slows the upstream down, and nothing piles up here. Nothing is sent before the upstream has begun, so
+A slow client slows the upstream down, and nothing piles up here. Nothing is sent before the upstream has begun, so
 that an error until then keeps its status; only if it takes long, the client is told that we are still here, and errors
 from then on are events of the stream.
 """
@@ -33,6 +33,11 @@ _HEADERS = [
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
+_GATHERING = 0.008
+"""Seconds in which the pieces of a fast stream come together. Each read and each write costs as much as what is said in
+a short piece, and one client's fast stream would leave the streams of the others waiting."""
+_FAST = 8
+"""A stream is fast where so many pieces in a row came not much later than that after the one before."""
 _LAST_WORDS = 1.0
 """Seconds for the error event when the server is stopped."""
 
@@ -109,12 +114,13 @@ class StreamedAnswer:
     async def _relay(self, pieces: AsyncGenerator[bytes, None], asked: float) -> bool:
         decoder = SSEDecoder()
         self._all_said = False
+        fast, last = 0, 0.0
         async for piece in pieces:
             self._watch.busy()
             if self._record.ttft is None:
                 self._record.ttft = time.perf_counter() - asked
             try:
-                pause = await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
+                await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
                 await self._flush()
             if self._all_said or self._exchange.done:
@@ -122,8 +128,10 @@ class StreamedAnswer:
                 if self._all_said and not again:
                     await self._read_to_end(pieces)
                 return again
-            if pause:
-                await anyio.sleep(pause)
+            now = time.monotonic()
+            fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
+            if fast >= _FAST:
+                await anyio.sleep(_GATHERING)
             self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
         return await self._end()

@@ -46,9 +46,6 @@ _SMALLEST = {
 _LOST = "the process that reads for the server has ended"
 _TURN = 0.0005
 """Seconds that the loop may be busy with one stream while others wait."""
-_GATHERING = 0.004
-"""Seconds in which chunks come together, where they come faster than that: each way to another process costs more than
-reading a short chunk does."""
 
 
 def _is_long(body: bytes) -> bool:
@@ -80,7 +77,6 @@ class Translation:
         self._helper: Helper | None = None
         self._number = 0
         self._state: dict[str, Any] = {}
-        self._fed = 0.0
         self.stats = Stats()
         self.plain = False
         self.streams = False
@@ -125,33 +121,32 @@ class Translation:
         """Whether the upstream has said anything of this turn."""
         return self._exchange.begun if self._exchange is not None else bool(self._state.get("begun"))
 
-    async def feed(self, data: list[str], ready: list[bytes]) -> float:
+    async def feed(self, data: list[str], ready: list[bytes]) -> None:
         """Take the data of chunks of the upstream's stream; add to `ready` what to send to the client, also if it
-        raises. Returns the seconds in which more had better come together. Raises as `Exchange.feed` does."""
+        raises. Raises as `Exchange.feed` does."""
         since = time.perf_counter()
         for number, each in enumerate(data):
             exchange = self._exchange
             if exchange is None:
-                return await self._feed_there(data[number:], ready)
+                await self._feed_there(data[number:], ready)
+                return
             if time.perf_counter() - since > _TURN:
                 await anyio.lowlevel.checkpoint()
                 since = time.perf_counter()
             began = time.perf_counter()
             chunk = read_chunk(each) if len(each) <= _LONG_DATA else None
             if (chunk is None or exchange.may_take_long(chunk)) and await self._move():
-                return await self._feed_there(data[number:], ready)
+                await self._feed_there(data[number:], ready)
+                return
             chunk = read_chunk(each) if chunk is None else chunk
             ready.append(exchange.feed(chunk))
             self._replay.feed(chunk)
             self._record.overhead += time.perf_counter() - began
-        return 0.0
 
-    async def _feed_there(self, data: list[str], ready: list[bytes]) -> float:
+    async def _feed_there(self, data: list[str], ready: list[bytes]) -> None:
         said, sent = await self._ask({"do": "feed", "data": data})
         ready.append(sent)
         _raise_error(said)
-        before, self._fed = self._fed, time.perf_counter()
-        return _GATHERING if self._fed - before < 2 * _GATHERING else 0.0
 
     async def end(self, ready: list[bytes], *, is_whole: bool = False) -> bool:
         """Say that the upstream's stream has ended; add what to send to `ready`. Returns whether there is another turn,

@@ -5,22 +5,21 @@ There is one upstream, from the configuration; nothing in a request leads elsewh
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 
 import httpx2
+from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
+from xmltools.serve._network import Content, Headers, Request, Response, Sender, UpstreamError
 from xmltools.serve._record import Record, record_of
 from xmltools.serve._tracing import trace_headers
 from xmltools.serve.config import ServeConfig
 from xmltools.serve.recordings import Recorder, Recording
 
-__all__ = ["Content", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError", "unreachable"]
-
-Content = bytes | AsyncIterator[bytes] | None
+__all__ = ["Content", "Request", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]
 
 _SECRET = frozenset((b"authorization", b"x-api-key", b"api-key"))
 _CHAT_HEADERS = (b"user-agent", b"openai-organization", b"openai-project", b"http-referer", b"x-title")
@@ -48,18 +47,10 @@ _USER_AGENT = f"xmltools/{__version__}".encode()
 _MAX_ERROR = 1024 * 1024
 
 
-class UpstreamError(Exception):
-    """There is no answer, or not all of it. `status` is what a client is told that has not been sent anything."""
-
-    def __init__(self, message: str, status: int = 502) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class UpstreamStatusError(Exception):
     """The upstream answered with an error."""
 
-    def __init__(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
         super().__init__(f"status {status}")
         self.status = status
         self.headers = headers
@@ -69,21 +60,20 @@ class UpstreamStatusError(Exception):
 class UpstreamAnswer:
     """The head of an answer, and its body as it comes."""
 
-    def __init__(self, response: httpx2.Response, pieces: AsyncGenerator[bytes, None]) -> None:
-        self.status = response.status_code
-        self.content_type = response.headers.get("content-type", "")
+    def __init__(self, response: Response, pieces: AsyncGenerator[bytes, None]) -> None:
+        self.status = response.status
         self.pieces = pieces
-        self._headers = response.headers
+        self._headers = [(name.lower(), value) for name, value in response.headers]
+        self.content_type = _first(self._headers, b"content-type").decode("latin-1")
 
-    def passed_headers(self) -> list[tuple[bytes, bytes]]:
+    def passed_headers(self) -> Headers:
         """Return the headers for a client that gets the body as it is."""
-        named = _named_by_connection(self._headers.get("connection", "").encode("latin-1"))
-        dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | named
-        return [(name, value) for name, value in _lower(self._headers) if name not in dropped]
+        dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by_connection(self._headers)
+        return [(name, value) for name, value in self._headers if name not in dropped]
 
-    def limit_headers(self) -> list[tuple[bytes, bytes]]:
+    def limit_headers(self) -> Headers:
         """Return the headers that say when, and how much, may be asked next."""
-        return [(name, value) for name, value in _lower(self._headers) if name.startswith(_ABOUT_LIMITS)]
+        return [(name, value) for name, value in self._headers if name.startswith(_ABOUT_LIMITS)]
 
     async def read(self, most: int) -> bytes:
         """Return the body. Raises UpstreamError if it has more than `most` bytes."""
@@ -109,32 +99,32 @@ class UpstreamAnswer:
 class Upstream:
     """Makes requests for the upstream and sends them."""
 
-    def __init__(self, config: ServeConfig, client: httpx2.AsyncClient) -> None:
+    def __init__(self, config: ServeConfig, sender: Sender) -> None:
         self._config = config
-        self._client = client
-        self._base = httpx2.URL(config.base_url)
+        self._sender = sender
+        base = httpx2.URL(config.base_url)
+        self._base = f"{base.scheme}://{base.netloc.decode('ascii')}{base.raw_path.decode('ascii').rstrip('/')}"
         self._recorder = Recorder(config.record) if config.record is not None else None
-        self._timeout = {"connect": config.connect_timeout, "read": None, "write": config.idle_timeout, "pool": None}
 
-    def chat(self, scope: Scope, body: bytes) -> httpx2.Request:
+    def chat(self, scope: Scope, body: bytes) -> Request:
         """Return the request for a chat completion."""
         headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
         return self._request("POST", b"/chat/completions", headers, body)
 
-    def get(self, scope: Scope, path: bytes) -> httpx2.Request:
+    def get(self, scope: Scope, path: bytes) -> Request:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""
         return self._request("GET", path, self._own_headers(scope), None)
 
-    def _own_headers(self, scope: Scope) -> list[tuple[bytes, bytes]]:
+    def _own_headers(self, scope: Scope) -> Headers:
         given = {b"user-agent": _USER_AGENT, **dict(scope["headers"])}
         passed = [(name, given[name]) for name in _CHAT_HEADERS if name in given]
         # No compression: it would be undone here, and hold streams back.
         return [*passed, (b"accept-encoding", b"identity"), *self._bearer(given), *_trace(scope)]
 
-    def passed(self, scope: Scope, path: bytes, content: Content) -> httpx2.Request:
+    def passed(self, scope: Scope, path: bytes, content: Content) -> Request:
         """Return a request that is passed on as it came, to a path below the base URL."""
         given = dict(scope["headers"])
-        dropped = _HOP_BY_HOP | _NOT_PASSED_UP | _named_by_connection(given.get(b"connection", b""))
+        dropped = _HOP_BY_HOP | _NOT_PASSED_UP | _named_by_connection(scope["headers"])
         if isinstance(content, bytes):
             dropped |= {b"content-length"}
         if self._config.api_key is not None or self._config.upstream_key is not None:
@@ -145,13 +135,10 @@ class Upstream:
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         return self._request(scope["method"], path + query, [*headers, *_trace(scope)], content)
 
-    def _request(
-        self, method: str, target: bytes, headers: list[tuple[bytes, bytes]], content: Content
-    ) -> httpx2.Request:
-        url = self._base.copy_with(raw_path=self._base.raw_path.rstrip(b"/") + target)
-        return httpx2.Request(method, url, headers=headers, content=content, extensions={"timeout": self._timeout})
+    def _request(self, method: str, target: bytes, headers: Headers, content: Content) -> Request:
+        return Request(method, self._base + target.decode("latin-1"), headers, content)
 
-    def _bearer(self, given: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    def _bearer(self, given: Mapping[bytes, bytes]) -> Headers:
         """Return the credentials for the upstream: ours, or the client's unless they were meant for us."""
         if self._config.upstream_key is not None:
             return [(b"authorization", b"Bearer " + self._config.upstream_key.encode())]
@@ -162,46 +149,33 @@ class Upstream:
         return [(b"authorization", b"Bearer " + given[b"x-api-key"])] if b"x-api-key" in given else []
 
     @asynccontextmanager
-    async def open(
-        self, request: httpx2.Request, record: Record, *, raw: bool = False
-    ) -> AsyncIterator[UpstreamAnswer]:
+    async def open(self, request: Request, record: Record, *, raw: bool = False) -> AsyncIterator[UpstreamAnswer]:
         """Send a request; give the answer, whose body is decoded unless `raw`.
 
         Raises UpstreamError if there is none, and, also out of the block, if it breaks off.
         """
         recording = self._recording(request)
-        with recording or nullcontext():
-            async with self._answer(request, record, raw, recording) as answer:
-                yield answer
-
-    @asynccontextmanager
-    async def _answer(
-        self, request: httpx2.Request, record: Record, raw: bool, recording: Recording | None
-    ) -> AsyncIterator[UpstreamAnswer]:
         try:
-            response = await self._client.send(request, stream=True, auth=None, follow_redirects=False)
-            record.upstream_status = response.status_code
-            if recording is not None:
-                recording.head(response.status_code, response.headers)
-            try:
-                pieces = response.aiter_raw() if raw else response.aiter_bytes()
-                yield UpstreamAnswer(response, pieces if recording is None else _kept(pieces, recording))
-            finally:
-                await response.aclose()
-        except httpx2.TimeoutException as error:
-            raise UpstreamError(_late(error, self._config), 504) from None
-        except httpx2.ConnectError as error:
-            record.error = unreachable(self._base, error)
-            raise UpstreamError(record.error) from None
-        except httpx2.HTTPError:
-            raise UpstreamError("the upstream broke off the connection") from None
+            with recording or nullcontext():
+                async with self._sender.open(request, decode=not raw) as response:
+                    record.upstream_status = response.status
+                    if recording is None:
+                        yield UpstreamAnswer(response, response.pieces)
+                    else:
+                        recording.head(response.status, datastructures.Headers(raw=response.headers))
+                        yield UpstreamAnswer(response, _kept(response.pieces, recording))
+        except UpstreamError as error:
+            if not record.upstream_status:
+                record.error = str(error)
+            raise
 
-    def _recording(self, request: httpx2.Request) -> Recording | None:
+    def _recording(self, request: Request) -> Recording | None:
         """Begin to keep an exchange of chat completions, if any are to be kept."""
-        if self._recorder is None or not request.url.path.endswith("/chat/completions"):
+        path = httpx2.URL(request.url).path
+        if self._recorder is None or not path.endswith("/chat/completions"):
             return None
-        body = request.content if isinstance(request.stream, httpx2.ByteStream) else b""
-        return self._recorder.start(body, method=request.method, path=request.url.path)
+        body = request.content if isinstance(request.content, bytes) else b""
+        return self._recorder.start(body, method=request.method, path=path)
 
 
 async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> AsyncGenerator[bytes, None]:
@@ -211,31 +185,13 @@ async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> As
             yield piece
 
 
-def unreachable(base: httpx2.URL, error: BaseException) -> str:
-    """Return that there is no upstream at a URL, and why: what the system said, which is at the root of the error."""
-    root = error
-    while (inner := root.__cause__ or root.__context__) is not None:
-        root = inner
-    cause = str(root) or type(root).__name__
-    if isinstance(root, OSError) and root.errno:  # asyncio writes words of its own there; those of names are negative
-        cause = os.strerror(root.errno) if root.errno > 0 else root.strerror or cause
-    where = f"{base.scheme}://{base.netloc.decode('ascii', 'replace')}{base.path}"
-    return f"the upstream at {where} can't be reached: {cause[:200]}"
+def _first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    return next((value for key, value in headers if key == name), b"")
 
 
-def _late(error: httpx2.TimeoutException, config: ServeConfig) -> str:
-    if isinstance(error, httpx2.ConnectTimeout):
-        return f"the upstream took no connection within {config.connect_timeout:g} seconds"
-    return f"the upstream took no data for {config.idle_timeout:g} seconds"
+def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    return frozenset(word.strip().lower() for word in _first(headers, b"connection").split(b","))
 
 
-def _lower(headers: httpx2.Headers) -> Iterable[tuple[bytes, bytes]]:
-    return ((name.lower(), value) for name, value in headers.raw)
-
-
-def _named_by_connection(words: bytes) -> frozenset[bytes]:
-    return frozenset(word.strip().lower() for word in words.split(b","))
-
-
-def _trace(scope: Scope) -> list[tuple[bytes, bytes]]:
+def _trace(scope: Scope) -> Headers:
     return [(b"x-request-id", record_of(scope).id.encode()), *trace_headers(scope)]

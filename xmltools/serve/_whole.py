@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
-import httpx2
 from starlette.types import Receive, Scope, Send
 
 from xmltools.bridge import Api, Refusal
@@ -15,12 +14,12 @@ from xmltools.serve._errors import send_failed, send_refused
 from xmltools.serve._record import record_of
 from xmltools.serve._service import Service
 from xmltools.serve._translation import Translation
-from xmltools.serve._upstream import UpstreamError, UpstreamStatusError
+from xmltools.serve._upstream import Request, UpstreamError, UpstreamStatusError
 from xmltools.serve._watch import Watch
 
 __all__ = ["WholeAnswer", "reply_to"]
 
-Ask = Callable[[httpx2.Request], Awaitable[bytes]]
+Ask = Callable[[Request], Awaitable[bytes]]
 """Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
 Reply = Callable[[Ask], Awaitable[bytes]]
 """Asks the upstream as often as it takes; returns the client's response, which is JSON. Raises as Ask does, and
@@ -70,7 +69,7 @@ class WholeAnswer:
         self._record.outcome = outcome
         self._watch.finish()
 
-    async def _ask(self, request: httpx2.Request) -> bytes:
+    async def _ask(self, request: Request) -> bytes:
         config = self._service.config
         asked = time.perf_counter()
         self._watch.wait(config.connect_timeout + config.first_byte_timeout)

@@ -9,24 +9,23 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
-import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from xmltools.bridge import Api, Exchange
 from xmltools.errors import XMLToolsError
 from xmltools.playground import LiveHub
 from xmltools.serve._guard import Guard
 from xmltools.serve._helpers import Helpers
-from xmltools.serve._local import LocalTransport
+from xmltools.serve._local import LocalApp
 from xmltools.serve._logging import configure_logging
 from xmltools.serve._metrics import Metrics
-from xmltools.serve._network import PooledTransport
+from xmltools.serve._network import Connections, Sender
 from xmltools.serve._routes import make_routes
 from xmltools.serve._service import Service
 from xmltools.serve._start import report_upstream
@@ -37,28 +36,34 @@ from xmltools.serve.scripted import ScriptedModel
 __all__ = ["create_app", "run", "run_app"]
 
 _HEADERS = ("x-request-id", "request-id", "retry-after")
+_MESSAGES = [{"role": "user", "content": "Hello"}]
+_FIRST: dict[Api, dict[str, Any]] = {
+    "chat": {"model": "m", "messages": _MESSAGES, "stream": True},
+    "messages": {"model": "m", "messages": _MESSAGES, "max_tokens": 1, "stream": True},
+    "responses": {"model": "m", "input": "Hello", "stream": True},
+}
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048
 _OTHER_FILES = 256
 
 
-def create_app(config: ServeConfig, *, client: httpx2.AsyncClient | None = None) -> Starlette:
+def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlette:
     """Return the server as an ASGI app.
 
-    `client` sends the requests to the upstream and stays the caller's; by default there is one of our own, which
-    knows no proxies, cookies and redirects. Raises XMLToolsError if recordings can't be kept where they should.
+    `sender` sends the requests to the upstream and stays the caller's; by default they go over the network, or, for a
+    demo, to the scripted model. Raises XMLToolsError if recordings can't be kept where they should.
     """
     hub = LiveHub() if config.live else None
     metrics = Metrics()
-    used = client if client is not None else _client(config)
+    used = sender or _sender(config)
     service = Service(config, Upstream(config, used), metrics, hub, Helpers(config.most_helpers))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await service.helpers.close()
-        if client is None:
-            await used.aclose()
+        if sender is None:
+            await used.close()
 
     middleware = [Middleware(Guard, config=config, metrics=metrics)]
     if config.origins:
@@ -73,11 +78,10 @@ def _cors(config: ServeConfig) -> dict[str, Any]:
     return {"allow_origins": list(config.origins), "expose_headers": list(_HEADERS), **every}
 
 
-def _client(config: ServeConfig) -> httpx2.AsyncClient:
-    transport = LocalTransport(ScriptedModel(speed=config.speed)) if config.demo else PooledTransport(idle=100)
-    # One client serves all requests: what it kept of one would be told to the next.
-    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    return httpx2.AsyncClient(transport=transport, cookies=cookies, trust_env=False)
+def _sender(config: ServeConfig) -> Sender:
+    if config.demo:
+        return LocalApp(ScriptedModel(speed=config.speed))
+    return Connections(config.base_url, config.connect_timeout)
 
 
 class _Server(uvicorn.Server):
@@ -100,6 +104,7 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at.
     """
     app = create_app(config)
+    _load_translators()
     # What was loaded stays. The garbage collector, which stops all streams while it looks, need not look at it.
     gc.collect()
     gc.freeze()
@@ -109,6 +114,14 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     if not config.demo:
         threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True).start()
     return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
+
+
+def _load_translators() -> None:
+    """Read a request and a reply of each API, so that what is loaded on first use is there for the first client."""
+    for api, request in _FIRST.items():
+        exchange = Exchange(api, request)
+        exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]})
+        exchange.end()
 
 
 def _allow_files(number: int) -> None:
