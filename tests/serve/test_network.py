@@ -166,6 +166,35 @@ def test_an_idle_connection_that_the_upstream_has_ended_is_not_used_again(last_w
 CHUNKED = HEAD + b"2\r\nok\r\n0\r\n\r\n"
 
 
+def test_a_request_on_a_connection_that_ends_just_then_is_sent_on_another() -> None:
+    async def run() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(SHORT)
+            await writer.drain()
+            await reader.readuntil(b"\r\n\r\n")  # the next request is never answered
+            writer.close()
+
+        async with house(answer) as it, client(it.url) as ours:
+            for number in range(1, 4):
+                assert await ours.get("POST", b"") == b"ok"
+                assert it.connections == number
+
+    asyncio.run(run())
+
+
+def test_a_request_that_a_new_connection_does_not_answer_is_not_sent_twice() -> None:
+    async def run() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.close()
+
+        async with house(answer) as it, client(it.url) as ours:
+            with pytest.raises(UpstreamError):
+                await ours.get("POST", b"")
+            assert it.connections == 1
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("answered", [SHORT, CHUNKED])
 @pytest.mark.parametrize("after", [SHORT.replace(b"ok", b"no"), CHUNKED.replace(b"ok", b"no")])
 def test_a_second_answer_is_no_answer_to_the_next_request(answered: bytes, after: bytes) -> None:
@@ -244,10 +273,17 @@ async def send_an_endless_head(reader: asyncio.StreamReader, writer: asyncio.Str
     writer.write(b"HTTP/1.1 200 OK\r\nx: " + b"x" * 1_000_000)
 
 
+async def break_off_within_the_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nconte")
+    await writer.drain()
+    writer.close()
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         break_off,
+        break_off_within_the_head,
         reset,
         say_garbage,
         say_garbage_in_the_body,
@@ -259,6 +295,19 @@ def test_an_answer_that_is_none_or_has_no_end_is_an_error(answer: Answer) -> Non
     async def run() -> None:
         async with house(answer) as it, client(it.url) as ours:
             with pytest.raises(UpstreamError, match="the upstream broke off the connection"):
+                await ours.get()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("header", [b"x: a\x01b", b"x y: 1", b"x: a\x7f"])
+def test_an_answer_whose_headers_are_not_http_is_an_error(header: bytes) -> None:
+    async def run() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\n" + header + b"\r\ncontent-length: 2\r\n\r\nok")
+
+        async with house(answer) as it, client(it.url) as ours:
+            with pytest.raises(UpstreamError):
                 await ours.get()
 
     asyncio.run(run())

@@ -6,10 +6,11 @@ What it raises, the rest of the server knows as `UpstreamError`.
 from __future__ import annotations
 
 import os
+import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -25,8 +26,11 @@ Headers = list[tuple[bytes, bytes]]
 _HELD = 64 * 1024
 """Bytes that are read ahead of who asks for them; twice as many, and the sender has to wait."""
 _HEAD_SIZE = 64 * 1024
-_IDLE = 5.0
-"""Seconds for which a connection is kept that has nothing to do. Many servers keep theirs as long."""
+_IDLE = 3.0
+"""Seconds for which a connection is kept that has nothing to do. Many servers keep theirs for 5."""
+_BROKEN = "the upstream broke off the connection"
+_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")
+_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _OURS = ("accept", "accept-encoding", "content-type", "user-agent")
 """Headers that aiohttp would add."""
 
@@ -99,6 +103,7 @@ class Connections:
                 read_bufsize=_HELD,
                 max_line_size=_HEAD_SIZE,
                 max_field_size=_HEAD_SIZE,
+                trace_configs=[_traced()],
             )
         return self._session
 
@@ -106,21 +111,46 @@ class Connections:
     async def open(self, request: Request, *, decode: bool) -> AsyncIterator[Response]:
         """Send a request, as `Sender` says."""
         with self._told():
-            answer = await self._opened().request(
-                request.method,
-                URL(request.url, encoded=True),
-                headers=[(name.decode("latin-1"), _text(value)) for name, value in request.headers],
-                data=request.content,
-                allow_redirects=False,
-                auto_decompress=decode,
-            )
+            answer = await self._sent(request, decode)
         async with answer:
-            yield Response(answer.status, list(answer.raw_headers), self._pieces(answer))
+            if not 200 <= answer.status < 600:  # such as 101, which nobody asked for
+                raise UpstreamError(f"the upstream's answer has the status {answer.status}, which is none of HTTP's")
+            yield Response(answer.status, _checked(answer.raw_headers), self._pieces(answer))
+
+    async def _sent(self, request: Request, decode: bool) -> aiohttp.ClientResponse:
+        while True:
+            connection = {"is_used_again": False}
+            try:
+                return await self._opened().request(
+                    request.method,
+                    URL(request.url, encoded=True),
+                    headers=[(name.decode("latin-1"), _text(value)) for name, value in request.headers],
+                    data=request.content,
+                    allow_redirects=False,
+                    auto_decompress=decode,
+                    trace_request_ctx=connection,
+                )
+            except aiohttp.ClientConnectorError:
+                raise
+            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+                # An upstream may end an idle connection just when a request is sent on it, and never sees the request.
+                if not (connection["is_used_again"] and isinstance(request.content, bytes | None)):
+                    raise
 
     async def _pieces(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        is_empty = True
         with self._told():
-            async for piece in answer.content.iter_any():
+            while piece := await self._next(answer):
+                is_empty = False
                 yield piece
+        if is_empty and _ends_with_connection(answer):  # aiohttp takes a head that was cut for a whole one
+            raise UpstreamError(_BROKEN)
+
+    async def _next(self, answer: aiohttp.ClientResponse) -> bytes:
+        try:
+            return await answer.content.readany()
+        except RuntimeError as error:  # of a connection that aiohttp closed, since it could not read what came
+            raise aiohttp.ClientPayloadError(str(error)) from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -133,12 +163,37 @@ class Connections:
         except aiohttp.ClientConnectorError as error:
             raise UpstreamError(unreachable(self._base, error)) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError):
-            raise UpstreamError("the upstream broke off the connection") from None
+            raise UpstreamError(_BROKEN) from None
 
     async def close(self) -> None:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
+
+
+def _traced() -> aiohttp.TraceConfig:
+    """Note in the context of a request that its connection had been used before."""
+
+    async def note(session: aiohttp.ClientSession, context: Any, params: object) -> None:
+        context.trace_request_ctx["is_used_again"] = True
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(note)
+    return trace
+
+
+def _checked(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Return the headers of an answer. Raises UpstreamError for what is none: aiohttp is more lenient than HTTP is."""
+    found = [(name, value.strip(b" \t")) for name, value in headers]
+    if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in found):
+        raise UpstreamError("the upstream's answer has headers that are not HTTP")
+    return found
+
+
+def _ends_with_connection(answer: aiohttp.ClientResponse) -> bool:
+    """Return whether only the end of the connection tells where the body of an answer ends."""
+    has_body = answer.method != "HEAD" and answer.status not in (204, 304)
+    return has_body and not {"content-length", "transfer-encoding"} & {name.lower() for name in answer.headers}
 
 
 def _text(value: bytes) -> str:
