@@ -5,7 +5,8 @@ A format is a module with these names:
 - `NAME`, by which it is asked for, and `HOLDS`, what a conversation in it can say;
 - `load(obj, report) -> Conversation` and `dump(conversation, report, **options) -> obj`;
 - `recognise(obj) -> bool`: does the object bear marks that only this format has?
-- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them;
+- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them; for
+  those of an object in it `outer.inner`;
 - `REPORTS`, where it is needed: codes of what it does not hold, and reports by itself, as it knows what becomes of it.
 
 What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
@@ -23,6 +24,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = [
+    "BOOKKEEPING",
     "WORDS",
     "Holds",
     "Report",
@@ -64,6 +66,10 @@ class Holds:
     metadata: bool = False
 
 
+BOOKKEEPING = frozenset(("message_ids", "created_at", "times"))
+"""Codes of what a store notes about a conversation, and nobody says in it: ids of messages, times of messages and of
+calls. Where a format cannot hold them they are in `issues` like all else, but `strict` refuses nothing for their sake.
+The status of a call is not among them, since it says whether there is a result to come; nor is the host's metadata."""
 NOTE = "xmltools"
 """Where `inline` keeps ids beside a text: they are of use to `extract` only, and no loss."""
 
@@ -73,7 +79,7 @@ class ConversionWarning(UserWarning):
 
 
 class Report:
-    """Collects issues; `strict` makes the first an XMLToolsError."""
+    """Collects issues; `strict` makes the first that is more than BOOKKEEPING an XMLToolsError."""
 
     __slots__ = ("issues", "strict")
 
@@ -84,14 +90,19 @@ class Report:
     def add(self, code: str, message: str, index: int | None = None, hint: str = "") -> None:
         """Take an issue."""
         issue = Issue(code, message, index, hint)
-        if self.strict:
+        if self.strict and code not in BOOKKEEPING:
             raise XMLToolsError(f"strict: {issue}")
         self.issues.append(issue)
 
     def tell(self, issues: list[Issue] | None) -> None:
-        """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did."""
+        """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did.
+
+        Who asks for `strict` wants an error or nothing: bookkeeping is only listed then.
+        """
         if issues is not None:
             issues += self.issues
+            return
+        if self.strict:
             return
         for issue in self.issues:
             warnings.warn(str(issue), ConversionWarning, stacklevel=3)
@@ -193,9 +204,20 @@ def _says_more(kept: Any, spelling: Collection[str]) -> bool:
     if not isinstance(kept, Mapping):
         return True
     return any(
-        key not in spelling and value not in (None, "", [], {}) and not (key == "content" and _is_form(value))
+        key not in spelling
+        and not _is_blank(value)
+        and not (key == "content" and _is_form(value))
+        and not (isinstance(value, Mapping) and _is_spelling(key, value, spelling))
         for key, value in kept.items()
     )
+
+
+def _is_blank(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+def _is_spelling(outer: Any, value: Mapping[Any, Any], spelling: Collection[str]) -> bool:
+    return all(f"{outer}.{key}" in spelling or _is_blank(each) for key, each in value.items())
 
 
 def _is_form(content: Any) -> bool:

@@ -72,8 +72,9 @@ HOLDS = Holds(
     metadata=True,
 )
 """What a conversation in this format can say."""
-SPELLING = frozenset(("keys",))
-"""Keys of its `extra` that only say how something was spelled."""
+_SAME = ("id", "timestamp", "finished", "finish_reason", "text", "input", "start_time", "end_time")
+SPELLING = frozenset(("keys", *(f"values.{key}" for key in _SAME)))
+"""Keys of its `extra` that only say how something was spelled, or what the id of a text is."""
 GROUPED = False
 """Each result has a message of its own."""
 
