@@ -443,9 +443,12 @@ def test_reasoning_that_brackets_cannot_hold_stands_in_a_tag_and_is_reported(tho
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        ("[1, 2]", ["text_in_brackets"]),
+        ("[1, b]", ["text_in_brackets"]),
+        ("[1, 2]", []),
+        ("[]", []),
+        ('[{"a": 1}]', []),
         ("See\n[the docs]\nfor more", ["text_in_brackets"]),
-        ("```\n[1]\n```", ["text_in_brackets"]),
+        ("```toml\n[package]\n```", []),
         ("[the docs](https://a.b)", []),
         ("  [x]", []),
         ("[a\n\nb]", []),
@@ -469,6 +472,29 @@ def test_what_is_written_in_brackets_is_read_again_or_reported(conversation: Con
     assert (parts_of(again) == parts_of(conversation)) is ("text_in_brackets" not in codes)
     assert forge.dump(again, Report(), bracket_reasoning=True) == records
     assert forge.dump(again, Report()) == records  # as it was
+
+
+@pytest.mark.parametrize("content", ["[]", "[1, 2]", "Here:\n\n```toml\n[package]\nname = 1\n```\n"])
+def test_what_is_no_thought_goes_to_others_as_text(content: str) -> None:
+    wire = convert([forge.assistant(content)], "forge", "openai", bracket_reasoning=True, strict=True)
+    assert wire == [{"role": "assistant", "content": content}]
+    assert convert(wire, "openai", "forge", bracket_reasoning=True, strict=True) == [forge.assistant(content)]
+
+
+@pytest.mark.parametrize("thought", ["1, 2", '{"a": 1}'])
+def test_a_thought_that_reads_like_a_list_is_written_in_a_tag(thought: str) -> None:
+    report = Report()
+    (message,) = forge.dump(Conversation().assistant("Hi", reasoning=thought), report, bracket_reasoning=True)
+    assert message["content"] == f"<think>{thought}</think>\n\nHi"
+    assert [issue.code for issue in report.issues] == ["reasoning_in_tags"]
+
+
+def test_a_thought_after_a_fence_that_is_open_is_read_again() -> None:
+    said = Conversation().add(Message.assistant([Text(text="```\ncode"), Reasoning(text="Hm.")]))
+    report = Report()
+    records = forge.dump(said, report, bracket_reasoning=True)
+    assert parts_of(forge.load(records, Report(), bracket_reasoning=True)) == parts_of(said)
+    assert report.issues == []
 
 
 THOUGHT = [{"role": "assistant", "content": "[Let me search...]\n\nParis."}]
