@@ -750,10 +750,38 @@ def test_a_tool_message_has_all_that_messages_have() -> None:
     told = (tool.is_text, tool.is_tool_call, tool.is_tool_result, tool.is_user, tool.is_system)
     assert not any((*told, tool.stopped, tool.tool_stop))
     assert ToolMessage.from_hash(tool.to_h()) == tool == ToolMessage.from_hash(**tool.to_h())
-    with pytest.raises(XMLToolsError, match="Invalid message: must be Message or Hash"):
-        Hashed.from_hash(tool)
-    with pytest.raises(XMLToolsError):
-        load([tool], "robotlab")
+    assert Hashed.from_hash(tool) is tool
+    assert Hashed.from_hash(tool.to_h()) == Hashed.from_hash(**tool.to_h()) == tool
+
+
+def test_a_call_by_itself_is_no_message_of_a_conversation() -> None:
+    tool = ToolMessage.from_hash(TOOL)
+    for value in (tool, TOOL):
+        with pytest.raises(XMLToolsError, match="message 0: Invalid message"):
+            load([value], "robotlab")
+        for refuse in (robotlab.create_state, robotlab.create_state("Hi").append_result):
+            with pytest.raises(XMLToolsError, match="a ToolMessage stands in a ToolCallMessage, and not by itself"):
+                refuse(value)  # type: ignore[arg-type]
+
+
+def test_messages_about_calls_are_tool_messages() -> None:
+    """The diagram: ToolMessage <|-- ToolCallMessage, ToolMessage <|-- ToolResultMessage."""
+    tool = ToolMessage.from_hash(TOOL)
+    other = ToolMessage(id="call_2", name="f")
+    called = ToolCallMessage(role="assistant", tools=[TOOL, other])
+    answered = ToolResultMessage(tool=tool, content={"data": 1})
+    for message in (called, answered):
+        assert isinstance(message, ToolMessage)
+        assert (message.id, message.name, message.input) == (tool.id, tool.name, tool.input)
+        assert type(message).from_hash(message.to_h()) == Hashed.from_hash(message) == message
+        assert "id" not in message.to_h()
+    nothing = ToolCallMessage(role="assistant", tools=[])
+    assert (nothing.id, nothing.name, nothing.input) == ("", "", {})
+    assert called != ToolCallMessage(role="assistant", tools=[TOOL])
+    assert repr(nothing) == "ToolCallMessage(role='assistant', content=None, stop_reason='tool', tools=())"
+    assert ToolCallMessage.from_hash(text("user", "Hi")) == TextMessage(role="user", content="Hi")
+    with pytest.raises(XMLToolsError, match="Invalid tool: must be ToolMessage or Hash"):
+        ToolResultMessage(tool=answered, content={"data": 1})
 
 
 def test_what_a_tool_message_holds_as_a_message_is_written_and_read() -> None:

@@ -9,7 +9,14 @@ from itertools import groupby
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats._robotlab_messages import Message, TextMessage, ToolCallMessage, ToolResultMessage, UserMessage
+from xmltools.formats._robotlab_messages import (
+    Message,
+    TextMessage,
+    ToolCallMessage,
+    ToolMessage,
+    ToolResultMessage,
+    UserMessage,
+)
 
 __all__ = ["State", "create_state", "format_history"]
 
@@ -29,7 +36,15 @@ def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[di
     history = list(messages)
     for result in results:
         history += _messages_of(result)
-    return [each.to_h() for each in _joined(_interleaved(list(map(Message.from_hash, history))))]
+    return [each.to_h() for each in _joined(_interleaved(list(map(_message, history))))]
+
+
+def _message(value: Any) -> Message:
+    """Return a message of a conversation. A call by itself is none."""
+    message = Message.from_hash(value)
+    if message.type == ToolMessage.type:
+        raise XMLToolsError("Invalid message: a ToolMessage stands in a ToolCallMessage, and not by itself")
+    return message
 
 
 def _messages_of(result: Any) -> list[Any]:
@@ -112,13 +127,13 @@ class State:
         """Add the result of a robot: an object, or a mapping, with the lists "output" (messages) and "tool_calls" (the
         results of its calls). A message, such as the user's next one, or a list of messages is added too. Raises
         XMLToolsError for anything else."""
-        _ = [Message.from_hash(each) for each in _messages_of(result)]
+        _ = [_message(each) for each in _messages_of(result)]
         self.results.append(result)
 
     @property
     def messages(self) -> list[Message]:
         """All messages, each result of a tool directly after its call."""
-        said = [Message.from_hash(each) for result in self.results for each in _messages_of(result)]
+        said = [_message(each) for result in self.results for each in _messages_of(result)]
         return list(_interleaved([*self.given, *said]))
 
     def format_history(self) -> list[dict[str, Any]]:
@@ -136,11 +151,11 @@ def create_state(
 
     Raises XMLToolsError for what is no message.
     """
-    given = [Message.from_hash(each) for each in messages]
+    given = [_message(each) for each in messages]
     if isinstance(message, str):
         given.append(TextMessage(role="user", content=message))
     elif message is not None:
-        given.append(message.to_message() if isinstance(message, UserMessage) else Message.from_hash(message))
+        given.append(message.to_message() if isinstance(message, UserMessage) else _message(message))
     if data is not None and not isinstance(data, Mapping):
         raise XMLToolsError(f"data: expected a mapping, got {type(data).__name__}")
     return State(given, dict(data or {}))
