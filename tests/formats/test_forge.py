@@ -579,6 +579,26 @@ def test_what_elements_cannot_say_stays_json_and_is_reported() -> None:
         forge.json_to_xml(stored, strict=True)
 
 
+def test_an_object_that_elements_say_as_a_list_stays_json_without_tools() -> None:
+    """The document, "Nested Arguments": `<files><file>…</file><file>…</file></files>` is the list `files`, and nothing
+    in it says whether an object with the list `file` was meant. The schema does."""
+    given: list[dict[str, Any]] = [{"files": {"file": ["a", "b"]}}, {"files": ["a", "b"]}]
+    wrapped, plain = (
+        [forge.assistant(f'<tool>{{"tool_name": "f", "arguments": {json.dumps(each)}}}</tool>')] for each in given
+    )
+    issues: list[Issue] = []
+    assert forge.json_to_xml(wrapped, issues=issues) == wrapped
+    assert [issue.code for issue in issues] == ["json_kept"]
+    (as_list,) = forge.json_to_xml(plain, strict=True)
+    assert "<files>\n    <file>a</file>\n    <file>b</file>\n  </files>" in as_list["content"]
+    assert read([as_list]).calls[0].arguments == given[1]
+    names = {"type": "array", "items": {"type": "string"}}
+    files = {"type": "object", "properties": {"file": names}}
+    tools = [Tool(name="f", parameters={"type": "object", "properties": {"files": files}})]
+    (as_object,) = forge.json_to_xml(wrapped, tools=tools, strict=True)
+    assert read([as_object], tools=tools).calls[0].arguments == given[0]
+
+
 def test_stored_json_that_does_not_fit_its_tool_stays_and_is_reported() -> None:
     stored = [forge.assistant(f"{OLD}\n{OLD.replace('Done', 'Gone').replace('result', 'n')}")]
     types = {"type": "object", "properties": {"result": {"type": "string"}, "n": {"type": "integer"}}}

@@ -96,7 +96,8 @@ def json_to_xml(
     all other messages, stay as they are to the byte.
 
     With `tools` arguments keep their types; without, numbers and booleans are text from then on, which is reported. So
-    is a call that elements cannot say (`json_kept`), such as one with an empty list where no schema declares it.
+    is a call that elements cannot say (`json_kept`), such as one with an empty list where no schema declares it, or
+    with `{"files": {"file": ["a"]}}`, whose elements would say `{"files": ["a"]}` as well, and are read so.
     `issues` and `strict` are as for `convert`. Raises XMLToolsError for what is no list of Forge's messages.
     """
     report, given = Report(strict=strict), _forge_write.listed_tools(tools)
