@@ -212,6 +212,40 @@ def test_the_history_alternates_and_results_stand_after_their_calls(
     assert robotlab.format_history(history, []) == history
 
 
+def test_the_joined_text_ended_as_its_last_part_did() -> None:
+    texts = [text("assistant", "One.", stop_reason="stop"), text("assistant", "Two.")]
+    assert robotlab.format_history(texts, []) == [text("assistant", "One.\n\nTwo.")]
+    assert robotlab.format_history(texts[::-1], []) == [text("assistant", "Two.\n\nOne.", stop_reason="stop")]
+
+
+def test_a_history_alternates_for_anthropic_and_gemini_too() -> None:
+    """The document: "Returns alternating user/assistant messages with tool calls/results properly interleaved"."""
+    state = robotlab.create_state("Weather?")
+    state.append_result(robot(text("assistant", "I'll look."), call("a", "b"), results=[answer("a"), answer("b")]))
+    state.append_result(text("user", "And?"))
+    use, heard = robotlab.to_anthropic([call("a", "b")]), robotlab.to_anthropic([answer("a"), answer("b")])
+    assert robotlab.to_anthropic(state.format_history()) == [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "I'll look."}, *use[0]["content"]]},
+        {"role": "user", "content": [*heard[0]["content"], {"type": "text", "text": "And?"}]},
+    ]
+    assert [block["tool_use_id"] for block in heard[0]["content"]] == ["a", "b"]
+    contents = robotlab.to_gemini(state.format_history())
+    kinds = [[key for part in each["parts"] for key in part] for each in contents]
+    assert [each["role"] for each in contents] == ["user", "model", "user"]
+    assert kinds == [["text"], ["text", *["functionCall"] * 2], [*["functionResponse"] * 2, "text"]]
+    assert load(robotlab.to_anthropic(state.format_history()), "anthropic").open_calls == ()
+
+
+def test_neighbours_that_are_texts_are_one_text_for_anthropic() -> None:
+    said = [text("user", "One."), text("system", "Be kind."), text("user", ""), text("user", "Two.")]
+    assert robotlab.to_anthropic(said) == [{"role": "user", "content": "One.\n\nTwo."}]
+    assert robotlab.to_anthropic([text("assistant", ""), call("a")]) == robotlab.to_anthropic([call("a")])
+    for write_for in (robotlab.to_anthropic, robotlab.to_openai, robotlab.to_gemini, robotlab.system_prompt):
+        with pytest.raises(XMLToolsError, match="a ToolMessage stands in a ToolCallMessage"):
+            write_for([TOOL])
+
+
 @given(st.data())
 def test_no_result_of_a_history_is_late(data: st.DataObject) -> None:
     output: list[dict[str, Any]] = []

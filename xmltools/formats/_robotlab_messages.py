@@ -20,6 +20,7 @@ __all__ = [
     "ToolResultMessage",
     "UserMessage",
     "check_fields",
+    "spoken",
 ]
 
 _TYPES = ("text", "tool_call", "tool_result")
@@ -306,6 +307,17 @@ _CLASSES: dict[str, type[Message]] = {
     "tool_call": ToolCallMessage,
     "tool_result": ToolResultMessage,
 }
+
+
+def spoken(value: Any) -> Message:
+    """Return the message of a conversation that a hash describes, or a Message as it is. A call by itself is none.
+
+    Raises XMLToolsError for what is none.
+    """
+    message = Message.from_hash(value)
+    if message.type == ToolMessage.type:
+        raise XMLToolsError("Invalid message: a ToolMessage stands in a ToolCallMessage, and not by itself")
+    return message
 
 
 def check_fields(value: Mapping[str, Any]) -> None:
