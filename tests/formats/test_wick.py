@@ -406,19 +406,19 @@ def test_a_reply_is_not_made_with_what_is_no_call(call):
 RESULT = ToolResult(
     call_id="c", name="f", content=(Text(text="a"), Media(media_type="image/png", data="eA=="), Text(text="b"))
 )
-WRITTEN = {"role": "tool", "content": "ab", "tool_call_id": "c", "name": "f"}
+WRITTEN = {"role": "tool", "content": "a\nb", "tool_call_id": "c", "name": "f"}
 
 
 @pytest.mark.parametrize(
     ("message", "written", "issues"),
     [
-        (Message(role="tool", parts=(RESULT,)), [WRITTEN], ["result_media"]),
-        (Message(role="tool", parts=(RESULT, RESULT)), [WRITTEN, WRITTEN], ["result_media"]),
-        (Message(role="user", parts=(RESULT,)), [WRITTEN], ["result_media", "misplaced_result"]),
+        (Message(role="tool", parts=(RESULT,)), [WRITTEN], ["result_texts", "result_media"]),
+        (Message(role="tool", parts=(RESULT, RESULT)), [WRITTEN, WRITTEN], ["result_texts", "result_media"]),
+        (Message(role="user", parts=(RESULT,)), [WRITTEN], ["result_texts", "result_media", "misplaced_result"]),
         (
             Message(role="user", parts=(RESULT, Text(text="x"))),
             [{"role": "user", "content": "x"}, WRITTEN],
-            ["result_media", "misplaced_result"],
+            ["result_texts", "result_media", "misplaced_result"],
         ),
         (Message(role="tool", parts=(Text(text="x"),)), [], ["misplaced_part", "empty_message"]),
         (Message(role="tool"), [], ["empty_message"]),

@@ -46,6 +46,8 @@ class Holds:
     media: bool = False
     """Images and other files in messages of the user."""
     result_media: bool = False
+    result_texts: bool = False
+    """Several texts in one result; where not, a line break comes between them."""
     types: bool = True
     """Numbers and booleans in arguments; where not, the format reports by itself which become text."""
     call_ids: bool = True
@@ -148,6 +150,7 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "status": any(call.status not in ("pending", _implied(answers.get(call.id))) for call in message.calls),
         "times": any(call.started_at is not None or call.ended_at is not None for call in message.calls),
         "error_flag": any(result.is_error for result in message.results),
+        "result_texts": any(len(_texts(result)) > 1 for result in message.results),
         "result_media": any(_has_media(result) for result in message.results),
     }
     for code, is_there in given.items():
@@ -171,6 +174,7 @@ WORDS = {
     "status": "how far a call is",
     "times": "times of calls",
     "error_flag": "whether a result is an error",
+    "result_texts": "several texts in a result: a line break comes between them",
     "result_media": "images and other files in results",
 }
 """What each field of `Holds` is about, for messages and tables."""
@@ -184,6 +188,11 @@ def _is_interleaved(message: Message) -> bool:
 def _implied(result: ToolResult | None) -> str:
     """Return the status that a call with this result has if nothing else is said."""
     return "pending" if result is None else "failed" if result.is_error else "completed"
+
+
+def _texts(result: ToolResult) -> list[Text]:
+    content = () if isinstance(result.content, str) else result.content
+    return [part for part in content if isinstance(part, Text) and part.text]
 
 
 def _has_media(result: ToolResult) -> bool:

@@ -11,7 +11,8 @@ this order, each reasoning and text joined with its like and none empty; the typ
 that its ending tells, or "image/*". A reply without text has the content null if it calls, "" if not. Arguments are
 compact JSON. What was spelled otherwise, and parts and keys that are not known, are kept and written again as they
 were. Results cannot say that they are errors. Images and other files of results are written in a message of the user
-after the results of the turn, which is reported as `result_media`, and are read back into the results.
+after the results of the turn, which is reported as `result_media`, and are read back into the results. Several texts
+of a result are one with line breaks, reported as `result_texts`; with `content="parts"` they stay a list.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ SPELLING = frozenset(("arguments", "header", "key", "response", "type"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = False
 """Each result stands in a message of its own."""
-REPORTS = frozenset(("result_media",))
-"""Losses that are reported here: the files of results are only moved."""
+REPORTS = frozenset(("result_media", "result_texts"))
+"""Losses that are reported here: the files of results are only moved, and texts are joined only if they are no list."""
 
 _RIGHT = 'a list of messages, {"messages": […]}, or a completion with "choices"'
 
