@@ -19,6 +19,7 @@ from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
+from xmltools.models._conversation import checked_conversation
 
 __all__ = [
     "PLACEHOLDER",
@@ -58,7 +59,7 @@ def estimate_tokens(conversation: Conversation, count: Counter | None = None) ->
     its bytes in UTF-8, rounded down.
     """
     counter = count or _bytes_over_four
-    return sum(_message_tokens(message, counter) for message in conversation.messages)
+    return sum(_message_tokens(message, counter) for message in checked_conversation(conversation).messages)
 
 
 def _message_tokens(message: Message, count: Counter) -> int:
@@ -120,7 +121,7 @@ def prune_results(
     _check_number("keep_last", keep_last)
     _check_number("max_characters", max_characters)
     pruner = _Pruner(max(max_characters, len(placeholder)), placeholder, count or _bytes_over_four, now)
-    left = len(conversation.results) - keep_last
+    left = len(checked_conversation(conversation).results) - keep_last
     messages: list[Message] = []
     for message in conversation.messages:
         messages.append(pruner.message(message, left) if left > 0 else message)
@@ -182,6 +183,7 @@ def summarise(conversation: Conversation, summary: str, *, keep: int, heading: s
 def _parted(conversation: Conversation, keep: int) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Return the messages that a summary replaces, none if these are only system messages, and those that stay."""
     _check_number("keep", keep)
+    checked_conversation(conversation)
     cut = _cut(conversation.messages, max(len(conversation) - keep, 0))
     if all(message.is_system for message in conversation.messages[:cut]):
         cut = 0
@@ -219,7 +221,7 @@ def _first_waiting(messages: Sequence[Message]) -> int:
 
 def fallback_summary(conversation: Conversation) -> str:
     """Return a sentence that stands for a summary when no model could write one."""
-    users = sum(message.is_user for message in conversation.messages)
+    users = sum(message.is_user for message in checked_conversation(conversation).messages)
     replies = sum(message.is_assistant for message in conversation.messages)
     return f"Previous conversation containing {users} user messages and {replies} assistant responses."
 
@@ -227,7 +229,7 @@ def fallback_summary(conversation: Conversation) -> str:
 def transcript_lines(conversation: Conversation) -> list[str]:
     """Return what was said, for a model that sums it up: a line for each text of the user and the assistant, and for
     each call the name of its tool. Results and the system's messages are left out."""
-    return [line for message in conversation.messages for line in _lines(message)]
+    return [line for message in checked_conversation(conversation).messages for line in _lines(message)]
 
 
 def _lines(message: Message) -> list[str]:

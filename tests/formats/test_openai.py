@@ -563,3 +563,15 @@ def test_texts_of_a_result_are_joined_by_line_breaks_and_reported() -> None:
     back = read(listed)[0]
     assert back.results[0].content == (*texts[::2], PNG)
     assert written(back) == (listed, ["result_media"])
+
+
+@pytest.mark.parametrize(
+    ("created", "time"), [(1704067200, 1704067200.0), (None, None), ("now", None), (True, None), (0, None), (-1, None)]
+)
+def test_the_time_of_a_response_is_that_of_its_message(created: Any, time: float | None) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+    said, issues = read({"object": "chat.completion", "created": created, "choices": [choice]})
+    assert (said[0].created_at, issues) == (time, [])
+    (stored,) = dump(said, "wolo", now=5.0)
+    assert stored["timestamp"] == (time or 5.0)
+    assert dump(said, "anthropic", strict=True) == dump(said, "anthropic")  # and no warning

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from xmltools.compaction import (
 )
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load
+from xmltools.formats.wick import with_raw_args
+from xmltools.formats.wolo import complete
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 from xmltools.validation import check
 
@@ -368,3 +371,25 @@ def test_numbers_that_are_none_are_refused(name: str) -> None:
 def test_a_summary_that_is_no_text_is_refused() -> None:
     with pytest.raises(XMLToolsError, match="summary: expected text, got NoneType"):
         compact(FOUR, 1, keep=1, summary=lambda old: None)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda given: compact(given, 5),
+        estimate_tokens,
+        lambda given: prune_results(given, keep_last=1),
+        lambda given: summarise(given, "s", keep=1),
+        fallback_summary,
+        transcript_lines,
+        with_raw_args,
+        complete,
+    ],
+)
+def test_what_is_no_conversation_is_refused(take: Callable[[Any], Any]) -> None:
+    with pytest.raises(
+        XMLToolsError, match=r"expected xmltools.Conversation, got list: load it, or make one of messages"
+    ):
+        take([{"role": "user", "content": "Hi"}])
+    with pytest.raises(XMLToolsError, match=r"expected xmltools.Conversation, got str$"):
+        take("Hi")

@@ -6,7 +6,8 @@
 
 What a format cannot hold is never dropped in silence: it comes as a `ConversionWarning`, or, if a list is given as
 `issues`, is put into that; `strict=True` raises `XMLToolsError` instead. Ids and times that a store notes
-(`BOOKKEEPING`) are said by nobody: they are in `issues` too, but `strict` does not raise for them.
+(`BOOKKEEPING`) are said by nobody: they are only listed in `issues`, without a warning, and `strict` does not raise
+for them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats._base import BOOKKEEPING, ConversionWarning, Holds, Report, losses
 from xmltools.models import Conversation
+from xmltools.models._conversation import checked_conversation
 from xmltools.tools import Tool
 
 __all__ = ["BOOKKEEPING", "FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
@@ -52,8 +54,7 @@ def dump(
     messages. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with `strict` it raises
     XMLToolsError, but for BOOKKEEPING. So does what is no conversation, and a format that there is not.
     """
-    if not isinstance(conversation, Conversation):
-        raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
+    checked_conversation(conversation)
     module, report = _module(format), Report(strict=strict)
     for issue in losses(conversation, format, module.HOLDS, _spelling):
         if issue.code not in getattr(module, "REPORTS", ()):

@@ -70,7 +70,8 @@ class Holds:
 
 BOOKKEEPING = frozenset(("message_ids", "created_at", "times"))
 """Codes of what a store notes about a conversation, and nobody says in it: ids of messages, times of messages and of
-calls. Where a format cannot hold them they are in `issues` like all else, but `strict` refuses nothing for their sake.
+calls. Where a format cannot hold them they are in `issues` like all else, but nobody is warned of them, and `strict`
+refuses nothing for their sake.
 The status of a call is not among them, since it says whether there is a result to come; nor is the host's metadata."""
 NOTE = "xmltools"
 """Where `inline` keeps ids beside a text: they are of use to `extract` only, and no loss."""
@@ -99,14 +100,14 @@ class Report:
     def tell(self, issues: list[Issue] | None) -> None:
         """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did.
 
-        Who asks for `strict` wants an error or nothing: bookkeeping is only listed then.
+        Bookkeeping is only listed: with each message of a store, and each response, there would be warnings.
         """
         if issues is not None:
             issues += self.issues
             return
-        if self.strict:
-            return
         for issue in self.issues:
+            if issue.code in BOOKKEEPING:
+                continue
             warnings.warn(str(issue), ConversionWarning, stacklevel=3)
 
 

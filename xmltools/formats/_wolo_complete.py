@@ -10,6 +10,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.formats._base import expect
 from xmltools.formats._wolo_fields import NAME
 from xmltools.models import Conversation, Message, Part, ToolCall, ToolResult
+from xmltools.models._conversation import checked_conversation
 
 __all__ = ["NewId", "complete", "complete_foreign"]
 
@@ -40,6 +41,7 @@ def complete_foreign(conversation: Conversation, now: float | None, new_id: NewI
 def _completed(
     conversation: Conversation, is_wanted: IsWanted, now: float | None, new_id: NewId | None
 ) -> Conversation:
+    checked_conversation(conversation)
     given = time.time() if now is None else expect(now, (int, float), "now", "seconds since 1970 as a number")
     if isinstance(now, bool):
         raise XMLToolsError(f"now: expected seconds since 1970 as a number, got {now}")
