@@ -118,3 +118,15 @@ def test_stored_json_becomes_xml() -> None:
     status, written, said = convert("--to", "forge", "--json-to-xml", given=[{"role": "assistant", "content": block}])
     assert (status, said) == (0, "")
     assert written[0]["content"].startswith("<tool>\n<server_name>local</server_name>\n<tool_name>add</tool_name>")
+
+
+def test_the_same_ids_and_times_are_made_for_a_given_time() -> None:
+    status, written, said = convert("--to", "wolo", "--now", "1704067200")
+    assert (status, said) == (0, "")
+    assert [message["id"] for message in written] == ["id_1", "id_2", "id_3", "id_4"]
+    assert {message["timestamp"] for message in written} == {1704067200.0}
+    assert convert("--to", "wolo", "--now", "1704067200") == (0, written, "")
+    status, nothing, said = convert("--to", "anthropic", "--now", "5")
+    assert (status, nothing) == (2, None)
+    assert "--now is for wolo, which stores ids and times: give --to wolo" in said
+    assert convert("--from", "wolo", "--to", "openai", "--strict", given=written)[:2] == (0, HISTORY)

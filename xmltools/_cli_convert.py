@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections import Counter
@@ -43,7 +44,13 @@ def declare_convert(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="calls that are JSON in their blocks become elements (forge to forge)",
     )
-    add("--strict", action="store_true", help="write nothing if anything would be lost")
+    add(
+        "--now",
+        type=float,
+        metavar="SECONDS",
+        help="the time (since 1970) of messages that have none; ids that are made are id_1, id_2, … then (to wolo)",
+    )
+    add("--strict", action="store_true", help="write nothing if anything would be lost, but ids and times of a store")
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -59,6 +66,8 @@ def convert(options: argparse.Namespace) -> int:
             raise UsageError("--bracket-reasoning is for forge: give --from forge or --to forge")
         if options.json_to_xml and (source, options.target) != ("forge", "forge"):
             raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
+        if options.now is not None and options.target != "wolo":
+            raise UsageError("--now is for wolo, which stores ids and times: give --to wolo")
         common: dict[str, Any] = {"issues": issues, "strict": options.strict}
         with _progress(value) as watch:
             if options.json_to_xml:
@@ -66,7 +75,8 @@ def convert(options: argparse.Namespace) -> int:
             else:
                 read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
                 read = read.model_copy(update={"messages": watch("writing", read.messages)})
-                written = dump(read, options.target, **common, **_of_text(options.target, options, tools))
+                own = _of_text(options.target, options, tools) | _of_store(options.now)
+                written = dump(read, options.target, **common, **own)
     _tell(place, issues)
     _print(written)
     return 0
@@ -77,6 +87,12 @@ def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None)
     if format != "forge":
         return {}
     return {"bracket_reasoning": options.bracket_reasoning} | ({"tools": tools} if tools is not None else {})
+
+
+def _of_store(now: float | None) -> dict[str, Any]:
+    """Return the options that make the same ids and times each time, if a time is given."""
+    numbers = itertools.count(1)
+    return {} if now is None else {"now": now, "new_id": lambda: f"id_{next(numbers)}"}
 
 
 def _tell(place: str, issues: list[Issue]) -> None:

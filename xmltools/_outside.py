@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from xmltools._fences import FenceReader
 from xmltools._markup import (
     MORE,
     NO,
@@ -21,12 +23,13 @@ from xmltools._markup import (
     read_opener,
     skip_space,
 )
+from xmltools._scan import ObjectScanner
 from xmltools._shown import SECTION_LENGTH, Shown
 from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.events import Event, ReasoningDelta, TextDelta
 
-__all__ = ["Outside", "checked_tags"]
+__all__ = ["MAX_BRACKETS", "Outside", "checked_tags", "is_json_list"]
 
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
@@ -390,10 +393,13 @@ class Outside:
         return text.find("\n[", at, end) + 1 or -1
 
     def _read_brackets(self, text: str, at: int, base: int, *, final: bool = False) -> int:
-        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text.
+        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
+        it is the list that was asked for and no thought, it is text.
 
         Lines that were seen to end no region are not looked at again, neither for this `[` nor for the next one.
         """
+        if self._is_fenced():
+            return self._emit_text(text, at, at + 1, base)
         line = max(at, self._bracket_seen - base)
         while base + at >= self._bracket_dead:
             found = _LINE_END.search(text, line)
@@ -411,6 +417,8 @@ class Outside:
             if opener or not content:
                 self._bracket_dead = base + (opener.start() if opener else line)
             elif content[-1] == "]" and end - 1 > at:
+                if is_json_list(text[at:end]):
+                    return self._emit_text(text, at, end, base)
                 self._gather()
                 self._end_text()
                 self._covered = base + at
@@ -424,7 +432,33 @@ class Outside:
                 break
         return self._emit_text(text, at, at + 1, base)
 
+    def _is_fenced(self) -> bool:
+        """Does the line that begins here stand in a fence? What may begin a call of another notation goes on."""
+        self._gather(is_all=False)
+        if not self._pieces:
+            return self._prose.marker != ""
+        # What is not handed on yet is short.
+        fence = FenceReader()
+        fence.marker = self._prose.marker
+        for line in (self._prose.begun + "".join(self._pieces)).split("\n")[:-1]:
+            fence.read(line)
+            fence.end_line()
+        return fence.marker != ""
 
+
+def is_json_list(text: str) -> bool:
+    """Return whether a text from `[` to `]` is a list in JSON, or the beginning of one."""
+    scanner = ObjectScanner(_LIST_DEPTH)
+    if scanner.scan(text, 0) < len(text) or scanner.error:
+        return False
+    try:
+        json.loads(text + scanner.missing, parse_int=str)
+    except ValueError:
+        return False
+    return True
+
+
+_LIST_DEPTH: Final = 128
 _LINE_OR_MARKUP = re.compile(r"[\r\n<]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

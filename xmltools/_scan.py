@@ -15,6 +15,7 @@ __all__ = ["ObjectScanner"]
 _SPACE = re.compile("[ \t\r\n]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
 _CLOSES: Final = {"}": "{", "]": "[", ")": "("}
+_OPENS: Final = {opens: closes for closes, opens in _CLOSES.items()}
 _NAME_LENGTH: Final = 300
 
 # What may come next.
@@ -81,6 +82,11 @@ class ObjectScanner:
                 at = found.end() if found else at
                 at = self._token(text, at) if at < len(text) else at
         return at
+
+    @property
+    def missing(self) -> str:
+        """What closes all that is open."""
+        return "".join(_OPENS[bracket] for bracket in reversed(self._stack))
 
     def _token(self, text: str, at: int) -> int:
         character = text[at]

@@ -176,6 +176,11 @@ class Shown(FenceReader):
         return not self.line and not self._rest
 
     @property
+    def begun(self) -> str:
+        """What stands in the line so far, if that may be a fence line."""
+        return self._rest or self.line
+
+    @property
     def is_escaped(self) -> bool:
         """True behind an odd number of backslashes."""
         return self._is_odd
@@ -192,7 +197,7 @@ class Shown(FenceReader):
     @property
     def may_open_fence(self) -> bool:
         """True if backticks or tildes that follow begin a fence line, outside a fence and all that may hide them."""
-        line = self._rest or self.line
+        line = self.begun
         return not self.marker and line in ("", " ", "  ", "   ") and not self.may_hide
 
     @property

@@ -3,7 +3,8 @@ by a summary. Plain functions over conversations; when to call them, and who wri
 
     conversation = compact(conversation, 100_000, summary=ask_a_model)
 
-prunes if the conversation is over the limit, and has it summed up if it still is; the steps are functions too.
+prunes if the conversation is over the limit, has it summed up if it still is, and then keeps less; the steps are
+functions too.
 
 A call and its result are never separated.
 """
@@ -11,16 +12,19 @@ A call and its result are never separated.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
+from xmltools.models._conversation import checked_conversation
 
 __all__ = [
     "PLACEHOLDER",
     "SUMMARY_HEADING",
+    "OverLimitWarning",
     "compact",
     "estimate_tokens",
     "fallback_summary",
@@ -34,6 +38,11 @@ PLACEHOLDER = "[Output pruned to save context space]"
 """What stands for an output that was pruned."""
 SUMMARY_HEADING = "[Conversation History Summary]"
 """The first line of a summary."""
+
+
+class OverLimitWarning(UserWarning):
+    """A conversation is over its limit of tokens, and nothing is left in it that could be given up."""
+
 
 Counter = Callable[[str], int]
 """Returns the number of tokens in a text."""
@@ -50,7 +59,7 @@ def estimate_tokens(conversation: Conversation, count: Counter | None = None) ->
     its bytes in UTF-8, rounded down.
     """
     counter = count or _bytes_over_four
-    return sum(_message_tokens(message, counter) for message in conversation.messages)
+    return sum(_message_tokens(message, counter) for message in checked_conversation(conversation).messages)
 
 
 def _message_tokens(message: Message, count: Counter) -> int:
@@ -112,7 +121,7 @@ def prune_results(
     _check_number("keep_last", keep_last)
     _check_number("max_characters", max_characters)
     pruner = _Pruner(max(max_characters, len(placeholder)), placeholder, count or _bytes_over_four, now)
-    left = len(conversation.results) - keep_last
+    left = len(checked_conversation(conversation).results) - keep_last
     messages: list[Message] = []
     for message in conversation.messages:
         messages.append(pruner.message(message, left) if left > 0 else message)
@@ -174,6 +183,7 @@ def summarise(conversation: Conversation, summary: str, *, keep: int, heading: s
 def _parted(conversation: Conversation, keep: int) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Return the messages that a summary replaces, none if these are only system messages, and those that stay."""
     _check_number("keep", keep)
+    checked_conversation(conversation)
     cut = _cut(conversation.messages, max(len(conversation) - keep, 0))
     if all(message.is_system for message in conversation.messages[:cut]):
         cut = 0
@@ -211,7 +221,7 @@ def _first_waiting(messages: Sequence[Message]) -> int:
 
 def fallback_summary(conversation: Conversation) -> str:
     """Return a sentence that stands for a summary when no model could write one."""
-    users = sum(message.is_user for message in conversation.messages)
+    users = sum(message.is_user for message in checked_conversation(conversation).messages)
     replies = sum(message.is_assistant for message in conversation.messages)
     return f"Previous conversation containing {users} user messages and {replies} assistant responses."
 
@@ -219,7 +229,7 @@ def fallback_summary(conversation: Conversation) -> str:
 def transcript_lines(conversation: Conversation) -> list[str]:
     """Return what was said, for a model that sums it up: a line for each text of the user and the assistant, and for
     each call the name of its tool. Results and the system's messages are left out."""
-    return [line for message in conversation.messages for line in _lines(message)]
+    return [line for message in checked_conversation(conversation).messages for line in _lines(message)]
 
 
 def _lines(message: Message) -> list[str]:
@@ -243,30 +253,90 @@ def compact(
     max_characters: int = 500,
     count: Counter | None = None,
     now: float | None = None,
+    issues: list[Issue] | None = None,
 ) -> Conversation:
     """Return the conversation, made smaller if it has more than `limit` tokens: the outputs of tools pruned, and if
     that is not enough, its old messages replaced by a summary.
 
-    `summary` is called with the messages that are replaced, and returns the text (see `transcript_lines`). `keep` is
-    for `summarise`, `keep_last`, `max_characters` and `now` are for `prune_results`, `count` is for `estimate_tokens`.
-    No step is taken that makes it larger, but that files in outputs, which count as no tokens, give way to a
-    placeholder. What is kept stays, also if it alone is over the limit. Raises XMLToolsError for numbers that are
-    negative or not whole, and if the summary is no text.
+    `keep_last` outputs (see `prune_results`) and `keep` messages (see `summarise`) stay if they fit. If they don't,
+    fewer outputs do, then fewer messages, half as many each time; at last no output, but always the last message, and
+    more only where a call would lose its result. `summary` is called with the messages that are replaced, and returns
+    the text (see `transcript_lines`); it is called again, with more of them, if that text was too long.
+    `max_characters` and `now` are for `prune_results`, `count` is for `estimate_tokens`. No step is taken that makes
+    the conversation larger, but that files in outputs, which count as no tokens, give way to a placeholder.
+
+    What is over the limit all the same, such as a long system prompt, is put into `issues` as `over_limit`, or comes
+    as an OverLimitWarning. Raises XMLToolsError for numbers that are negative or not whole, and if the summary is no
+    text.
     """
-    _check_number("limit", limit)
-    _check_number("keep", keep)
+    for name, number in (("limit", limit), ("keep", keep), ("keep_last", keep_last)):
+        _check_number(name, number)
     if estimate_tokens(conversation, count) <= limit:
         return conversation
-    pruned = prune_results(conversation, keep_last=keep_last, max_characters=max_characters, count=count, now=now)
-    size = estimate_tokens(pruned, count)
-    old, _ = _parted(pruned, keep)
-    if size <= limit or not old:
-        return pruned
-    text = summary(pruned.with_messages(old))
-    if not isinstance(text, str):
-        raise XMLToolsError(f"summary: expected text, got {type(text).__name__}")
-    shorter = summarise(pruned, text, keep=keep)
-    return shorter if estimate_tokens(shorter, count) < size else pruned
+    steps = list(_steps(keep_last, keep))
+    smallest = _Smallest(limit, count)
+    for last, kept in steps:
+        pruned = prune_results(conversation, keep_last=last, max_characters=max_characters, count=count, now=now)
+        if smallest.fits(pruned):
+            return pruned
+        old, _ = _parted(pruned, kept)
+        if not old:
+            continue
+        # A summary without a word shows what the rest takes: nobody need write one in vain.
+        if (last, kept) != steps[-1] and estimate_tokens(summarise(pruned, "", keep=kept), count) > limit:
+            continue
+        shorter = summarise(pruned, _checked_text(summary(pruned.with_messages(old))), keep=kept)
+        if smallest.fits(shorter):
+            return shorter
+    what = f"{smallest.tokens:,} tokens are left, over the limit of {limit:,}, and nothing more can be left out"
+    if issues is None:
+        warnings.warn(what, OverLimitWarning, stacklevel=2)
+    else:
+        issues.append(Issue("over_limit", what, None, "make the messages of the system, or the last one, shorter"))
+    return smallest.conversation
+
+
+class _Smallest:
+    """The smallest conversation that was found so far; of the same size, the first."""
+
+    __slots__ = ("_count", "_limit", "conversation", "tokens")
+
+    def __init__(self, limit: int, count: Counter | None) -> None:
+        self._limit = limit
+        self._count = count
+        self.conversation = Conversation()
+        self.tokens = -1
+
+    def fits(self, conversation: Conversation) -> bool:
+        """Look at a conversation, and return whether it is within the limit."""
+        tokens = estimate_tokens(conversation, self._count)
+        if self.tokens < 0 or tokens < self.tokens:
+            self.conversation, self.tokens = conversation, tokens
+        return tokens <= self._limit
+
+
+def _checked_text(summary: Any) -> str:
+    if not isinstance(summary, str):
+        raise XMLToolsError(f"summary: expected text, got {type(summary).__name__}")
+    return summary
+
+
+def _steps(keep_last: int, keep: int) -> Iterator[tuple[int, int]]:
+    """Yield how many outputs and messages to keep, always fewer: the last output goes when all else was tried."""
+    messages = list(_halves(keep))
+    outputs = [each for each in _halves(keep_last) if each] or [0]
+    yield from ((each, keep) for each in outputs)
+    yield from ((outputs[-1], each) for each in messages[1:])
+    if outputs[-1]:
+        yield from ((0, each) for each in messages)
+
+
+def _halves(number: int) -> Iterator[int]:
+    """Yield a number and its halves down to 1; 0 if it is that."""
+    yield number
+    while number > 1:
+        number //= 2
+        yield number
 
 
 def _check_number(name: str, value: Any) -> None:

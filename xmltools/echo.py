@@ -30,7 +30,7 @@ from typing import Any, get_args
 from xmltools._markup import Tag, decode_entities, read_confirmation, read_opener
 from xmltools.dialects import FORGE
 from xmltools.errors import Code, XMLToolsError
-from xmltools.models import Conversation, Reply, Role, ToolCall, ToolResult
+from xmltools.models import Conversation, Reply, Role, Text, ToolCall, ToolResult
 from xmltools.parser import Limits, parse
 from xmltools.tools import Tool
 
@@ -122,7 +122,14 @@ def _texts(where: Conversation | Iterable[ToolResult], roles: Sequence[Role]) ->
 def _of_result(index: int, result: Any) -> tuple[Echo, str]:
     if not isinstance(result, ToolResult):
         raise _no_results(result)
-    return Echo(index, result.call_id, result.name), result.text
+    return Echo(index, result.call_id, result.name), _text_of(result)
+
+
+def _text_of(result: ToolResult) -> str:
+    """Return the texts of a result without a line break between them: a block may be divided between two of them."""
+    if isinstance(result.content, str):
+        return result.content
+    return "".join(part.text for part in result.content if isinstance(part, Text))
 
 
 def _no_results(found: Any) -> XMLToolsError:

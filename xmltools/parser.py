@@ -73,10 +73,10 @@ class Parser(Outside):
     `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are
     strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
     the elements that hold reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
-    paragraphs in square brackets are reasoning (old Forge models). `code_fences`: `"call"` parses blocks in
-    Markdown fences with a repair, `"text"` leaves them as text. `argument_deltas`: False leaves `ArgumentDelta` out,
-    which is faster if only whole calls are wanted. `limits`: what a block may hold. `new_id`: makes the ids of calls,
-    in their order. `dialect`: the words of the protocol.
+    paragraphs in square brackets are reasoning (old Forge models), but for code fences and lists in JSON.
+    `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
+    `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
+    a block may hold. `new_id`: makes the ids of calls, in their order. `dialect`: the words of the protocol.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
     No model text raises anything. A parser reads one reply.

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import clawtools, convert, dump, load, recognise
+from xmltools.formats import FORMATS, clawtools, convert, dump, load, recognise
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 CALL = {"type": "toolCall", "id": "call_abc123", "name": "read", "arguments": {"path": "src/index.ts"}}
@@ -447,3 +447,20 @@ def test_the_messages_of_the_document_are_of_its_types(case: dict[str, Any]) -> 
     if case["kind"] == "wrong_to_right":
         with pytest.raises(ValidationError):
             MESSAGE.validate_python(case["input"], extra="forbid")
+
+
+@pytest.mark.parametrize("target", sorted({*FORMATS} - {"clawtools", "anthropic"}))
+def test_text_blocks_of_a_result_come_with_line_breaks_between_them(target: str) -> None:
+    """Clawtools' connectors send the texts of a result with a line break between them."""
+    blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    asked = {"role": "assistant", "content": [{"type": "toolCall", "id": "call_1", "name": "f", "arguments": {}}]}
+    result = {"role": "toolResult", "toolCallId": "call_1", "toolName": "f", "content": blocks, "isError": False}
+    issues: list[Issue] = []
+    written = convert([asked, result], "clawtools", target, issues=issues, **TIMELESS.get(target, {}))
+    assert [issue.code for issue in issues if issue.code != "call_ids"] == ["result_texts"]
+    (back,) = (each for each in convert(written, target, "clawtools", issues=[]) if each["role"] == "toolResult")
+    assert back["content"] == [{"type": "text", "text": "a\nb"}]
+    assert convert(convert([asked, result], "clawtools", "anthropic"), "anthropic", "clawtools") == [asked, result]
+
+
+TIMELESS = {"wolo": {"complete": False}}

@@ -87,11 +87,10 @@ CALLED = {"type": "tool_call", "role": "assistant", "tools": [TOOL], "stop_reaso
 
 @pytest.mark.parametrize(("hashed", "reason"), [(STOPPED, "stop"), (CALLED, "tool_calls")])
 def test_robotlab_and_wolo_understand_each_other(hashed: dict[str, Any], reason: str) -> None:
-    (stored,) = xt.convert([hashed], "robotlab", "wolo", strict=True, complete=False)
+    (stored,) = xt.convert([hashed], "robotlab", "wolo", strict=True)
     assert stored["finish_reason"] == reason
-    plain = {"role": "assistant", "parts": stored["parts"], "finish_reason": reason}
-    assert xt.convert([plain], "wolo", "robotlab", strict=True) == [hashed]
-    assert len(xt.convert([plain], "wolo", "openai", strict=True)) == 1
+    assert xt.convert([stored], "wolo", "robotlab", strict=True) == [hashed]
+    assert len(xt.convert([stored], "wolo", "openai", strict=True)) == 1
 
 
 def test_a_word_that_nobody_knows_is_kept_and_one_that_is_none_is_refused() -> None:

@@ -443,9 +443,12 @@ def test_reasoning_that_brackets_cannot_hold_stands_in_a_tag_and_is_reported(tho
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        ("[1, 2]", ["text_in_brackets"]),
+        ("[1, b]", ["text_in_brackets"]),
+        ("[1, 2]", []),
+        ("[]", []),
+        ('[{"a": 1}]', []),
         ("See\n[the docs]\nfor more", ["text_in_brackets"]),
-        ("```\n[1]\n```", ["text_in_brackets"]),
+        ("```toml\n[package]\n```", []),
         ("[the docs](https://a.b)", []),
         ("  [x]", []),
         ("[a\n\nb]", []),
@@ -469,6 +472,29 @@ def test_what_is_written_in_brackets_is_read_again_or_reported(conversation: Con
     assert (parts_of(again) == parts_of(conversation)) is ("text_in_brackets" not in codes)
     assert forge.dump(again, Report(), bracket_reasoning=True) == records
     assert forge.dump(again, Report()) == records  # as it was
+
+
+@pytest.mark.parametrize("content", ["[]", "[1, 2]", "Here:\n\n```toml\n[package]\nname = 1\n```\n"])
+def test_what_is_no_thought_goes_to_others_as_text(content: str) -> None:
+    wire = convert([forge.assistant(content)], "forge", "openai", bracket_reasoning=True, strict=True)
+    assert wire == [{"role": "assistant", "content": content}]
+    assert convert(wire, "openai", "forge", bracket_reasoning=True, strict=True) == [forge.assistant(content)]
+
+
+@pytest.mark.parametrize("thought", ["1, 2", '{"a": 1}'])
+def test_a_thought_that_reads_like_a_list_is_written_in_a_tag(thought: str) -> None:
+    report = Report()
+    (message,) = forge.dump(Conversation().assistant("Hi", reasoning=thought), report, bracket_reasoning=True)
+    assert message["content"] == f"<think>{thought}</think>\n\nHi"
+    assert [issue.code for issue in report.issues] == ["reasoning_in_tags"]
+
+
+def test_a_thought_after_a_fence_that_is_open_is_read_again() -> None:
+    said = Conversation().add(Message.assistant([Text(text="```\ncode"), Reasoning(text="Hm.")]))
+    report = Report()
+    records = forge.dump(said, report, bracket_reasoning=True)
+    assert parts_of(forge.load(records, Report(), bracket_reasoning=True)) == parts_of(said)
+    assert report.issues == []
 
 
 THOUGHT = [{"role": "assistant", "content": "[Let me search...]\n\nParis."}]
@@ -551,6 +577,26 @@ def test_what_elements_cannot_say_stays_json_and_is_reported() -> None:
     assert [(issue.code, issue.hint) for issue in issues] == [("json_kept", hint) for hint in hints]
     with pytest.raises(XMLToolsError, match="strict: message 0: the call of 'f' stays JSON"):
         forge.json_to_xml(stored, strict=True)
+
+
+def test_an_object_that_elements_say_as_a_list_stays_json_without_tools() -> None:
+    """The document, "Nested Arguments": `<files><file>…</file><file>…</file></files>` is the list `files`, and nothing
+    in it says whether an object with the list `file` was meant. The schema does."""
+    given: list[dict[str, Any]] = [{"files": {"file": ["a", "b"]}}, {"files": ["a", "b"]}]
+    wrapped, plain = (
+        [forge.assistant(f'<tool>{{"tool_name": "f", "arguments": {json.dumps(each)}}}</tool>')] for each in given
+    )
+    issues: list[Issue] = []
+    assert forge.json_to_xml(wrapped, issues=issues) == wrapped
+    assert [issue.code for issue in issues] == ["json_kept"]
+    (as_list,) = forge.json_to_xml(plain, strict=True)
+    assert "<files>\n    <file>a</file>\n    <file>b</file>\n  </files>" in as_list["content"]
+    assert read([as_list]).calls[0].arguments == given[1]
+    names = {"type": "array", "items": {"type": "string"}}
+    files = {"type": "object", "properties": {"file": names}}
+    tools = [Tool(name="f", parameters={"type": "object", "properties": {"files": files}})]
+    (as_object,) = forge.json_to_xml(wrapped, tools=tools, strict=True)
+    assert read([as_object], tools=tools).calls[0].arguments == given[0]
 
 
 def test_stored_json_that_does_not_fit_its_tool_stays_and_is_reported() -> None:

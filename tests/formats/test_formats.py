@@ -11,7 +11,7 @@ from conversations import conversations
 from hypothesis import given
 
 import xmltools as xt
-from xmltools.formats import FORMATS, recognise
+from xmltools.formats import BOOKKEEPING, FORMATS, recognise
 
 CALL = xt.ToolCall(id="c1", name="add", arguments={"list": [1, {"a": 2}]}, server="disk")
 CHAT = xt.Conversation().user("Go").assistant("", [CALL]).tool("c1", content="done")
@@ -94,3 +94,71 @@ def test_a_spelling_of_forge_is_no_loss_but_other_keys_are() -> None:
         issues: list[xt.Issue] = []
         xt.convert([{**written[0], **others}], "forge", "anthropic", issues=issues)
         assert {issue.code for issue in issues} == codes
+
+
+STORED = [
+    {
+        "id": "msg_001",
+        "role": "user",
+        "parts": [{"id": "text_001", "type": "text", "text": "Read a."}],
+        "timestamp": 1704067200,
+        "finished": True,
+    },
+    {
+        "id": "msg_002",
+        "role": "assistant",
+        "parts": [
+            {"id": "text_002", "type": "text", "text": "On it."},
+            {
+                "id": "tool_001",
+                "type": "tool",
+                "tool": "read",
+                "input": {"path": "a"},
+                "output": "x",
+                "status": "completed",
+                "start_time": 1704067201.5,
+                "end_time": 1704067202.0,
+            },
+        ],
+        "timestamp": 1704067201.0,
+        "finished": True,
+        "finish_reason": "tool_calls",
+    },
+]
+"""As Wolo's document stores messages: with ids of their own for messages and texts, and times."""
+
+
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {"wolo", "forge", "gemini"}))
+def test_ids_and_times_of_a_store_are_listed_and_refused_by_nobody(format: str) -> None:
+    issues: list[xt.Issue] = []
+    written = xt.convert(STORED, "wolo", format, strict=True, issues=issues)
+    assert [(issue.code, issue.index) for issue in issues] == [
+        ("message_ids", 0),
+        ("created_at", 0),
+        ("message_ids", 1),
+        ("created_at", 1),
+        ("times", 1),
+    ]
+    assert {issue.code for issue in issues} == BOOKKEEPING
+    assert xt.convert(STORED, "wolo", format, strict=True) == written  # and no warning
+    assert xt.convert(STORED, "wolo", format) == written
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_wolo_stores_of_a_talk_is_strictly_convertible(format: str) -> None:
+    stored = xt.dump(xt.Conversation().user("Hi").assistant("Hello", finish_reason="stop"), "wolo")
+    back = xt.convert(xt.convert(stored, "wolo", format, strict=True), format, "wolo", strict=True)
+    assert [message["parts"][0]["text"] for message in back] == ["Hi", "Hello"]
+
+
+@pytest.mark.parametrize(
+    ("part", "code"), [({"status": "running"}, "status"), ({"status": "error"}, "extra"), ({"mood": "good"}, "extra")]
+)
+def test_what_is_more_than_bookkeeping_is_still_refused(part: dict[str, Any], code: str) -> None:
+    call = {"id": "c1", "type": "tool", "tool": "read", "input": {}, "status": "pending", **part}
+    stored = [{"role": "assistant", "parts": [call]}]
+    issues: list[xt.Issue] = []
+    xt.convert(stored, "wolo", "anthropic", issues=issues)
+    assert [issue.code for issue in issues] == [code]
+    with pytest.raises(xt.XMLToolsError, match=r"^strict: message 0"):
+        xt.convert(stored, "wolo", "anthropic", strict=True)

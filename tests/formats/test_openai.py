@@ -406,7 +406,7 @@ def test_what_cannot_be_said_is_reported(message: Message, code: str) -> None:
 
 def test_a_result_that_is_several_texts_is_one_text() -> None:
     said = Conversation().tool("c", "f", (Text(text="a"), Text(text="b")))
-    assert written(said)[0] == [{"role": "tool", "tool_call_id": "c", "content": "ab"}]
+    assert written(said)[0] == [{"role": "tool", "tool_call_id": "c", "content": "a\nb"}]
 
 
 def test_a_message_of_several_results_is_several_messages() -> None:
@@ -532,3 +532,46 @@ def test_what_the_user_says_after_a_result_stays_the_users(message: Any) -> None
     assert [each.role for each in said] == ["assistant", "tool", "user"]
     assert written(said)[0] == messages
     assert [each.role for each in read([ASK, attached(LABEL, PNG_PART)])[0]] == ["user", "user"]
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [(Text(text="(see attached image)"), PNG)],
+        [(Text(text="(see attached file)"), PDF)],
+        ["a", (Text(text="(see attached image)"), PNG)],
+        ["(see attached image)"],
+        [(PNG,), "(see attached image)"],
+    ],
+)
+def test_only_words_that_we_wrote_are_taken_away(contents: list[Any]) -> None:
+    said = shown(*contents)
+    messages, _ = written(said)
+    assert read(messages) == (said, [])
+    assert written(read(messages)[0])[0] == messages
+
+
+def test_texts_of_a_result_are_joined_by_line_breaks_and_reported() -> None:
+    texts = tuple(Text(text=text) for text in ("a", "", "b\n", "c"))
+    for said, last in ((shown(texts), "a\nb\nc"), (shown((*texts, PNG)), "a\nb\nc")):
+        messages, issues = written(said)
+        assert messages[1]["content"] == last
+        assert sorted(set(issues) - {"result_media"}) == ["result_texts"]
+        assert read(messages)[0].results[0].text == last == said.results[0].text
+    listed = dump(shown((*texts[::2], PNG)), "openai", content="parts", issues=[])
+    assert [part["text"] for part in listed[1]["content"]] == ["a", "b\n"]
+    back = read(listed)[0]
+    assert back.results[0].content == (*texts[::2], PNG)
+    assert written(back) == (listed, ["result_media"])
+
+
+@pytest.mark.parametrize(
+    ("created", "time"), [(1704067200, 1704067200.0), (None, None), ("now", None), (True, None), (0, None), (-1, None)]
+)
+def test_the_time_of_a_response_is_that_of_its_message(created: Any, time: float | None) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+    said, issues = read({"object": "chat.completion", "created": created, "choices": [choice]})
+    assert (said[0].created_at, issues) == (time, [])
+    (stored,) = dump(said, "wolo", now=5.0)
+    assert stored["timestamp"] == (time or 5.0)
+    assert dump(said, "anthropic", strict=True) == dump(said, "anthropic")  # and no warning

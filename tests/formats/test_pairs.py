@@ -117,11 +117,7 @@ def as_text(value: Any) -> Any:
 
 
 def result_of(result: ToolResult, both: Holds, ids: dict[str, int]) -> tuple[Any, ...]:
-    content = (
-        result.content
-        if isinstance(result.content, str)
-        else "".join(part.text for part in result.content if isinstance(part, Text))
-    )
+    content = result.text
     media = (
         []
         if isinstance(result.content, str) or not both.result_media

@@ -212,6 +212,40 @@ def test_the_history_alternates_and_results_stand_after_their_calls(
     assert robotlab.format_history(history, []) == history
 
 
+def test_the_joined_text_ended_as_its_last_part_did() -> None:
+    texts = [text("assistant", "One.", stop_reason="stop"), text("assistant", "Two.")]
+    assert robotlab.format_history(texts, []) == [text("assistant", "One.\n\nTwo.")]
+    assert robotlab.format_history(texts[::-1], []) == [text("assistant", "Two.\n\nOne.", stop_reason="stop")]
+
+
+def test_a_history_alternates_for_anthropic_and_gemini_too() -> None:
+    """The document: "Returns alternating user/assistant messages with tool calls/results properly interleaved"."""
+    state = robotlab.create_state("Weather?")
+    state.append_result(robot(text("assistant", "I'll look."), call("a", "b"), results=[answer("a"), answer("b")]))
+    state.append_result(text("user", "And?"))
+    use, heard = robotlab.to_anthropic([call("a", "b")]), robotlab.to_anthropic([answer("a"), answer("b")])
+    assert robotlab.to_anthropic(state.format_history()) == [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "I'll look."}, *use[0]["content"]]},
+        {"role": "user", "content": [*heard[0]["content"], {"type": "text", "text": "And?"}]},
+    ]
+    assert [block["tool_use_id"] for block in heard[0]["content"]] == ["a", "b"]
+    contents = robotlab.to_gemini(state.format_history())
+    kinds = [[key for part in each["parts"] for key in part] for each in contents]
+    assert [each["role"] for each in contents] == ["user", "model", "user"]
+    assert kinds == [["text"], ["text", *["functionCall"] * 2], [*["functionResponse"] * 2, "text"]]
+    assert load(robotlab.to_anthropic(state.format_history()), "anthropic").open_calls == ()
+
+
+def test_neighbours_that_are_texts_are_one_text_for_anthropic() -> None:
+    said = [text("user", "One."), text("system", "Be kind."), text("user", ""), text("user", "Two.")]
+    assert robotlab.to_anthropic(said) == [{"role": "user", "content": "One.\n\nTwo."}]
+    assert robotlab.to_anthropic([text("assistant", ""), call("a")]) == robotlab.to_anthropic([call("a")])
+    for write_for in (robotlab.to_anthropic, robotlab.to_openai, robotlab.to_gemini, robotlab.system_prompt):
+        with pytest.raises(XMLToolsError, match="a ToolMessage stands in a ToolCallMessage"):
+            write_for([TOOL])
+
+
 @given(st.data())
 def test_no_result_of_a_history_is_late(data: st.DataObject) -> None:
     output: list[dict[str, Any]] = []
@@ -584,7 +618,7 @@ def test_texts_of_a_reply_and_of_a_result_are_joined() -> None:
     texts = (Text(text="a "), Text(text="b"))
     call = ToolCall(id="call_1", name="get_weather", arguments={"location": "Paris"}, status="completed")
     said = Conversation().assistant((*texts, call)).tool("call_1", content=texts)
-    assert write(said) == ([text("assistant", "a b", "tool"), CALLED, result({"data": "a b"})], [])
+    assert write(said) == ([text("assistant", "a b", "tool"), CALLED, result({"data": "a \nb"})], ["result_texts"])
 
 
 @pytest.mark.parametrize("junk", [5, [], {"text": 5, "tool_call": 5, "tool": 5, "content": 5, "arguments": 5}])
@@ -750,10 +784,38 @@ def test_a_tool_message_has_all_that_messages_have() -> None:
     told = (tool.is_text, tool.is_tool_call, tool.is_tool_result, tool.is_user, tool.is_system)
     assert not any((*told, tool.stopped, tool.tool_stop))
     assert ToolMessage.from_hash(tool.to_h()) == tool == ToolMessage.from_hash(**tool.to_h())
-    with pytest.raises(XMLToolsError, match="Invalid message: must be Message or Hash"):
-        Hashed.from_hash(tool)
-    with pytest.raises(XMLToolsError):
-        load([tool], "robotlab")
+    assert Hashed.from_hash(tool) is tool
+    assert Hashed.from_hash(tool.to_h()) == Hashed.from_hash(**tool.to_h()) == tool
+
+
+def test_a_call_by_itself_is_no_message_of_a_conversation() -> None:
+    tool = ToolMessage.from_hash(TOOL)
+    for value in (tool, TOOL):
+        with pytest.raises(XMLToolsError, match="message 0: Invalid message"):
+            load([value], "robotlab")
+        for refuse in (robotlab.create_state, robotlab.create_state("Hi").append_result):
+            with pytest.raises(XMLToolsError, match="a ToolMessage stands in a ToolCallMessage, and not by itself"):
+                refuse(value)  # type: ignore[arg-type]
+
+
+def test_messages_about_calls_are_tool_messages() -> None:
+    """The diagram: ToolMessage <|-- ToolCallMessage, ToolMessage <|-- ToolResultMessage."""
+    tool = ToolMessage.from_hash(TOOL)
+    other = ToolMessage(id="call_2", name="f")
+    called = ToolCallMessage(role="assistant", tools=[TOOL, other])
+    answered = ToolResultMessage(tool=tool, content={"data": 1})
+    for message in (called, answered):
+        assert isinstance(message, ToolMessage)
+        assert (message.id, message.name, message.input) == (tool.id, tool.name, tool.input)
+        assert type(message).from_hash(message.to_h()) == Hashed.from_hash(message) == message
+        assert "id" not in message.to_h()
+    nothing = ToolCallMessage(role="assistant", tools=[])
+    assert (nothing.id, nothing.name, nothing.input) == ("", "", {})
+    assert called != ToolCallMessage(role="assistant", tools=[TOOL])
+    assert repr(nothing) == "ToolCallMessage(role='assistant', content=None, stop_reason='tool', tools=())"
+    assert ToolCallMessage.from_hash(text("user", "Hi")) == TextMessage(role="user", content="Hi")
+    with pytest.raises(XMLToolsError, match="Invalid tool: must be ToolMessage or Hash"):
+        ToolResultMessage(tool=answered, content={"data": 1})
 
 
 def test_what_a_tool_message_holds_as_a_message_is_written_and_read() -> None:

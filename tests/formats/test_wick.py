@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -405,19 +406,19 @@ def test_a_reply_is_not_made_with_what_is_no_call(call):
 RESULT = ToolResult(
     call_id="c", name="f", content=(Text(text="a"), Media(media_type="image/png", data="eA=="), Text(text="b"))
 )
-WRITTEN = {"role": "tool", "content": "ab", "tool_call_id": "c", "name": "f"}
+WRITTEN = {"role": "tool", "content": "a\nb", "tool_call_id": "c", "name": "f"}
 
 
 @pytest.mark.parametrize(
     ("message", "written", "issues"),
     [
-        (Message(role="tool", parts=(RESULT,)), [WRITTEN], ["result_media"]),
-        (Message(role="tool", parts=(RESULT, RESULT)), [WRITTEN, WRITTEN], ["result_media"]),
-        (Message(role="user", parts=(RESULT,)), [WRITTEN], ["result_media", "misplaced_result"]),
+        (Message(role="tool", parts=(RESULT,)), [WRITTEN], ["result_texts", "result_media"]),
+        (Message(role="tool", parts=(RESULT, RESULT)), [WRITTEN, WRITTEN], ["result_texts", "result_media"]),
+        (Message(role="user", parts=(RESULT,)), [WRITTEN], ["result_texts", "result_media", "misplaced_result"]),
         (
             Message(role="user", parts=(RESULT, Text(text="x"))),
             [{"role": "user", "content": "x"}, WRITTEN],
-            ["result_media", "misplaced_result"],
+            ["result_texts", "result_media", "misplaced_result"],
         ),
         (Message(role="tool", parts=(Text(text="x"),)), [], ["misplaced_part", "empty_message"]),
         (Message(role="tool"), [], ["empty_message"]),
@@ -895,3 +896,36 @@ def test_what_the_handler_took_both_checks_take(messages):
         return
     assert wick.validate_user_input(taken) == wick.validate(taken) == []
     assert check_user_input(formats.load(taken, "wick", strict=True)) == []
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"thread_id": "t", "messages": None},
+        {"thread_id": "t", "messages": [], "todos": [], "files": {}},
+        {"thread_id": "t", "messages": None, "todos": None, "files": None, "x": None},
+        {"thread_id": None, "messages": [{"role": "user", "content": "Hi"}], "files": {}},
+    ],
+)
+def test_what_a_state_says_nothing_with_is_written_again(stored):
+    """The document, section 7: Go writes null for what was never made, and its empty value for what was."""
+    state = wick.AgentState.from_dict(stored)
+    assert state.to_dict() == stored == formats.dump(formats.load(stored, "wick"), "wick")
+    assert wick.AgentState.from_dict(state.to_dict()) == state
+    fuller = replace(state, todos=[{"content": "x"}], messages=[wick.human("Go")])
+    written = {"messages": [{"role": "user", "content": "Go"}], "todos": [{"content": "x"}]}
+    assert fuller.to_dict() == {**stored, **written}
+
+
+def test_a_state_made_of_nothing_is_an_empty_one_and_of_other_things_an_error():
+    nothing = wick.AgentState("t", None, None, None)
+    assert nothing == wick.AgentState("t")
+    assert nothing.to_dict() == {"thread_id": "t", "messages": None, "todos": None, "files": None}
+    for fields, message in (
+        ({"thread_id": 5}, "thread_id: expected a string, got int 5"),
+        ({"todos": {}}, "todos: expected a list of objects"),
+        ({"todos": ["x"]}, r"todos\[0\]: expected an object"),
+        ({"files": {"a": 1}}, r"files\['a'\]: expected a string, got int 1"),
+    ):
+        with pytest.raises(XMLToolsError, match=message):
+            wick.AgentState(**fields)

@@ -42,8 +42,8 @@ def read(obj: Any) -> Conversation:
     return load(obj, Report(strict=True))
 
 
-def write(conversation: Conversation) -> Any:
-    return dump(conversation, Report(strict=True))
+def write(conversation: Conversation, report: Report | None = None, **options: Any) -> Any:
+    return dump(conversation, report or Report(strict=True), **options)
 
 
 def reply(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -616,3 +616,44 @@ def test_media_are_reported_by_what_wolo_holds() -> None:
     said = Conversation().user([Text(text="see"), Media(media_type="image/png", data="eA==")])
     assert [issue.code for issue in losses(said, "wolo", HOLDS)] == ["media"]
     assert len(write(said)[0]["parts"]) == 1
+
+
+def asked(*names: str) -> Message:
+    return Message.assistant("", [ToolCall(id="", name=name) for name in names])
+
+
+def test_calls_without_an_id_get_one_each_and_their_results_point_to_it() -> None:
+    """The document: `Part` has an `id`, a "unique identifier"."""
+    said = Conversation().user("Go").add(asked("a", "b")).tool("", "b", "B").tool("", "a", "A").add(asked("a"))
+    said = said.tool("", "a", "later").tool("", "c", "none of ours")
+    made = complete(said, now=5, new_id=counted())
+    assert [call.id for call in made.calls] == ["m3", "m4", "m6"]
+    assert [(result.call_id, result.text) for result in made.results] == [
+        ("m4", "B"),
+        ("m3", "A"),
+        ("m6", "later"),
+        ("", "none of ours"),
+    ]
+    report = Report()
+    stored = write(said, report=report, now=5, new_id=counted())
+    assert stored == write(made, Report())
+    assert [(part["id"], part["output"]) for part in stored[1]["parts"]] == [("m3", "A"), ("m4", "B")]
+    assert [issue.code for issue in report.issues] == ["moved_result", "orphan_result"]
+
+
+def test_an_id_that_a_call_has_is_not_made_again_and_an_empty_one_that_was_stored_stays() -> None:
+    said = Conversation().assistant("", [ToolCall(id="m2", name="a"), ToolCall(id="", name="b")], id="m")
+    assert [call.id for call in complete(said, now=5, new_id=counted()).calls] == ["m2", "m1"]
+    stored = write(Conversation().add(asked("a")), now=5, new_id=counted())
+    stored[0]["parts"][0]["id"] = ""
+    assert write(read(stored)) == stored
+    assert complete(read(stored), new_id=counted()).calls[0].id == "m2"
+
+
+def test_calls_of_wick_without_an_id_get_one_in_wolo() -> None:
+    calls = [{"name": name, "args": {}} for name in ("a", "b")]
+    results = [{"role": "tool", "content": name, "name": name} for name in ("b", "a")]
+    wick = [{"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    (reply,) = convert(wick, "wick", "wolo", issues=[])
+    assert len({reply["id"], *(part["id"] for part in reply["parts"])}) == 3
+    assert all(part["output"] == part["tool"] for part in reply["parts"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from xmltools.compaction import (
     PLACEHOLDER,
+    OverLimitWarning,
     compact,
     estimate_tokens,
     fallback_summary,
@@ -23,8 +25,10 @@ from xmltools.compaction import (
     tokenizer_counter,
     transcript_lines,
 )
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load
+from xmltools.formats.wick import with_raw_args
+from xmltools.formats.wolo import complete
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 from xmltools.validation import check
 
@@ -287,25 +291,71 @@ def test_if_that_is_not_enough_the_old_messages_are_summed_up() -> None:
     short = compact(FOUR, 270, keep_last=1, max_characters=50, keep=3, summary=summary)
     assert heard == [pruned[:10]]
     assert short == summarise(pruned, "Read 3.", keep=3)
-    assert compact(FOUR, 1, keep_last=0, keep=0).last_text.endswith(fallback_summary(FOUR))
+    short = compact(FOUR, 1, keep_last=0, keep=0, issues=[])
+    assert short.last_text.endswith(fallback_summary(FOUR))
+
+
+def test_with_the_defaults_a_short_conversation_gives_up_what_it_must() -> None:
+    """Wolo's document: "Over Token Limit?", "Yes": what is sent is what is left after both policies."""
+    one = talk(Message.user("Read a."), Message.assistant("", [call()]), Message.tool("1", "read", LONG * 10))
+    assert compact(one, 100) == prune_results(one, keep_last=0)
+    two = talk(Message.user("a" * 4000), Message.assistant("b" * 4000), Message.user("c"))
+    assert compact(two, 100, summary=lambda old: "s") == summarise(two, "s", keep=1)
+    assert compact(two, 1100, summary=lambda old: "s") == summarise(two, "s", keep=2)
+
+
+def test_outputs_go_before_messages_and_the_last_output_after_them() -> None:
+    sizes = [estimate_tokens(prune_results(FOUR, keep_last=number)) for number in range(4)]
+    for number in (2, 1):
+        assert compact(FOUR, sizes[number], keep_last=3, keep=50, summary=never) == prune_results(FOUR, keep_last=1)
+    assert compact(FOUR, sizes[3], keep_last=3, keep=50, summary=never) == prune_results(FOUR, keep_last=3)
+    assert compact(FOUR, sizes[0], keep_last=3, summary=lambda old: "long " * 500) == prune_results(FOUR, keep_last=0)
+
+
+def test_what_stays_over_the_limit_is_reported() -> None:
+    said = talk(Message.system("s" * 400), Message.user("a" * 400), Message.user("b" * 400))
+    issues: list[Issue] = []
+    short = compact(said, 150, summary=lambda old: "", issues=issues)
+    assert short == summarise(said, "", keep=1)
+    assert [issue.code for issue in issues] == ["over_limit"]
+    assert str(issues[0]).startswith(f"{estimate_tokens(short)} tokens are left, over the limit of 150, and nothing")
+    with pytest.warns(OverLimitWarning, match="over the limit of 150") as caught:
+        assert compact(said, 150, summary=lambda old: "") == short
+    assert caught[0].filename == __file__
+
+
+def test_nobody_writes_a_summary_in_vain() -> None:
+    heard: list[int] = []
+
+    def summary(old: Conversation) -> str:
+        heard.append(len(old))
+        return "s"
+
+    said = talk(*(Message.user("a" * 400) for _ in range(10)))
+    assert len(compact(said, 350, summary=summary)) == 3
+    assert heard == [8]
+    compact(said, 10, summary=summary, issues=[])
+    assert heard == [8, 9]
 
 
 def test_tokens_are_counted_as_the_host_counts() -> None:
     said = talk(Message.user("a b c"), Message.assistant("d e"))
     words = str.split
     assert compact(said, 5, count=lambda text: len(words(text))) is said
-    assert compact(said, 1, keep=0, summary=lambda old: "s", count=lambda text: len(words(text))).last_text[-1] == "s"
+    short = compact(said, 4, keep=0, summary=lambda old: "s", count=lambda text: len(words(text)))
+    assert short.last_text[-1] == "s"
 
 
 def test_no_step_makes_a_conversation_larger() -> None:
     said = talk(Message.user("a" * 40), Message.assistant("b" * 40))
-    assert compact(said, 15, keep=1, summary=lambda old: "long " * 100) == said
-    assert compact(talk(Message.system("s" * 100)), 5, keep=0, summary=never) == talk(Message.system("s" * 100))
+    assert compact(said, 15, keep=1, summary=lambda old: "long " * 100, issues=[]) == said
+    system = talk(Message.system("s" * 100))
+    assert compact(system, 5, keep=0, summary=never, issues=[]) == system
 
 
 @given(conversations(EVERYTHING), st.integers(0, 100), st.integers(0, 4), st.integers(0, 4))
 def test_what_is_compacted_is_sound(said: Conversation, limit: int, keep: int, keep_last: int) -> None:
-    short = compact(said, limit, keep=keep, keep_last=keep_last, max_characters=0, summary=lambda old: "")
+    short = compact(said, limit, keep=keep, keep_last=keep_last, max_characters=0, summary=lambda old: "", issues=[])
     if not any(isinstance(part, Media) for each in said.results for part in each.content):  # files count as nothing
         assert estimate_tokens(short) <= estimate_tokens(said)
     assert {issue.code for issue in check(short)} <= {issue.code for issue in check(said)} | {"system_not_first"}
@@ -321,3 +371,25 @@ def test_numbers_that_are_none_are_refused(name: str) -> None:
 def test_a_summary_that_is_no_text_is_refused() -> None:
     with pytest.raises(XMLToolsError, match="summary: expected text, got NoneType"):
         compact(FOUR, 1, keep=1, summary=lambda old: None)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda given: compact(given, 5),
+        estimate_tokens,
+        lambda given: prune_results(given, keep_last=1),
+        lambda given: summarise(given, "s", keep=1),
+        fallback_summary,
+        transcript_lines,
+        with_raw_args,
+        complete,
+    ],
+)
+def test_what_is_no_conversation_is_refused(take: Callable[[Any], Any]) -> None:
+    with pytest.raises(
+        XMLToolsError, match=r"expected xmltools.Conversation, got list: load it, or make one of messages"
+    ):
+        take([{"role": "user", "content": "Hi"}])
+    with pytest.raises(XMLToolsError, match=r"expected xmltools.Conversation, got str$"):
+        take("Hi")

@@ -112,3 +112,16 @@ def test_lone_surrogates_survive_in_json() -> None:
 def test_what_is_no_conversation(text: str, message: str) -> None:
     with pytest.raises(XMLToolsError, match=message):
         Conversation.from_json(text)
+
+
+def test_calls_of_two_conversations_that_share_an_id_are_told_apart() -> None:
+    said = Conversation().assistant("", [ToolCall(id="c", name="f"), ToolCall(id="d", name="f")]).tool("c", content="1")
+    twice = said.concat(said)
+    assert [call.id for call in twice.calls] == ["c", "d", "c_2", "d_2"]
+    assert [result.call_id for result in twice.results] == ["c", "c_2"]
+    assert [call.id for call in twice.concat(said).calls][4:] == ["c_3", "d_3"]
+    rest = Conversation().tool("d", "f", "of the first").assistant("", [ToolCall(id="d", name="f")]).tool("d", "f", "2")
+    assert [result.call_id for result in said.concat(rest).results] == ["c", "d", "d_2"]
+    assert said.concat(Conversation().user("Hi")).messages[:2] == said.messages
+    with pytest.raises(XMLToolsError, match=r"expected xmltools.Conversation, got list"):
+        said.concat([])  # type: ignore[arg-type]

@@ -5,7 +5,9 @@
     request = convert(messages, "openai", "anthropic")
 
 What a format cannot hold is never dropped in silence: it comes as a `ConversionWarning`, or, if a list is given as
-`issues`, is put into that; `strict=True` raises `XMLToolsError` instead.
+`issues`, is put into that; `strict=True` raises `XMLToolsError` instead. Ids and times that a store notes
+(`BOOKKEEPING`) are said by nobody: they are only listed in `issues`, without a warning, and `strict` does not raise
+for them.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from types import ModuleType
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats._base import ConversionWarning, Holds, Report, losses
+from xmltools.formats._base import BOOKKEEPING, ConversionWarning, Holds, Report, losses
 from xmltools.models import Conversation
+from xmltools.models._conversation import checked_conversation
 from xmltools.tools import Tool
 
-__all__ = ["FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
+__all__ = ["BOOKKEEPING", "FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
 
 FORMATS = ("openai", "anthropic", "gemini", "wolo", "forge", "clawtools", "robotlab", "wick")
 """The names of all formats."""
@@ -49,10 +52,9 @@ def dump(
 
     `options` are those of the format. Returns the list of messages, or an object where the format says more than
     messages. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with `strict` it raises
-    XMLToolsError. So does what is no conversation, and a format that there is not.
+    XMLToolsError, but for BOOKKEEPING. So does what is no conversation, and a format that there is not.
     """
-    if not isinstance(conversation, Conversation):
-        raise XMLToolsError(f"expected xmltools.Conversation, got {type(conversation).__name__}")
+    checked_conversation(conversation)
     module, report = _module(format), Report(strict=strict)
     for issue in losses(conversation, format, module.HOLDS, _spelling):
         if issue.code not in getattr(module, "REPORTS", ()):
@@ -77,8 +79,9 @@ def convert(
 
     `tools` give the calls their types where they are text (`forge`), and `bracket_reasoning` reads and writes the
     reasoning there as paragraphs in square brackets; `options` are those of writing. Returns what `dump` returns;
-    `issues` gets what was mended or left out on both ways, and `strict` refuses it. Raises XMLToolsError as `load` and
-    `dump` do, if the format of the object can't be told, and for `bracket_reasoning` where neither format is forge.
+    `issues` gets what was mended or left out on both ways, and `strict` refuses it, but for BOOKKEEPING. Raises
+    XMLToolsError as `load` and `dump` do, if the format of the object can't be told, and for `bracket_reasoning` where
+    neither format is forge.
     """
     source = source or recognise(obj)
     if bracket_reasoning and "forge" not in (source, target):

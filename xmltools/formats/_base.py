@@ -5,7 +5,8 @@ A format is a module with these names:
 - `NAME`, by which it is asked for, and `HOLDS`, what a conversation in it can say;
 - `load(obj, report) -> Conversation` and `dump(conversation, report, **options) -> obj`;
 - `recognise(obj) -> bool`: does the object bear marks that only this format has?
-- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them;
+- `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them; for
+  those of an object in it `outer.inner`;
 - `REPORTS`, where it is needed: codes of what it does not hold, and reports by itself, as it knows what becomes of it.
 
 What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
@@ -23,6 +24,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = [
+    "BOOKKEEPING",
     "WORDS",
     "Holds",
     "Report",
@@ -44,6 +46,8 @@ class Holds:
     media: bool = False
     """Images and other files in messages of the user."""
     result_media: bool = False
+    result_texts: bool = False
+    """Several texts in one result; where not, a line break comes between them."""
     types: bool = True
     """Numbers and booleans in arguments; where not, the format reports by itself which become text."""
     call_ids: bool = True
@@ -64,6 +68,11 @@ class Holds:
     metadata: bool = False
 
 
+BOOKKEEPING = frozenset(("message_ids", "created_at", "times"))
+"""Codes of what a store notes about a conversation, and nobody says in it: ids of messages, times of messages and of
+calls. Where a format cannot hold them they are in `issues` like all else, but nobody is warned of them, and `strict`
+refuses nothing for their sake.
+The status of a call is not among them, since it says whether there is a result to come; nor is the host's metadata."""
 NOTE = "xmltools"
 """Where `inline` keeps ids beside a text: they are of use to `extract` only, and no loss."""
 
@@ -73,7 +82,7 @@ class ConversionWarning(UserWarning):
 
 
 class Report:
-    """Collects issues; `strict` makes the first an XMLToolsError."""
+    """Collects issues; `strict` makes the first that is more than BOOKKEEPING an XMLToolsError."""
 
     __slots__ = ("issues", "strict")
 
@@ -84,16 +93,21 @@ class Report:
     def add(self, code: str, message: str, index: int | None = None, hint: str = "") -> None:
         """Take an issue."""
         issue = Issue(code, message, index, hint)
-        if self.strict:
+        if self.strict and code not in BOOKKEEPING:
             raise XMLToolsError(f"strict: {issue}")
         self.issues.append(issue)
 
     def tell(self, issues: list[Issue] | None) -> None:
-        """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did."""
+        """Put the issues into the caller's list, or warn of them, as of what the caller of the caller did.
+
+        Bookkeeping is only listed: with each message of a store, and each response, there would be warnings.
+        """
         if issues is not None:
             issues += self.issues
             return
         for issue in self.issues:
+            if issue.code in BOOKKEEPING:
+                continue
             warnings.warn(str(issue), ConversionWarning, stacklevel=3)
 
 
@@ -137,6 +151,7 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "status": any(call.status not in ("pending", _implied(answers.get(call.id))) for call in message.calls),
         "times": any(call.started_at is not None or call.ended_at is not None for call in message.calls),
         "error_flag": any(result.is_error for result in message.results),
+        "result_texts": any(len(_texts(result)) > 1 for result in message.results),
         "result_media": any(_has_media(result) for result in message.results),
     }
     for code, is_there in given.items():
@@ -160,6 +175,7 @@ WORDS = {
     "status": "how far a call is",
     "times": "times of calls",
     "error_flag": "whether a result is an error",
+    "result_texts": "several texts in a result: a line break comes between them",
     "result_media": "images and other files in results",
 }
 """What each field of `Holds` is about, for messages and tables."""
@@ -173,6 +189,11 @@ def _is_interleaved(message: Message) -> bool:
 def _implied(result: ToolResult | None) -> str:
     """Return the status that a call with this result has if nothing else is said."""
     return "pending" if result is None else "failed" if result.is_error else "completed"
+
+
+def _texts(result: ToolResult) -> list[Text]:
+    content = () if isinstance(result.content, str) else result.content
+    return [part for part in content if isinstance(part, Text) and part.text]
 
 
 def _has_media(result: ToolResult) -> bool:
@@ -193,9 +214,20 @@ def _says_more(kept: Any, spelling: Collection[str]) -> bool:
     if not isinstance(kept, Mapping):
         return True
     return any(
-        key not in spelling and value not in (None, "", [], {}) and not (key == "content" and _is_form(value))
+        key not in spelling
+        and not _is_blank(value)
+        and not (key == "content" and _is_form(value))
+        and not (isinstance(value, Mapping) and _is_spelling(key, value, spelling))
         for key, value in kept.items()
     )
+
+
+def _is_blank(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+def _is_spelling(outer: Any, value: Mapping[Any, Any], spelling: Collection[str]) -> bool:
+    return all(f"{outer}.{key}" in spelling or _is_blank(each) for key, each in value.items())
 
 
 def _is_form(content: Any) -> bool:

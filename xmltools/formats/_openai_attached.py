@@ -4,16 +4,21 @@ the user after the results of the turn, and are found there again.
     {"role": "tool", "tool_call_id": "c1", "content": "(see attached image)"}
     {"role": "user", "content": [{"type": "text", "text": "Attached image(s) from tool result:"}, …]}
 
-If the turn has several results, the text names the id of the call. These are the words that Clawtools sends.
+If the turn has several results, the text names the id of the call. These are the words that Clawtools sends. A result
+whose own text is "(see attached image)" has it in a list of parts: as a string it is ours, and is taken away again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from xmltools.models import Media, Message, Part, Text, ToolResult
 
-__all__ = ["label", "placeholder", "with_attached"]
+__all__ = ["AS_PARTS", "label", "placeholder", "with_attached"]
+
+AS_PARTS = {"as": "parts"}
+"""What is kept of a content that is a list of plain texts."""
 
 
 def label(result: ToolResult, media: Sequence[Media], alone: bool) -> str:
@@ -55,10 +60,13 @@ def _filled(turn: list[Message], message: Message) -> list[Message] | None:
     for each in turn:
         result = each.results[0]
         if left and left[0][0] == label(result, left[0][1], len(turn) == 1):
-            content = _with_media(result, left.pop(0)[1])
+            media = left.pop(0)[1]
+            content = _with_media(result, media)
             if content is None:
                 return None
-            each = each.model_copy(update={"parts": (result.model_copy(update={"content": content}),)})
+            extra = _without_form(result.extra) if result.text == placeholder(media) else result.extra
+            filled_result = result.model_copy(update={"content": content, "extra": extra})
+            each = each.model_copy(update={"parts": (filled_result,)})
         filled.append(each)
     return None if left or filled == turn else filled
 
@@ -79,6 +87,13 @@ def _sections(parts: Sequence[Part]) -> Iterator[tuple[str, list[Media]]]:
 
 def _with_media(result: ToolResult, media: list[Media]) -> tuple[Text | Media, ...] | None:
     """Return the content of a result with its files, None if there are none, or if it has some already."""
-    if not media or not isinstance(result.content, str):
+    if not media:
         return None
-    return (*(() if result.content == placeholder(media) else (Text(text=result.content),)), *media)
+    if isinstance(result.content, str):
+        return (*(() if result.content == placeholder(media) else (Text(text=result.content),)), *media)
+    return None if any(isinstance(part, Media) for part in result.content) else (*result.content, *media)
+
+
+def _without_form(extra: dict[str, Any]) -> dict[str, Any]:
+    """Return an extra without what it keeps of a list that was only written to tell a text from ours."""
+    return {} if extra == {"openai": {"content": AS_PARTS}} else extra

@@ -7,9 +7,9 @@ from typing import Any
 
 from xmltools.formats._api_turns import fitting
 from xmltools.formats._api_values import arguments_text, data_url, insert, type_of_url
-from xmltools.formats._base import Report
+from xmltools.formats._base import WORDS, Report
 from xmltools.formats._kept import completed, kept, rest
-from xmltools.formats._openai_attached import label, placeholder
+from xmltools.formats._openai_attached import AS_PARTS, label, placeholder
 from xmltools.formats._openai_load import AUDIO, NAME, REASONING_KEY
 from xmltools.models import Media, Message, Reasoning, Text, ToolCall, ToolResult
 
@@ -119,9 +119,16 @@ class Writer:
         parts = (Text(text=result.content),) if isinstance(result.content, str) else result.content
         media = self._attach(index, result, [part for part in parts if isinstance(part, Media)])
         texts = [part for part in parts if isinstance(part, Text)]
+        how = dict(own)
         if media and not texts:
             texts = [Text(text=placeholder(media))]
-        content = self._content(index, texts, own, "text")
+            how.pop("content", None)
+        elif media and result.text == placeholder(media):
+            how["content"] = AS_PARTS  # or it would be read as ours
+        if sum(bool(text.text) for text in texts) > 1 and not self._comes_as_parts(texts, how):
+            self.report.add("result_texts", f"{NAME} cannot hold {WORDS['result_texts']}", index)
+            texts = [Text(text=result.text)]
+        content = self._content(index, texts, how, "text")
         if own.get("role") == "function" and result.call_id in self.legacy | {""}:
             return completed({"role": "function", "name": result.name, **content}, rest(own, ("content",)))
         written = {"role": "tool", "tool_call_id": result.call_id, **content}
@@ -144,7 +151,7 @@ class Writer:
     def _content(self, index: int, parts: Sequence[Any], own: Mapping[str, Any], usual: str) -> _Object:
         """Return {"content": …}, or nothing if there was no such key and there is no content."""
         spelled = _under(own, "content")
-        if spelled.get("as") == "parts" or (self.as_parts and len(parts) > 1) or not all(map(_is_plain, parts)):
+        if self._comes_as_parts(parts, own):
             written = [each for part in parts if (each := self._part(index, part)) is not None]
             return {"content": insert(written, spelled.get("others"))}
         text = "".join(part.text for part in parts)
@@ -152,6 +159,10 @@ class Writer:
             return {"content": text}
         how = spelled.get("as", usual)
         return {} if how == "absent" else {"content": _EMPTY.get(how, "")}
+
+    def _comes_as_parts(self, parts: Sequence[Any], own: Mapping[str, Any]) -> bool:
+        is_list = _under(own, "content").get("as") == "parts"
+        return is_list or (self.as_parts and len(parts) > 1) or not all(map(_is_plain, parts))
 
     def _part(self, index: int, part: Text | Media) -> _Object | None:
         own = kept(part, NAME)

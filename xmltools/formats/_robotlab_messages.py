@@ -20,6 +20,7 @@ __all__ = [
     "ToolResultMessage",
     "UserMessage",
     "check_fields",
+    "spoken",
 ]
 
 _TYPES = ("text", "tool_call", "tool_result")
@@ -49,15 +50,18 @@ class Message:
     def from_hash(value: Any = None, /, **fields: Any) -> Message:
         """Return the message that a hash, or fields by name, describe; a Message as it is.
 
-        Without a type it is text. Raises XMLToolsError for a hash of no message.
+        Without a type it is text; of the type "tool" it is a ToolMessage. Raises XMLToolsError for a hash of no
+        message.
         """
-        if isinstance(value, Message) and not isinstance(value, ToolMessage):
+        if isinstance(value, Message):
             return value
         if value is None and fields:
             value = fields
         if not isinstance(value, Mapping):
             raise XMLToolsError("Invalid message: must be Message or Hash")
         kind = value.get("type", "text")
+        if kind == ToolMessage.type:
+            return ToolMessage.from_hash(value)
         _check("message type", kind, _TYPES)
         return _CLASSES[kind]._read(value)
 
@@ -132,8 +136,11 @@ class TextMessage(Message):
 
 @dataclass(frozen=True)
 class ToolMessage(Message):
-    """One call of a tool: its id, the tool's name and its input. The document draws it as a message, so it has all that
-    messages have; it stands in other messages, and is none of a conversation by itself: `is_tool_call` is false."""
+    """One call of a tool: its id, the tool's name and its input, and the ground of the messages about calls.
+
+    The document draws it as a message, so it has all that messages have; it stands in other messages, and is none of a
+    conversation by itself: `is_tool_call` is false.
+    """
 
     type: ClassVar[str] = "tool"
 
@@ -154,7 +161,7 @@ class ToolMessage(Message):
 
         Raises XMLToolsError for anything else.
         """
-        if isinstance(value, ToolMessage):
+        if isinstance(value, ToolMessage) and value.type == ToolMessage.type:
             return value
         if value is None and fields:
             value = fields
@@ -173,14 +180,18 @@ class ToolMessage(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallMessage(Message):
-    """Calls of tools. It has no content: `content` is accepted, and must be None.
+class ToolCallMessage(ToolMessage):
+    """Calls of tools. It has no content: `content` is accepted, and must be None. Its `id`, `name` and `input` are
+    those of its first call, and empty if there is none.
 
     Takes the calls as ToolMessages or hashes. Raises XMLToolsError for anything else.
     """
 
     type: ClassVar[str] = "tool_call"
 
+    id: str = field(default="", init=False, repr=False, compare=False)
+    name: str = field(default="", init=False, repr=False, compare=False)
+    input: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     tools: Iterable[ToolMessage | Mapping[str, Any]]
 
     def __post_init__(self) -> None:
@@ -188,13 +199,18 @@ class ToolCallMessage(Message):
             raise XMLToolsError(
                 "content: expected None in a ToolCallMessage: write its text as a TextMessage before it"
             )
-        object.__setattr__(self, "tools", tuple(map(ToolMessage.from_hash, _listed(self.tools))))
+        calls = tuple(map(ToolMessage.from_hash, _listed(self.tools)))
+        object.__setattr__(self, "tools", calls)
+        _take_over(self, calls[:1])
         object.__setattr__(self, "stop_reason", self.stop_reason or "tool")
         Message.__post_init__(self)
 
     @classmethod
     def _read(cls, value: Mapping[str, Any]) -> Message:
         return cls(role=value.get("role", ""), tools=value.get("tools", ()), stop_reason=value.get("stop_reason"))
+
+    # It reads every message, as that of Message does: only ToolMessage's own reads calls alone.
+    from_hash = staticmethod(Message.from_hash)  # type: ignore[assignment]
 
     @property
     def calls(self) -> tuple[ToolMessage, ...]:
@@ -208,25 +224,34 @@ class ToolCallMessage(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolResultMessage(Message):
-    """What a tool gave back: the call, and `content`, which is {"data": …} or {"error": …}.
+class ToolResultMessage(ToolMessage):
+    """What a tool gave back: the call, and `content`, which is {"data": …} or {"error": …}. Its `id`, `name` and
+    `input` are those of the call.
 
     Takes the call as a ToolMessage or a hash. Raises XMLToolsError for anything else.
     """
 
     type: ClassVar[str] = "tool_result"
 
+    id: str = field(default="", init=False, repr=False, compare=False)
+    name: str = field(default="", init=False, repr=False, compare=False)
+    input: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     role: str = "tool_result"
     tool: ToolMessage | Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tool", ToolMessage.from_hash(self.tool))
+        call = ToolMessage.from_hash(self.tool)
+        object.__setattr__(self, "tool", call)
+        _take_over(self, (call,))
         object.__setattr__(self, "stop_reason", self.stop_reason or "tool")
         Message.__post_init__(self)
 
     @classmethod
     def _read(cls, value: Mapping[str, Any]) -> Message:
         return cls(tool=value.get("tool", ()), content=value.get("content"), stop_reason=value.get("stop_reason"))
+
+    # It reads every message, as that of Message does: only ToolMessage's own reads calls alone.
+    from_hash = staticmethod(Message.from_hash)  # type: ignore[assignment]
 
     @property
     def call(self) -> ToolMessage:
@@ -284,6 +309,17 @@ _CLASSES: dict[str, type[Message]] = {
 }
 
 
+def spoken(value: Any) -> Message:
+    """Return the message of a conversation that a hash describes, or a Message as it is. A call by itself is none.
+
+    Raises XMLToolsError for what is none.
+    """
+    message = Message.from_hash(value)
+    if message.type == ToolMessage.type:
+        raise XMLToolsError("Invalid message: a ToolMessage stands in a ToolCallMessage, and not by itself")
+    return message
+
+
 def check_fields(value: Mapping[str, Any]) -> None:
     """Raise XMLToolsError if the type, the role or the stop_reason of a hash is none that RobotLab knows."""
     _check("message type", value.get("type"), _TYPES)
@@ -295,6 +331,13 @@ def check_fields(value: Mapping[str, Any]) -> None:
 def _check(what: str, value: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in allowed:
         raise XMLToolsError(f"Invalid {what}: {str(value)[:80]}. Must be one of: {', '.join(allowed)}")
+
+
+def _take_over(message: ToolMessage, calls: Iterable[ToolMessage]) -> None:
+    """Give a message the id, the name and the input of its call."""
+    for call in calls:
+        for key in ("id", "name", "input"):
+            object.__setattr__(message, key, getattr(call, key))
 
 
 def _listed(tools: Any) -> list[Any]:

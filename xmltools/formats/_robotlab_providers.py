@@ -1,8 +1,9 @@
 """RobotLab's adapters: its messages, tools and choices as it sends them to Anthropic, OpenAI and Gemini.
 
 These functions do what RobotLab does, also where the formats of this package say more: the error flag of a result is
-not sent to Anthropic, ids are not sent to Gemini, and each result is a message of its own. To write a conversation
-as well as an API allows, load it and dump it in the format of that API.
+not sent to Anthropic, and ids are not sent to Gemini. But messages of one role that follow each other, such as a text
+and calls, or the results of several calls, are one message for Anthropic and Gemini, which want the roles to alternate.
+To write a conversation as well as an API allows, load it and dump it in the format of that API.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats._kept import compact
-from xmltools.formats._robotlab_messages import Message, ToolCallMessage, ToolMessage, ToolResultMessage
+from xmltools.formats._robotlab_messages import Message, ToolCallMessage, ToolMessage, ToolResultMessage, spoken
 
 if TYPE_CHECKING:
     from xmltools.tools import Tool
@@ -59,7 +62,7 @@ def system_prompt(messages: Iterable[_Hash]) -> Any:
     Several are joined, with an empty line between them: RobotLab itself sends the first, and the others are lost.
     Raises XMLToolsError if one of several is no text.
     """
-    said = [each.content for each in map(Message.from_hash, messages) if each.is_system]
+    said = [each.content for each in map(spoken, messages) if each.is_system]
     if len(said) < 2:
         return said[0] if said else None
     for each in said:
@@ -70,7 +73,12 @@ def system_prompt(messages: Iterable[_Hash]) -> Any:
 
 def _spoken(messages: Iterable[_Hash]) -> Iterable[Message]:
     """Yield the messages that are no system prompt."""
-    return (each for each in map(Message.from_hash, messages) if not each.is_system)
+    return (each for each in map(spoken, messages) if not each.is_system)
+
+
+def _by_role(written: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return messages as groups of those of one role that follow each other."""
+    return [list(group) for _, group in groupby(written, itemgetter("role"))]
 
 
 # Anthropic
@@ -79,9 +87,24 @@ def _spoken(messages: Iterable[_Hash]) -> Iterable[Message]:
 def to_anthropic(messages: Iterable[_Hash]) -> list[dict[str, Any]]:
     """Write messages for Anthropic, without system messages (see `system_prompt`).
 
-    Takes Messages or hashes. Raises XMLToolsError for a hash of no message, as all of these functions do.
+    Neighbours of one role are one message: texts with an empty line between them, all else as blocks. Takes Messages or
+    hashes. Raises XMLToolsError for a hash of no message, as all of these functions do.
     """
-    return [_to_anthropic(each) for each in _spoken(messages)]
+    return [_joined(group) for group in _by_role(map(_to_anthropic, _spoken(messages)))]
+
+
+def _joined(group: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the messages of one role as one."""
+    if len(group) == 1:
+        return group[0]
+    contents = [message["content"] for message in group if message["content"]]
+    if all(isinstance(content, str) for content in contents):
+        return {**group[0], "content": "\n\n".join(contents)}
+    return {**group[0], "content": [block for content in contents for block in _blocks(content)]}
+
+
+def _blocks(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [{"type": "text", "text": _text_of(content)}]
 
 
 def _to_anthropic(message: Message) -> dict[str, Any]:
@@ -137,7 +160,7 @@ def _anthropic_choice(choice: str) -> dict[str, Any]:
 
 def to_openai(messages: Iterable[_Hash]) -> list[dict[str, Any]]:
     """Write messages for OpenAI's chat API, system messages among them. Takes Messages or hashes."""
-    return [_to_openai(Message.from_hash(each)) for each in messages]
+    return [_to_openai(spoken(each)) for each in messages]
 
 
 def _to_openai(message: Message) -> dict[str, Any]:
@@ -175,9 +198,10 @@ def _openai_choice(choice: str) -> Any:
 def to_gemini(messages: Iterable[_Hash]) -> list[dict[str, Any]]:
     """Write messages as contents for Gemini, without system messages (see `system_prompt`). Takes Messages or hashes.
 
-    The ids of calls are lost: Gemini matches results by the names of tools.
+    Neighbours of one role are one content. The ids of calls are lost: Gemini matches results by the names of tools.
     """
-    return [_to_gemini(each) for each in _spoken(messages)]
+    groups = _by_role(map(_to_gemini, _spoken(messages)))
+    return [{**group[0], "parts": [part for each in group for part in each["parts"]]} for group in groups]
 
 
 def _to_gemini(message: Message) -> dict[str, Any]:

@@ -9,7 +9,14 @@ from itertools import groupby
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats._robotlab_messages import Message, TextMessage, ToolCallMessage, ToolResultMessage, UserMessage
+from xmltools.formats._robotlab_messages import (
+    Message,
+    TextMessage,
+    ToolCallMessage,
+    ToolResultMessage,
+    UserMessage,
+    spoken,
+)
 
 __all__ = ["State", "create_state", "format_history"]
 
@@ -20,16 +27,17 @@ _Hash = Message | Mapping[str, Any]
 def format_history(messages: Iterable[_Hash], results: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the hashes of the messages and of the results of robots, as a conversation that a model can go on with.
 
-    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list; it may also
-    be a message, or a list of messages. Each result of a tool stands directly after the message with its call, in the
-    order of the calls. Texts of one role that follow each other are one text, with an empty line between them: so user
-    and assistant alternate. A result of a call that is nowhere stays where it is. Raises XMLToolsError for what is no
-    message, and no result.
+    A result is an object with "output" (messages) and "tool_calls" (the results of its calls), each a list; it may
+    also be a message, or a list of messages. Each result of a tool stands directly after the message with its call,
+    in the order of the calls. Texts of one role that follow each other are one text, with an empty line between
+    them: so user and assistant alternate. Its stop_reason is that of the last, since that is how the whole of it
+    ended. A result of a call that is nowhere stays where it is. Raises XMLToolsError for what is no message, and no
+    result.
     """
     history = list(messages)
     for result in results:
         history += _messages_of(result)
-    return [each.to_h() for each in _joined(_interleaved(list(map(Message.from_hash, history))))]
+    return [each.to_h() for each in _joined(_interleaved(list(map(spoken, history))))]
 
 
 def _messages_of(result: Any) -> list[Any]:
@@ -112,13 +120,13 @@ class State:
         """Add the result of a robot: an object, or a mapping, with the lists "output" (messages) and "tool_calls" (the
         results of its calls). A message, such as the user's next one, or a list of messages is added too. Raises
         XMLToolsError for anything else."""
-        _ = [Message.from_hash(each) for each in _messages_of(result)]
+        _ = [spoken(each) for each in _messages_of(result)]
         self.results.append(result)
 
     @property
     def messages(self) -> list[Message]:
         """All messages, each result of a tool directly after its call."""
-        said = [Message.from_hash(each) for result in self.results for each in _messages_of(result)]
+        said = [spoken(each) for result in self.results for each in _messages_of(result)]
         return list(_interleaved([*self.given, *said]))
 
     def format_history(self) -> list[dict[str, Any]]:
@@ -136,11 +144,11 @@ def create_state(
 
     Raises XMLToolsError for what is no message.
     """
-    given = [Message.from_hash(each) for each in messages]
+    given = [spoken(each) for each in messages]
     if isinstance(message, str):
         given.append(TextMessage(role="user", content=message))
     elif message is not None:
-        given.append(message.to_message() if isinstance(message, UserMessage) else Message.from_hash(message))
+        given.append(message.to_message() if isinstance(message, UserMessage) else spoken(message))
     if data is not None and not isinstance(data, Mapping):
         raise XMLToolsError(f"data: expected a mapping, got {type(data).__name__}")
     return State(given, dict(data or {}))

@@ -79,6 +79,14 @@ def read(obj: Any, report: Report) -> Conversation:
 
 def _state(source: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of a state around its messages."""
+    check_state(source)
+    # Go writes null for no messages at all.
+    is_null = "messages" in source and source["messages"] is None
+    return {key: value for key, value in source.items() if key != "messages" or is_null}
+
+
+def check_state(source: Mapping[str, Any]) -> None:
+    """Raise XMLToolsError if the thread_id, the todos or the files of a state are of another kind; null is nothing."""
     expect("" if source["thread_id"] is None else source["thread_id"], str, "thread_id", "a string")
     todos, files = source.get("todos"), source.get("files")
     for number, todo in enumerate(() if todos is None else expect(todos, (list, tuple), "todos", "a list of objects")):
@@ -86,9 +94,6 @@ def _state(source: Mapping[str, Any]) -> dict[str, Any]:
     right = "an object of texts by their paths"
     for path, text in ({} if files is None else expect(files, Mapping, "files", right)).items():
         expect(text, str, f"files[{path!r:.80}]", "a string")
-    # Go writes null for no messages at all.
-    is_null = "messages" in source and source["messages"] is None
-    return {key: value for key, value in source.items() if key != "messages" or is_null}
 
 
 class _Reader:

@@ -12,7 +12,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load
 from xmltools.formats._base import expect
 from xmltools.formats._kept import extra_of, kept, plain, rest
-from xmltools.formats._wick_messages import NAME, RESULT_NOTE, STATE_KEYS
+from xmltools.formats._wick_messages import NAME, RESULT_NOTE, STATE_KEYS, check_state
 from xmltools.models import Conversation, Message
 
 __all__ = ["AgentState", "ToolResult"]
@@ -24,8 +24,10 @@ _RESULT_KEYS = ("tool_call_id", "name", "output", "error")
 class AgentState:
     """What Wick stores of a thread: its messages, the agent's todos and its files, by their paths.
 
-    `messages` may be given as a conversation or as a list of messages, of this package or as Wick's JSON. `others` are
-    further keys of the stored object. Raises XMLToolsError for messages that are none.
+    `messages` may be given as a conversation or as a list of messages, of this package or as Wick's JSON; None is no
+    messages, no todos and no files, as Go's null. `others` are further keys of the stored object; `spelled` says how it
+    wrote those of its own that say nothing (`null`, `[]`), so that they are written again. Raises XMLToolsError for
+    messages that are none, and for other fields of a wrong kind.
     """
 
     thread_id: str = ""
@@ -33,8 +35,15 @@ class AgentState:
     todos: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     others: dict[str, Any] = field(default_factory=dict)
+    spelled: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_state({"thread_id": self.thread_id, "todos": self.todos, "files": self.files})
+        empty: dict[str, Any] = {"thread_id": "", "messages": Conversation(), "todos": [], "files": {}}
+        for key, nothing in empty.items():
+            if getattr(self, key) is None:
+                object.__setattr__(self, key, nothing)
+                object.__setattr__(self, "spelled", {**self.spelled, key: None})
         if not isinstance(self.messages, Conversation):
             object.__setattr__(self, "messages", _conversation(self.messages))
 
@@ -56,16 +65,19 @@ class AgentState:
             todos=list(own.get("todos") or ()),
             files=dict(own.get("files") or {}),
             others=rest(own, STATE_KEYS),
+            spelled={key: own[key] for key in STATE_KEYS if key in own and not own[key]},
         )
 
     def to_conversation(self) -> Conversation:
         """Return the messages, with the rest of the state in `extra["wick"]`: `dump` writes the state again."""
-        given = {"todos": self.todos, "files": self.files}
-        own = {"thread_id": self.thread_id, **{key: value for key, value in given.items() if value}, **self.others}
+        given = {"thread_id": self.thread_id, "todos": self.todos, "files": self.files}
+        said = {key: value for key, value in given.items() if value}
+        own = {"thread_id": self.thread_id, **self.spelled, **said, **self.others}
         return self.messages.model_copy(update={"extra": {**self.messages.extra, NAME: own}})
 
     def to_dict(self, *, issues: list[Issue] | None = None) -> dict[str, Any]:
-        """Return the JSON of the state, without todos and files if there are none. `issues`: as for `dump`."""
+        """Return the JSON of the state, without todos and files if there are none and it was not read from one that
+        wrote them so. `issues`: as for `dump`."""
         written: dict[str, Any] = dump(self.to_conversation(), NAME, issues=issues)
         return written
 

@@ -176,6 +176,8 @@ def read_call(
     )
     answer = _answer(obj, call, where)
     note = kept(obj, tool_part_record(call, answer))
+    if given_id == "":
+        note.setdefault("keys", list(obj))  # or `dump` would take it for one from elsewhere, and make an id
     return call.model_copy(update={"extra": extra_of(note, NAME)}), answer
 
 

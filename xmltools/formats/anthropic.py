@@ -30,7 +30,7 @@ from xmltools.models import Conversation, Message, ToolCall
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
-HOLDS = Holds(reasoning=True, media=True, result_media=True, error_flag=True)
+HOLDS = Holds(reasoning=True, media=True, result_texts=True, result_media=True, error_flag=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "is_error", "response"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""

@@ -58,7 +58,7 @@ __all__ = [
     "recognise",
 ]
 
-HOLDS = Holds(media=True, result_media=True, error_flag=True, reasoning=True)
+HOLDS = Holds(media=True, result_texts=True, result_media=True, error_flag=True, reasoning=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "type", "details"))
 """Keys of its `extra` that only say how something was spelled; and `details`, which are "passed through, not shown to

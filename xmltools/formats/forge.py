@@ -5,8 +5,8 @@
   one, and empty ones are none. With `tools` arguments are typed by their schemas; without, numbers and booleans are
   text in Forge's XML, and are read back as text, which is reported.
 - With `bracket_reasoning` reasoning is read, or written, as a paragraph in brackets, as Forge's document has it. What
-  brackets cannot hold, such as a blank line, is written in `<think>`; and a text with a paragraph in brackets would be
-  read as reasoning. Both are reported.
+  brackets cannot hold, such as a blank line, is written in `<think>`. A text with a paragraph in brackets
+  would be read as reasoning. Both are reported. Lines in a code fence, and lists in JSON, are never reasoning.
 - Results stand one in a message (GROUPED is False), but several in one are read and written too. There are no ids:
   calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name.
 - What stands in a message of another role than the format has for it comes in a message of its own, and is reported.
@@ -96,7 +96,8 @@ def json_to_xml(
     all other messages, stay as they are to the byte.
 
     With `tools` arguments keep their types; without, numbers and booleans are text from then on, which is reported. So
-    is a call that elements cannot say (`json_kept`), such as one with an empty list where no schema declares it.
+    is a call that elements cannot say (`json_kept`), such as one with an empty list where no schema declares it, or
+    with `{"files": {"file": ["a"]}}`, whose elements would say `{"files": ["a"]}` as well, and are read so.
     `issues` and `strict` are as for `convert`. Raises XMLToolsError for what is no list of Forge's messages.
     """
     report, given = Report(strict=strict), _forge_write.listed_tools(tools)

@@ -4,18 +4,21 @@ A text `content` is one Text, a list of parts Texts and Media: `image_url`, `inp
 `data:` URL is data and its type. `tool_calls` are ToolCalls; a custom tool has one argument, `input`. A message of the
 role "tool" is a ToolResult, whose name is that of its call. `reasoning_content` (or `reasoning`, as some servers say)
 is a Reasoning. "developer" is a system message, `function_call` and the role "function" are a call and its result,
-with a made id; they are written again as they were. A completion is one reply, with its `finish_reason`.
+with a made id; they are written again as they were. A completion is one reply, with its `finish_reason`, and `created`
+as its `created_at`.
 
 Normal form, which is what `load` returns: each result in a message of its own; a reply is reasoning, texts, calls, in
 this order, each reasoning and text joined with its like and none empty; the type of a file that is a URL is the one
 that its ending tells, or "image/*". A reply without text has the content null if it calls, "" if not. Arguments are
 compact JSON. What was spelled otherwise, and parts and keys that are not known, are kept and written again as they
 were. Results cannot say that they are errors. Images and other files of results are written in a message of the user
-after the results of the turn, which is reported as `result_media`, and are read back into the results.
+after the results of the turn, which is reported as `result_media`, and are read back into the results. Several texts
+of a result are one with line breaks, reported as `result_texts`; with `content="parts"` they stay a list.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,8 +40,8 @@ SPELLING = frozenset(("arguments", "header", "key", "response", "type"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = False
 """Each result stands in a message of its own."""
-REPORTS = frozenset(("result_media",))
-"""Losses that are reported here: the files of results are only moved."""
+REPORTS = frozenset(("result_media", "result_texts"))
+"""Losses that are reported here: the files of results are only moved, and texts are joined only if they are no list."""
 
 _RIGHT = 'a list of messages, {"messages": […]}, or a completion with "choices"'
 
@@ -78,8 +81,16 @@ def _completion(source: Mapping[str, Any], report: Report) -> Message:
         report.add("choices", f"only the first of {len(choices)} choices is read", 0)
     message = _read([choices[0].get("message")], report)[0]
     reason = read_finish_reason(choices[0], "finish_reason", "choices[0].")
+    created = source.get("created")
+    is_time = isinstance(created, (int, float)) and not isinstance(created, bool) and 0 < created < math.inf
     own = kept(message, NAME) | {"response": rest(source, ("choices",))}
-    return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
+    return message.model_copy(
+        update={
+            "finish_reason": reason,
+            "created_at": float(created) if is_time and created is not None else None,
+            "extra": extra_of(NAME, own),
+        }
+    )
 
 
 def dump(

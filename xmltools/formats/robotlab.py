@@ -4,9 +4,9 @@ A text of the assistant and the calls directly behind it are one reply, in two h
 stop_reason "tool", then {"type": "tool_call", "tools": […]}. Each result is a hash of its own, with a copy of its call
 and {"data": …} or {"error": …}. Data that are no text are their JSON in the model. The role "tool_result" is "tool".
 
-Normal form, which is what `load` returns: the texts of a message, or of a result, joined to one; that of a reply
-before its calls; no empty texts; each result in a message of its own; no reply of text alone directly before one of
-calls alone, unless its stop_reason is "stop".
+Normal form, which is what `load` returns: the texts of a message joined to one, those of a result with line breaks
+between them; that of a reply before its calls; no empty texts; each result in a message of its own; no reply of text
+alone directly before one of calls alone, unless its stop_reason is "stop".
 What was spelled otherwise than `dump` would, such as data that are no text, is kept and written again.
 The stop_reason of a reply, "stop" or "tool", is its `finish_reason`: "stop" or "tool_calls", which is that of calls
 without any. RobotLab knows no other.

@@ -42,6 +42,7 @@ from xmltools.formats._wick_go import json_text
 from xmltools.formats._wick_messages import NAME, RESULT_NOTE, raw_args_of, read, read_call, write_whole
 from xmltools.formats._wick_state import AgentState, ToolResult
 from xmltools.models import Conversation, Message, ToolCall
+from xmltools.models._conversation import checked_conversation
 
 __all__ = [
     "GROUPED",
@@ -163,9 +164,9 @@ def with_raw_args(conversation: Conversation) -> Conversation:
     """Return the conversation with the `raw_args` of each call that has none, so that its arguments count as tokens.
 
     For a conversation that was read from OpenAI's API this is the argument text as it came; for others it is the JSON
-    that OpenAI's API would get.
+    that OpenAI's API would get. Raises XMLToolsError for anything else than a conversation.
     """
-    return conversation.with_messages(
+    return checked_conversation(conversation).with_messages(
         message.model_copy(update={"parts": tuple(map(_with_raw_args, message.parts))})
         for message in conversation.messages
     )

@@ -12,7 +12,8 @@
 - What has no place in the model (ids of text parts, other keys, and which keys were there at all) is kept
   in `extra["wolo"]`, and written again.
 - Each message has an id and a time, and each part an id. `dump` makes those that are missing, as `complete` does: UUIDs
-  and the time of now for messages; for texts the id of the message and their place in it, `text_<message>_<place>`.
+  for messages and calls, and the time of now for messages; for texts the id of the message and their place in it,
+  `text_<message>_<place>`. What an id of a call was made for, its result points to as well.
 
 `to_llm_messages` makes what Wolo sends to the API; that is read by the format `openai`. An `EventFolder` makes a
 message of what comes back while it comes.
@@ -72,8 +73,9 @@ HOLDS = Holds(
     metadata=True,
 )
 """What a conversation in this format can say."""
-SPELLING = frozenset(("keys",))
-"""Keys of its `extra` that only say how something was spelled."""
+_SAME = ("id", "timestamp", "finished", "finish_reason", "text", "input", "start_time", "end_time")
+SPELLING = frozenset(("keys", *(f"values.{key}" for key in _SAME)))
+"""Keys of its `extra` that only say how something was spelled, or what the id of a text is."""
 GROUPED = False
 """Each result has a message of its own."""
 
@@ -97,8 +99,8 @@ def dump(
 ) -> list[Message] | dict[str, Any]:
     """Write a list of Wolo's messages; in an object, if the conversation has metadata or was read from one.
 
-    Messages without an id or a time get both, as `complete` gives them for `now` and `new_id`; but what was read from
-    Wolo's messages is written as it was. With `complete=False` none are made.
+    Messages without an id or a time get both, and calls without an id get one, as `complete` gives them for `now` and
+    `new_id`; but what was read from Wolo's messages is written as it was. With `complete=False` none are made.
 
     Reports results without a call and those that stood elsewhere than right behind it, what stands beside results,
     reasoning that does not come first, and calls that came to an end without a result.

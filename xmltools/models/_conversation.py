@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any, overload
 
 from pydantic import Field, ValidationError
@@ -13,7 +14,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models._message import Content, Message, Role
 from xmltools.models._parts import Media, Text, ToolCall, ToolResult, Value
 
-__all__ = ["Conversation"]
+__all__ = ["Conversation", "checked_conversation"]
 
 
 class Conversation(Value):
@@ -76,8 +77,31 @@ class Conversation(Value):
         return self.add(Message.tool(call_id, name, content, is_error=is_error, **fields))
 
     def concat(self, other: Conversation) -> Conversation:
-        """Return both conversations, one behind the other; metadata and extra are those of the first."""
-        return self.with_messages((*self.messages, *other.messages))
+        """Return both conversations, one after the other; metadata and extra are those of the first.
+
+        A call of the other whose id a call here has gets a new id, `call_1_2` for `call_1`, and so do the results that
+        come after it: of a result nobody could say otherwise which call it answers.
+        """
+        taken = {call.id for call in self.calls if call.id}
+        if not any(call.id in taken for call in checked_conversation(other).calls):
+            return self.with_messages((*self.messages, *other.messages))
+        given = taken | {call.id for call in other.calls}
+        made: dict[str, str] = {}
+        messages: list[Message] = []
+        for message in other.messages:
+            parts: list[Any] = []
+            for part in message.parts:
+                if isinstance(part, ToolCall) and part.id in taken:
+                    if part.id not in made:
+                        made[part.id] = _other_id(part.id, given)
+                        given.add(made[part.id])
+                    parts.append(part.model_copy(update={"id": made[part.id]}))
+                elif isinstance(part, ToolResult) and part.call_id in made:
+                    parts.append(part.model_copy(update={"call_id": made[part.call_id]}))
+                else:
+                    parts.append(part)
+            messages.append(message.model_copy(update={"parts": tuple(parts)}))
+        return self.with_messages((*self.messages, *messages))
 
     def with_messages(self, messages: Iterable[Message]) -> Conversation:
         """Return the conversation with other messages."""
@@ -192,3 +216,17 @@ class Conversation(Value):
         first = wrong.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
         raise XMLToolsError(f"expected a conversation as JSON: at {place}: {first['msg']}")
+
+
+def _other_id(id: str, given: set[str]) -> str:
+    """Return the id with the first number, from 2, that makes it another than those that are given."""
+    return next(other for number in count(2) if (other := f"{id}_{number}") not in given)
+
+
+def checked_conversation(value: Any) -> Conversation:
+    """Return a conversation. Raises XMLToolsError for anything else."""
+    if isinstance(value, Conversation):
+        return value
+    has_messages = isinstance(value, (list, tuple))
+    hint = ": load it, or make one of messages, as in Conversation(messages=[…])" if has_messages else ""
+    raise XMLToolsError(f"expected xmltools.Conversation, got {type(value).__name__}{hint}")

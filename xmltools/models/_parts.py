@@ -108,10 +108,16 @@ class ToolResult(_TypedPart):
 
     @property
     def text(self) -> str:
-        """The content as text; media are left out."""
+        """The content as text; media are left out. Each of several texts begins on a line of its own."""
         if isinstance(self.content, str):
             return self.content
-        return "".join(part.text for part in self.content if isinstance(part, Text))
+        joined: list[str] = []
+        for part in self.content:
+            if isinstance(part, Text) and part.text:
+                if joined and not joined[-1].endswith("\n") and not part.text.startswith("\n"):
+                    joined.append("\n")
+                joined.append(part.text)
+        return "".join(joined)
 
 
 class Text(_TypedPart):

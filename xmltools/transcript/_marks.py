@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from xmltools._outside import MAX_BRACKETS
+from xmltools._outside import MAX_BRACKETS, is_json_list
 from xmltools._shown import Shown
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
@@ -134,7 +134,7 @@ def _hide_fence(text: str, *, sections: bool) -> str:
 def write_bracketed(text: str) -> str | None:
     """Return reasoning as a paragraph in square brackets, None if `bracket_reasoning` would not read all of it."""
     written = f"[{_THOUGHT_LEVELS.hide(text)}]"
-    fits = len(written) <= MAX_BRACKETS and not _NO_BRACKETS.search(written)
+    fits = len(written) <= MAX_BRACKETS and not _NO_BRACKETS.search(written) and not is_json_list(written)
     return written if text and fits else None
 
 
