@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools.bridge import Exchange, Refusal, Settings, SSEDecoder, error_body
+from xmltools.bridge._chunks import parts_of
 from xmltools.errors import XMLToolsError
 from xmltools.render import read_results
 
@@ -526,6 +527,27 @@ def test_an_upstream_that_breaks_off_is_an_error_in_the_words_of_the_api() -> No
     assert message.fail("gone").startswith(b'event: error\ndata: {"type":"error"')
     with pytest.raises(XMLToolsError, match="overloaded"):
         exchange.feed({"error": {"message": "overloaded"}})
+
+
+@pytest.mark.parametrize("more", [{}, {"role": "assistant"}, {"reasoning": "Hm."}, {"tool_calls": []}])
+@pytest.mark.parametrize("text", ["", "a < b", "<" * 128, "a" * 500, "x < y " * 100, "é<😀" * 400])
+def test_a_chunk_with_long_markup_is_read_in_parts_that_say_the_same(text: str, more: dict[str, Any]) -> None:
+    choice = {"index": 0, "delta": {**more, "content": text}, "finish_reason": "stop"}
+    chunk = {"id": "c", "choices": [choice], "usage": {"total_tokens": 3}}
+    *parts, last = parts_of(chunk)
+    contents = [part["choices"][0]["delta"]["content"] for part in (*parts, last)]
+    assert "".join(contents) == text
+    assert last == chunk | {"choices": [choice | {"delta": {**more, "content": contents[-1]}}]}
+    assert all(part["choices"][0]["finish_reason"] is None and "usage" not in part for part in parts)
+    may_be_cut = "<" in text and not more.keys() & {"reasoning", "tool_calls"}
+    assert max(map(len, contents)) <= 128 if may_be_cut else not parts
+
+
+@pytest.mark.parametrize(
+    "choices", [[], None, [None], [{}], [{"delta": None}], [{"delta": {"content": [1]}}], "<" * 200]
+)
+def test_a_chunk_of_another_form_is_left_as_it_is(choices: Any) -> None:
+    assert list(parts_of({"choices": choices})) == [{"choices": choices}]
 
 
 @given(

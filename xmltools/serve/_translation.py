@@ -19,6 +19,7 @@ from starlette.types import Scope
 from xmltools.bridge import Api, Exchange, Refusal, Settings, Stats, read_chunk
 from xmltools.bridge._apis import new_id
 from xmltools.bridge._body import encoded, parse_answer
+from xmltools.bridge._chunks import parts_of
 from xmltools.bridge._helper import HelperAnswer, estimate, open_exchange
 from xmltools.bridge._replay import Replay
 from xmltools.errors import XMLToolsError
@@ -130,18 +131,21 @@ class Translation:
             if exchange is None:
                 await self._feed_there(data[number:], ready)
                 return
-            if time.perf_counter() - since > _TURN:
-                await anyio.lowlevel.checkpoint()
-                since = time.perf_counter()
             began = time.perf_counter()
             chunk = read_chunk(each) if len(each) <= _LONG_DATA else None
             if (chunk is None or exchange.may_take_long(chunk)) and await self._move():
                 await self._feed_there(data[number:], ready)
                 return
             chunk = read_chunk(each) if chunk is None else chunk
-            ready.append(exchange.feed(chunk))
-            self._replay.feed(chunk)
             self._record.overhead += time.perf_counter() - began
+            for part in parts_of(chunk):
+                if time.perf_counter() - since > _TURN:
+                    await anyio.lowlevel.checkpoint()
+                    since = time.perf_counter()
+                began = time.perf_counter()
+                ready.append(exchange.feed(part))
+                self._record.overhead += time.perf_counter() - began
+            self._replay.feed(chunk)
 
     async def _feed_there(self, data: list[str], ready: list[bytes]) -> None:
         said, sent = await self._ask({"do": "feed", "data": data})
