@@ -319,3 +319,24 @@ def test_what_is_no_message_ends_the_process_quietly() -> None:
         [sys.executable, "-m", "xmltools.bridge"], input=b"\0\0", capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_process_that_has_more_to_say_than_anybody_reads_can_be_ended() -> None:
+    async def run() -> None:
+        helper = Helper()
+        await helper.start()
+        process = helper._process
+        assert process is not None and process.stdout is not None
+        text = "x" * 3_000_000
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}], "tools": [TOOL]}).encode()
+        helper.tell(
+            {"do": "open", "api": "chat", "settings": {}, "id": "i", "created": 1, "steps": [], "number": 1}, body
+        )
+        assert helper._reading is not None
+        async with asyncio.timeout(LONG_PATIENCE):
+            while len(process.stdout._buffer) < 1 << 17:  # type: ignore[attr-defined]  # so much is read ahead
+                await asyncio.sleep(0)
+            await helper.close()
+        assert process.returncode is not None
+
+    asyncio.run(run())

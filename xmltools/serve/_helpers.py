@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -113,13 +114,26 @@ class Helper:
             return
         if self._reading is not None:
             self._reading.cancel()
+            await asyncio.wait([self._reading])
         if process.stdin is not None:
             process.stdin.close()
+        # What it still says must be taken: asyncio knows of its end only when it has seen that of its output.
+        skipping = asyncio.create_task(_skip(process.stdout)) if process.stdout is not None else None
         try:
             await asyncio.wait_for(process.wait(), _PATIENCE)
         except TimeoutError:
             process.kill()
             await process.wait()
+        finally:
+            if skipping is not None:
+                skipping.cancel()
+
+
+async def _skip(source: asyncio.StreamReader) -> None:
+    """Read what nobody wants."""
+    with suppress(ConnectionError):
+        while await source.read(1 << 16):
+            pass
 
 
 class Helpers:
