@@ -32,7 +32,7 @@ KILLS = 20
 SIZE = 1700  # of an argument: a reply has about 2,000 characters
 PROGRAM = """
 import json, pathlib, resource, sys
-from xmltools.cli import main
+from xmltools.cli.commands import main
 if __name__ == "__main__":
     status = main(["batch", *sys.argv[1:]])
     # Its own ru_maxrss would count what the process that started it had.

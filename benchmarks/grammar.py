@@ -24,13 +24,13 @@ from parser import Figure, diff, line
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the engines that judge grammars in the tests
 
-from engines import llguidance_judge, xgrammar_judge
-from grammar_laws import judge
+from grammar import EXAMPLES, TOOLS
+from support.engines import llguidance_judge, xgrammar_judge
+from support.grammar_laws import judge
 
-from grammars import EXAMPLES, TOOLS
 from xmltools.grammar import build_grammar
-from xmltools.lint._readers import read_with_lxml
-from xmltools.lint._witness import doubt_of
+from xmltools.lint.readers import read_with_lxml
+from xmltools.lint.witness import doubt_of
 from xmltools.models import ToolCall
 from xmltools.render import render_call
 from xmltools.tools import Tool

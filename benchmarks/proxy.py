@@ -33,9 +33,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from xmltools.bridge import Settings
-from xmltools.serve import ServeConfig, create_app, run, run_app
-from xmltools.serve._network import Request, Response
+from xmltools.proxy.bridge import Settings
+from xmltools.proxy.server import ServeConfig, create_app, run, run_app
+from xmltools.proxy.server.network import Request, Response
 
 LIVE = Settings(live_arguments=True)
 """Calls are sent as they are written, so that there are chunks whose age can be told."""

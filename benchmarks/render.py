@@ -15,9 +15,8 @@ from parser import MB, Figure, diff, ratio, source_code
 
 from xmltools.models import ToolCall, ToolResult
 from xmltools.parser import parse
-from xmltools.render import _instructions as instructions
-from xmltools.render import _signature as signatures
-from xmltools.render import render_call, render_instructions, render_result, render_retry
+from xmltools.render import instructions, render_call, render_instructions, render_result, render_retry
+from xmltools.render import signature as signatures
 from xmltools.tools import Tool, _shared_shape
 
 COUNT = 100

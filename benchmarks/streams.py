@@ -32,8 +32,8 @@ from parser import (
     ratio,
 )
 
+from xmltools.conversations.streams import AnthropicStream, ArgumentStream, OpenAIReader, OpenAIStream, to_sse
 from xmltools.parser import Parser
-from xmltools.streams import AnthropicStream, ArgumentStream, OpenAIReader, OpenAIStream, to_sse
 
 
 def encode(chunks: list[str]) -> None:

@@ -14,12 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from pages import BATCH, CORPUS, GRAMMARS, PAGES, PARTS, README, ROOT, SERVE, VERBS, named, parts_of
-from serve.running import running
+from proxy.running import running
+from support.pages import BATCH, CORPUS, GRAMMARS, PAGES, PARTS, README, ROOT, SERVE, VERBS, named, parts_of
 
 import xmltools as xt
-from xmltools.cli import COMMANDS, _parse_arguments, main
-from xmltools.serve.scripted import ScriptedModel
+from xmltools.cli.commands import COMMANDS, _parse_arguments, main
+from xmltools.proxy.scripted.server import ScriptedModel
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
@@ -156,7 +156,7 @@ def test_with_the_transport_the_rest_of_the_script_stays_as_it_is() -> None:
 @pytest.mark.parametrize(("page", "part"), [(page, part) for page, parts in PARTS.items() for part in parts])
 def test_what_is_made_of_the_registries_is_up_to_date(page, part) -> None:
     found = parts_of(page.read_text(encoding="utf-8"), part)[1]
-    assert found == PARTS[page][part](), "run `python tests/pages.py` and look at the change"
+    assert found == PARTS[page][part](), "run `python tests/support/pages.py` and look at the change"
 
 
 def test_the_readme_names_every_command_and_every_function_of_the_facade() -> None:

@@ -18,11 +18,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xmltools._limits import Limits
+    from xmltools.conversations.echo import Echo, find_echo
     from xmltools.dialects import FORGE, Dialect
-    from xmltools.echo import Echo, find_echo
     from xmltools.errors import CallError, Code, Issue, Notice, Repair, XMLToolsError
-    from xmltools.events import (
+    from xmltools.formats import ConversionWarning, convert, dump, load
+    from xmltools.grammar import GrammarIssue, build_grammar, for_engine, grammar_issues
+    from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
+    from xmltools.models.events import (
         ArgumentDelta,
         CallCompleted,
         CallFailed,
@@ -32,10 +34,8 @@ if TYPE_CHECKING:
         ReasoningDelta,
         TextDelta,
     )
-    from xmltools.formats import ConversionWarning, convert, dump, load
-    from xmltools.grammar import GrammarIssue, build_grammar, for_engine, grammar_issues
-    from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
     from xmltools.parser import Parser, parse
+    from xmltools.parser.limits import Limits
     from xmltools.render import (
         ENGLISH,
         Wording,
@@ -53,9 +53,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),
-    "echo": ("Echo", "find_echo"),
+    "conversations.echo": ("Echo", "find_echo"),
     "errors": ("CallError", "Code", "Issue", "Notice", "Repair", "XMLToolsError"),
-    "events": (
+    "models.events": (
         "ArgumentDelta",
         "CallCompleted",
         "CallFailed",

@@ -19,7 +19,7 @@ def play(ask: Ask) -> None:
     if ask.transport:
         import httpx2
 
-        from xmltools.transport import XMLToolsTransport
+        from xmltools.proxy.transport import XMLToolsTransport
 
         more["http_client"] = httpx2.Client(transport=XMLToolsTransport())
     messages: list[Any] = [{"role": "user", "content": QUESTION}]

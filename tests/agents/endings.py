@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 if __name__ == "__main__":
     sys.path[:1] = [str(ROOT), str(HERE.parent)]
 
-from serve.running import body_of, running  # noqa: E402
+from proxy.running import body_of, running  # noqa: E402
 
 from agents.cell import NAME  # noqa: E402
 from agents.matrix import CLIENTS, Client, MissingError, command_of, play  # noqa: E402

@@ -23,10 +23,10 @@ ROOT = HERE.parents[1]
 if __name__ == "__main__":  # the tests import each other by their plain names; the folder itself is of no use here
     sys.path[:1] = [str(ROOT), str(HERE.parent)]
 
-from serve.running import running  # noqa: E402
+from proxy.running import running  # noqa: E402
 
 from agents.upstream import CASES, DONE, EXPECTED, Upstream  # noqa: E402
-from xmltools.serve import ServeConfig, create_app  # noqa: E402
+from xmltools.proxy.server import ServeConfig, create_app  # noqa: E402
 
 PATIENCE = 300  # seconds for all cells of a client
 NODE_PACKAGES = (

@@ -21,7 +21,7 @@ def play(ask: Ask) -> None:
     if ask.transport:
         import httpx2
 
-        from xmltools.transport import XMLToolsTransport
+        from xmltools.proxy.transport import XMLToolsTransport
 
         more["http_client"] = httpx2.Client(transport=XMLToolsTransport())
     with openai.OpenAI(base_url=ask.url + "/v1", api_key="none", max_retries=0, timeout=PATIENCE, **more) as client:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from serve.running import body_of
+from proxy.running import body_of
 
 from agents.cell import NAME, RESULT
 

@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
-from serve.running import running
+from proxy.running import running
 
 from agents_cli.agents import AGENTS, Agent, Ran, install
 from agents_cli.upstream import Plan, Prompt, call
-from xmltools.serve import ServeConfig, create_app
+from xmltools.proxy.server import ServeConfig, create_app
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
 SECRET = "the parrot is blue"

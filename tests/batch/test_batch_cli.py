@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from xmltools import _cli_batch
-from xmltools.batch import _places as places
-from xmltools.cli import COMMANDS, main
+from xmltools.batch.files import places
+from xmltools.cli import batch as _cli_batch
+from xmltools.cli.commands import COMMANDS, main
 
 ADD = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
-from xmltools.batch import _files as files
-from xmltools.batch._outputs import read_outputs
+from xmltools.batch.files import run as files
+from xmltools.batch.files.outputs import read_outputs
 
 OPTIONS = BatchOptions()
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"
@@ -122,7 +122,7 @@ def test_no_more_processes_are_begun_than_there_is_work_for(tmp_path):
 
 def test_a_worker_makes_arrays_without_loading_pandas():
     program = (
-        "import sys; from xmltools.batch._pool import _load_less; _load_less()\n"
+        "import sys; from xmltools.batch.files.pool import _load_less; _load_less()\n"
         "import pyarrow; pyarrow.array(['a']); print('pandas' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ import xmltools.batch
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_table
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OPTIONS, *RECIPES = BLOCK.findall(Path(xmltools.batch.__file__).with_name("README.md").read_text(encoding="utf-8"))
+OPTIONS, *RECIPES = BLOCK.findall((Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8"))
 INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 
 QUIET = {

@@ -16,9 +16,9 @@ from lxml import html
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from xmltools.batch import BatchOptions, parse_table, write_report  # noqa: E402
-from xmltools.batch._report_counts import Sizes, Tools, fold  # noqa: E402
-from xmltools.batch._report_excerpts import Gap, Line, cut_out  # noqa: E402
-from xmltools.batch._report_html import percent, text  # noqa: E402
+from xmltools.batch.report.counts import Sizes, Tools, fold  # noqa: E402
+from xmltools.batch.report.excerpts import Gap, Line, cut_out  # noqa: E402
+from xmltools.batch.report.html import percent, text  # noqa: E402
 from xmltools.errors import XMLToolsError  # noqa: E402
 from xmltools.lint import CODES  # noqa: E402
 from xmltools.tools import Tool  # noqa: E402

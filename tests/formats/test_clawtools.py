@@ -5,11 +5,11 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from conversations import conversations
 from hypothesis import given
-from junk import hashes
 from pydantic import TypeAdapter, ValidationError
-from seed_cases import cases
+from support.conversations import conversations
+from support.junk import hashes
+from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import FORMATS, clawtools, convert, dump, load, recognise

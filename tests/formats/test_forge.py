@@ -6,19 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from conversations import EVERYTHING, conversations
 from hypothesis import given
 from hypothesis import strategies as st
-from seed_cases import cases
+from support.conversations import EVERYTHING, conversations
+from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.events import CallCompleted, TextDelta
 from xmltools.formats import convert, forge
-from xmltools.formats._base import Report, losses
+from xmltools.formats.shared.base import Report, losses
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.events import CallCompleted, TextDelta
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call, render_result
-from xmltools.render._values import same
+from xmltools.render.writable import same
 from xmltools.tools import Tool
 
 BLOCK = "<tool>\n<server_name>local</server_name>\n<tool_name>f</tool_name>\n<arguments>\n</arguments>\n</tool>"

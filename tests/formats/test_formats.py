@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 import pytest
-from conversations import conversations
 from hypothesis import given
+from support.conversations import conversations
 
 import xmltools as xt
 from xmltools.formats import BOOKKEEPING, FORMATS, recognise

@@ -8,13 +8,13 @@ import re
 from typing import Any
 
 import pytest
-from conversations import conversations
 from hypothesis import given, settings
-from seed_cases import cases
+from support.conversations import conversations
+from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, gemini, load, recognise
-from xmltools.formats._base import Report
+from xmltools.formats.shared.base import Report
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 ASK = {"role": "user", "parts": [{"text": "Weather?"}]}

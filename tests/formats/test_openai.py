@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from conversations import conversations
 from hypothesis import given, settings
 from pydantic import TypeAdapter
-from seed_cases import cases
+from support.conversations import conversations
+from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load, openai, recognise

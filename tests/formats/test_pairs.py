@@ -8,16 +8,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from conversations import conversation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.conversations import conversation
 
 from xmltools.errors import Issue
 from xmltools.formats import FORMATS, Holds, convert, dump, holds, load
-from xmltools.formats._base import grouped_results
+from xmltools.formats.shared.base import grouped_results
 from xmltools.formats.wolo import complete
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
-from xmltools.render._values import scalar_text
+from xmltools.render.writable import scalar_text
 
 PAIRS = [(source, target) for source in FORMATS for target in FORMATS]
 CODES = {field.name for field in fields(Holds)}

@@ -7,15 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conversations import conversations
 from hypothesis import given
 from hypothesis import strategies as st
-from junk import hashes
-from seed_cases import cases
+from support.conversations import conversations
+from support.junk import hashes
+from support.seed_cases import cases
 
+from xmltools.conversations.validation import check
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, dump, load, recognise, robotlab
-from xmltools.formats._robotlab_messages import Message as Hashed
 from xmltools.formats.robotlab import (
     TextMessage,
     ToolCallMessage,
@@ -24,9 +24,9 @@ from xmltools.formats.robotlab import (
     UserMessage,
     provider,
 )
+from xmltools.formats.robotlab.messages import Message as Hashed
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.tools import Tool
-from xmltools.validation import check
 
 TOOL = {"type": "tool", "id": "call_1", "name": "get_weather", "input": {"location": "Paris"}}
 CALLED = {"type": "tool_call", "role": "assistant", "tools": [TOOL], "stop_reason": "tool"}

@@ -9,17 +9,17 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from conversations import conversation, conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seed_cases import cases
+from support.conversations import conversation, conversations
+from support.seed_cases import cases
 
 from xmltools import formats
+from xmltools.conversations.validation import check_user_input
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import wick
-from xmltools.formats._wick_go import quote, value_text
+from xmltools.formats.wick.go import quote, value_text
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
-from xmltools.validation import check_user_input
 
 CONSTRUCTORS = {"Human": wick.human, "System": wick.system, "AI": wick.ai, "ToolMsg": wick.tool_msg}
 CALL = {"id": "c", "name": "f", "args": {"a": 1}}

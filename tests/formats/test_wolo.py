@@ -10,16 +10,16 @@ from itertools import count
 from typing import Any, get_type_hints
 
 import pytest
-from conversations import conversations
 from hypothesis import given
 from hypothesis import strategies as st
-from seed_cases import cases
+from support.conversations import conversations
+from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, holds, wolo
 from xmltools.formats import dump as dump_as
 from xmltools.formats import load as load_as
-from xmltools.formats._base import Report, losses
+from xmltools.formats.shared.base import Report, losses
 from xmltools.formats.wolo import (
     HOLDS,
     EventFolder,

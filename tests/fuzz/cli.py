@@ -23,7 +23,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from engines import llama_judge
+from support.engines import llama_judge
 
 from fuzz import deep, evidence, guided, streams
 from fuzz.quick import Quick, work_on_tokens

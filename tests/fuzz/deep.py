@@ -16,13 +16,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
 
-from calls import Meant, law_call, law_untyped, meant, untyped
-from grammar_laws import WALKS, Trial, Written
-from schema_laws import SchemaTrial, laws_for
-from schema_laws import first_broken as first_broken_of_schema
-from schema_laws import trial as schema_trial
-from strategies import Case, case, clean_case
-from test_laws import LAWS, law_clean, merge, run
+from parser.test_laws import LAWS, law_clean, merge, run
+from support.calls import Meant, law_call, law_untyped, meant, untyped
+from support.grammar_laws import WALKS, Trial, Written
+from support.schema_laws import SchemaTrial, laws_for
+from support.schema_laws import first_broken as first_broken_of_schema
+from support.schema_laws import trial as schema_trial
+from support.strategies import Case, case, clean_case
 
 from fuzz.shrink import Law, first_broken, shrink
 

@@ -17,10 +17,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from schema_laws import LAWS as SCHEMA_LAWS
-from schema_laws import SchemaTrial
-from schema_laws import first_broken as first_broken_of_schema
-from strategies import Case
+from support.schema_laws import LAWS as SCHEMA_LAWS
+from support.schema_laws import SchemaTrial
+from support.schema_laws import first_broken as first_broken_of_schema
+from support.strategies import Case
 
 import xmltools
 from fuzz import deep
@@ -271,8 +271,8 @@ What each process held when nothing was open, before the first stream / half way
 _PAGE = """# Evidence
 
 What was tried, and what it found. `make fuzz` tries more; this page is made by `python tests/fuzz --evidence` from
-`tests/fuzz/evidence.json`, to which `--record` adds a run. The laws are functions that assert, in `tests/test_laws.py`,
-`tests/calls.py`, `tests/grammar_laws.py` and `tests/fuzz/`.
+`tests/fuzz/evidence.json`, to which `--record` adds a run. The laws are functions that assert, in
+`tests/parser/test_laws.py`, `tests/support/calls.py`, `tests/support/grammar_laws.py` and `tests/fuzz/`.
 
 {total}
 
@@ -285,7 +285,7 @@ documents are counted. Runs of atheris start from the corpus.
 
 {faults}## Findings
 
-Each is kept in `evidence.json`, tried again whenever this page is made, and by `tests/test_fuzz.py`.
+Each is kept in `evidence.json`, tried again whenever this page is made, and by `tests/fuzz/test_fuzz.py`.
 
 {found}
 

@@ -13,13 +13,14 @@ from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
 
-from strategies import Case
-from test_laws import LAWS, law_chunks, law_spans
+from parser.test_laws import LAWS, law_chunks, law_spans
+from support.strategies import Case
 
 from fuzz.shrink import Law, first_broken, shrink
 from fuzz.tokens import token_case
 from xmltools.errors import Code, XMLToolsError
-from xmltools.events import (
+from xmltools.models import ToolCall
+from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
     CallFailed,
@@ -29,11 +30,10 @@ from xmltools.events import (
     ReasoningDelta,
     TextDelta,
 )
-from xmltools.models import ToolCall
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call
-from xmltools.render._names import only_server
-from xmltools.render._values import same
+from xmltools.render.names import only_server
+from xmltools.render.writable import same
 from xmltools.tools import Tool
 
 __all__ = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from strategies import SOUP
+from support.strategies import SOUP
 
 from fuzz.targets import HEADER
 

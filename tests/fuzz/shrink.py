@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from strategies import Case
+from support.strategies import Case
 
 __all__ = ["Law", "first_broken", "shrink", "smallest"]
 

@@ -1,4 +1,4 @@
-"""Streams through the proxy with random faults on both sides (`tests/serve/faults.py`), put on record like the rest."""
+"""Streams through the proxy with random faults on both sides (`tests/proxy/faults.py`), put on record like the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serve.faults import Tally
+    from proxy.faults import Tally
 
 __all__ = ["SIDES", "figures", "findings", "try_streams"]
 
@@ -17,7 +17,7 @@ SIDES = ("upstream", "client")
 
 def try_streams(pool: ProcessPoolExecutor, seed: int, jobs: int, count: int) -> list[Tally]:
     """Run streams 0 up to `count` of a seed, a share in each job; return what each did."""
-    from serve import faults  # a server, and what it needs: only who asks for it pays
+    from proxy import faults  # a server, and what it needs: only who asks for it pays
 
     shares = [range(first, count, jobs) for first in range(jobs)]
     return list(pool.map(faults.run, [seed] * jobs, shares))

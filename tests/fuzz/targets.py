@@ -15,18 +15,18 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from calls import law_call, law_untyped, meant, untyped
-from conversations import conversation
-from strategies import TOOL_SETS, Case
+from support.calls import law_call, law_untyped, meant, untyped
+from support.conversations import conversation
+from support.strategies import TOOL_SETS, Case
 
 from fuzz.drawn import Drawn
 from fuzz.quick import cut, law_one_cut, laws_of, read
 from fuzz.tokens import OPTIONS
-from xmltools.bridge._sse import SSEDecoder
 from xmltools.errors import XMLToolsError
 from xmltools.formats import FORMATS, dump, holds, load, recognise
 from xmltools.parser import parse
-from xmltools.render._values import same
+from xmltools.proxy.bridge.sse import SSEDecoder
+from xmltools.render.writable import same
 
 __all__ = ["HEADER", "TARGETS", "broken"]
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any
 
-from strategies import SOUP, TOOL_SETS, UNKNOWN, WORDS, Case, Tokens, mutate
+from support.strategies import SOUP, TOOL_SETS, UNKNOWN, WORDS, Case, Tokens, mutate
 
 from xmltools.parser import Limits
 

@@ -17,12 +17,33 @@ from typing import Any
 
 _TESTS = Path(__file__).resolve().parents[1]
 _FILES = (
-    *("test_corpus.py", "test_laws.py", "test_truncation.py", "test_injection.py", "test_fuzz.py", "test_bounded.py"),
-    *("test_lint.py", "test_instructions.py", "unit/test_parser.py", "unit/test_repairs.py", "unit/test_messages.py"),
-    *("unit/test_bounds.py", "unit/test_limits.py", "unit/test_places.py", "unit/test_error_offset.py"),
-    *("unit/test_json.py", "unit/test_models.py", "unit/test_tools.py", "unit/test_schema.py"),
-    *("unit/test_schema_words.py", "unit/test_schema_evaluated.py", "unit/test_sample.py", "unit/test_grammar.py"),
-    *("unit/test_relaxng.py", "unit/test_render_call.py", "unit/test_retry.py", "unit/test_transcript.py"),
+    "parser/test_corpus.py",
+    "parser/test_laws.py",
+    "parser/test_truncation.py",
+    "parser/test_injection.py",
+    "fuzz/test_fuzz.py",
+    "parser/test_bounded.py",
+    "lint/test_lint.py",
+    "render/test_instructions.py",
+    "parser/test_parser.py",
+    "parser/test_repairs.py",
+    "render/test_messages.py",
+    "parser/test_bounds.py",
+    "parser/test_limits.py",
+    "parser/test_places.py",
+    "parser/test_error_offset.py",
+    "syntax/test_json.py",
+    "models/test_models.py",
+    "tools/test_tools.py",
+    "tools/test_schema.py",
+    "tools/test_schema_words.py",
+    "tools/test_schema_evaluated.py",
+    "tools/test_sample.py",
+    "grammar/test_grammar.py",
+    "grammar/test_relaxng.py",
+    "render/test_render_call.py",
+    "render/test_retry.py",
+    "conversations/test_transcript.py",
 )
 """The tests that judge: those of the parser and the schemas, and of what is built right upon them."""
 _ALIVE = ("survived", "unreached", "error")
@@ -32,7 +53,11 @@ _KILLED = ("killed", "timeout", "memory", "crash")
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("tests/mutation", description=__doc__)
     parser.add_argument(
-        "--only", action="append", default=[], metavar="MODULE", help="such as _block, schema or schema._read"
+        "--only",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="such as parser.block, tools.schema or tools.schema.reading",
     )
     parser.add_argument("--sample", type=int, metavar="N", help="judge so many of them, at random")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order")

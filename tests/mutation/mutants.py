@@ -22,12 +22,12 @@ from mutmut.mutation.mutators import mutation_operators
 __all__ = ["ROOT", "SCOPE", "SKIPPED", "Mutant", "digest_of", "module_of", "mutants_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
-_PARSER = (
-    *("parser", "_block", "_call", "_claims", "_elements", "_ends", "_envelope", "_fences", "_frame", "_leaves"),
-    *("_limits", "_markup", "_outside", "_reply", "_rope", "_scan", "_shown", "_text", "_tree", "_json"),
-)
-SCOPE = [ROOT / "xmltools" / f"{name}.py" for name in _PARSER]
-SCOPE += sorted((ROOT / "xmltools" / "schema").glob("*.py"))
+SCOPE = [
+    path
+    for folder in ("parser", "syntax", "tools/schema")
+    for path in sorted((ROOT / "xmltools" / folder).glob("*.py"))
+    if path.name not in ("__init__.py", "foreign_calls.py")
+]
 SKIPPED = """Annotations, aliases of types, imports, docstrings, decorators (what they hold here is the size of a
 cache), `__all__`, `__slots__`, `__repr__`, literals of two words or more (the wording of a message), the texts in the
 tables of made-up examples, what compiles to the same code, and calls without one of their positional arguments, but for

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 import xmltools as xt
+from xmltools.conversations.transcript import extract, inline
 from xmltools.formats import clawtools, wolo
-from xmltools.transcript import extract, inline
 
 
 def add(a: int, b: int) -> int:

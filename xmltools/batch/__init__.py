@@ -14,22 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xmltools.batch._files import parse_files
-    from xmltools.batch._kernel import OUTPUT_SCHEMA, parse_table
-    from xmltools.batch._options import BatchOptions
-    from xmltools.batch._ray import parse_dataset
-    from xmltools.batch._report import write_report
-    from xmltools.batch._summary import BatchProgress, BatchSummary
+    from xmltools.batch.files.run import parse_files
+    from xmltools.batch.kernel import OUTPUT_SCHEMA, parse_table
+    from xmltools.batch.options import BatchOptions
+    from xmltools.batch.ray.dataset import parse_dataset
+    from xmltools.batch.report.page import write_report
+    from xmltools.batch.summary import BatchProgress, BatchSummary
 
 _HOMES = {
-    "OUTPUT_SCHEMA": "_kernel",
-    "BatchOptions": "_options",
-    "BatchProgress": "_summary",
-    "BatchSummary": "_summary",
-    "parse_dataset": "_ray",
-    "parse_files": "_files",
-    "parse_table": "_kernel",
-    "write_report": "_report",
+    "OUTPUT_SCHEMA": "kernel",
+    "BatchOptions": "options",
+    "BatchProgress": "summary",
+    "BatchSummary": "summary",
+    "parse_dataset": "ray.dataset",
+    "parse_files": "files.run",
+    "parse_table": "kernel",
+    "write_report": "report.page",
 }
 
 __all__ = [

@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats._base import BOOKKEEPING, ConversionWarning, Holds, Report, losses
+from xmltools.formats.shared.base import BOOKKEEPING, ConversionWarning, Holds, Report, losses
 from xmltools.models import Conversation
-from xmltools.models._conversation import checked_conversation
+from xmltools.models.conversation import checked_conversation
 from xmltools.tools import Tool
 
 __all__ = ["BOOKKEEPING", "FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]

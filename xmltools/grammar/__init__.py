@@ -1,13 +1,13 @@
 """Grammars for constrained decoding, and schemas to check blocks with, made from tools.
 
-A tool's schema becomes shapes (`xmltools.schema`: what parser and prompts use, too), shapes become a text tree, and
+A tool's schema becomes shapes (`tools.schema`: what parser and prompts use, too), shapes become a text tree, and
 each back end prints that in its own way: GBNF, Lark, structural tags, one regular expression. RELAX NG is made from
 the shapes directly: it describes elements, not text.
 """
 
-from xmltools.grammar._build import FORMATS, GrammarFormat, build_grammar, grammar_issues
-from xmltools.grammar._engines import ENGINES, engine_issues, for_engine
-from xmltools.grammar._issues import GrammarIssue
+from xmltools.grammar.build import FORMATS, GrammarFormat, build_grammar, grammar_issues
+from xmltools.grammar.engines import ENGINES, engine_issues, for_engine
+from xmltools.grammar.issues import GrammarIssue
 
 __all__ = [
     "ENGINES",

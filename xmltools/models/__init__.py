@@ -3,9 +3,9 @@
 Fields of a wrong type, and unknown ones, raise pydantic's `ValidationError`, which is a `ValueError`.
 """
 
-from xmltools.models._conversation import Conversation
-from xmltools.models._message import Content, Message, Role
-from xmltools.models._parts import (
+from xmltools.models.conversation import Conversation
+from xmltools.models.message import Content, Message, Role
+from xmltools.models.parts import (
     DEFAULT_SERVER,
     CallStatus,
     Media,
@@ -15,7 +15,7 @@ from xmltools.models._parts import (
     ToolCall,
     ToolResult,
 )
-from xmltools.models._reply import Reply
+from xmltools.models.reply import Reply
 
 __all__ = [
     "DEFAULT_SERVER",

@@ -1,10 +1,10 @@
 """Values to text: instructions, calls, results and retries, written so that the parser reads them back."""
 
-from xmltools.render._call import render_call
-from xmltools.render._instructions import render_instructions
-from xmltools.render._results import ReadResult, read_results, render_result, render_result_parts, render_results
-from xmltools.render._retry import render_retry
-from xmltools.render._wording import ENGLISH, Wording
+from xmltools.render.calls import render_call
+from xmltools.render.instructions import render_instructions
+from xmltools.render.prompt_sentences import ENGLISH, Wording
+from xmltools.render.results import ReadResult, read_results, render_result, render_result_parts, render_results
+from xmltools.render.retry import render_retry
 
 __all__ = [
     "ENGLISH",

@@ -1,0 +1,45 @@
+"""The examples in `grammars/examples` are what the package makes of their tools, byte for byte.
+
+`python tests/grammar/test_examples.py` writes them anew; look at the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the run as a script
+
+from grammar import EXAMPLES, TOOLS
+from xmltools.grammar import build_grammar
+
+
+def examples() -> dict[str, str]:
+    """Return the text of each file."""
+    made = {
+        "reply.gbnf": build_grammar(TOOLS, "gbnf"),
+        "reply.lazy.gbnf": build_grammar(TOOLS, "gbnf", lazy=True),
+        "reply.lark": build_grammar(TOOLS, "lark"),
+        "reply.structural_tag.json": build_grammar(TOOLS, "structural_tag"),
+        "call.regex": build_grammar(TOOLS, "regex"),
+        "arguments.lark": build_grammar(TOOLS, "lark", tool_choice="arguments", name="create_ticket"),
+    }
+    schemas = build_grammar(TOOLS, "relaxng")
+    assert isinstance(schemas, dict)
+    return made | {f"{name}.rng": schema for name, schema in schemas.items()}
+
+
+@pytest.mark.parametrize("name", examples())
+def test_an_example_is_what_is_made_of_the_tools(name: str) -> None:
+    assert (EXAMPLES / name).read_text("utf-8") == examples()[name]
+
+
+def test_there_are_no_other_examples() -> None:
+    assert {path.name for path in EXAMPLES.iterdir()} == {*examples(), "tools.json"}
+
+
+if __name__ == "__main__":
+    for file, text in examples().items():
+        (EXAMPLES / file).write_text(text, "utf-8", newline="\n")

@@ -1,0 +1,74 @@
+"""What events and blocks share in memory, and that a large piece of prose costs no more than the same in small ones."""
+
+import tracemalloc
+
+import pytest
+from support.effort import effort
+
+import xmltools as xt
+from xmltools.models.events import CallFailed, TextDelta
+
+OVER = 1_000
+"""The default of `Limits.blocks`."""
+CALL = "<tool><tool_name>f</tool_name></tool>"
+
+
+def events_of(text, size, limits=None):
+    parser = xt.Parser(limits=limits, new_id=lambda: "")
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    return [*events, *parser.close()]
+
+
+@pytest.mark.parametrize("size", [6, 4096, 10**6])
+def test_one_error_says_that_there_are_too_many_blocks_and_the_rest_is_text(size):
+    events = events_of("<tool>" * (OVER + 500) + "<a>", size)
+    *_, last = [event.error for event in events if isinstance(event, CallFailed)]
+    assert sum(isinstance(event, CallFailed) for event in events) == OVER + 1
+    assert last.message == "the reply has more than 1000 tool calls; what follows was read as text"
+    assert last.span == (6 * OVER, 6 * OVER + 6)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "<tool>" * 499 + "<a>"
+
+
+@pytest.mark.parametrize("size", [1, 5, 10**6])
+def test_what_follows_too_many_blocks_is_not_parsed(size):
+    rest = f" {CALL}<think>a</think>\n```\n[b]\n<"
+    for most in (3, 2, 1):
+        reply = xt.parser.build_reply(events_of(CALL * (most + 1) + rest, size, xt.Limits(blocks=most)))
+        (error,) = reply.errors
+        assert (len(reply.calls), error.code, error.span) == (most, "limit_exceeded", (37 * most, 37 * (most + 1)))
+        assert (reply.text, reply.reasoning) == (rest, "")
+
+
+def test_memory_of_a_reply_that_is_nothing_but_openers():
+    text = "<tool>" * 20_000
+    tracemalloc.start()
+    parser = xt.Parser()
+    events = [*parser.feed(text), *parser.close()]
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(events) == OVER + 2  # the last one is text
+    assert taken < OVER * 700 + 2 * len(text)  # an event, an error, its message, span and arguments
+
+
+def test_sections_of_one_value_are_not_those_of_another():
+    cdata = "<![CDATA[<b>]]><![CDATA[ & ]]>"
+    values = {"a": cdata, "b": "plain", "c": cdata, "d": "x", "e": f"y {cdata} z"}
+    arguments = "".join(f"<{name}>{value}</{name}>" for name, value in values.items())
+    text = f"<tool><tool_name>f</tool_name><arguments>{arguments}</arguments></tool>"
+    (call,) = xt.parse(text).calls
+    assert call.arguments == {"a": "<b> & ", "b": "plain", "c": "<b> & ", "d": "x", "e": "y <b> &  z"}
+    assert [call.arguments for call in xt.parse(text * 2).calls] == [call.arguments] * 2
+
+
+@pytest.mark.parametrize("unit", ["a < b ", "words and words and a < b, ", "<p>text</p> ", "x <to y ", "<t", "<"])
+def test_one_large_piece_of_prose_costs_no_more_than_many_small_ones(unit):
+    text = unit * (1_000_000 // len(unit))
+
+    def feed(size):
+        parser = xt.Parser()
+        for at in range(0, len(text), size):
+            parser.feed(text[at : at + size])
+
+    whole = min(effort(lambda: feed(len(text))) for _ in range(5))
+    pieces = min(effort(lambda: feed(4096)) for _ in range(5))
+    assert whole < 1.5 * pieces + 0.2

@@ -1,0 +1,24 @@
+"""What tests of the server share."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def open_client() -> Iterator[Any]:
+    """Open OpenAI's client at a server whose model writes a text (or answers as a function says), and the upstream."""
+    openai = pytest.importorskip("openai")
+    from proxy.test_server_upstream import Upstream, reply, world  # only here: it needs uvicorn
+
+    with ExitStack() as stack:
+
+        def made(text: Any, **config: Any) -> tuple[Any, Upstream]:
+            upstream = Upstream(make=reply(text) if isinstance(text, str) else text)
+            it = stack.enter_context(world(upstream, **config))
+            client = stack.enter_context(openai.OpenAI(base_url=f"{it.url}/v1", api_key="k", max_retries=0))
+            return client, upstream
+
+        yield made

@@ -1,0 +1,535 @@
+"""The playground and the live view in a real browser: headless Chromium, at a real server."""
+
+import asyncio
+import json
+import re
+import shutil
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from starlette.applications import Starlette
+
+from proxy.running import running
+from xmltools.models.events import CallStarted, ReasoningDelta, TextDelta
+from xmltools.parser import Parser, parse
+from xmltools.proxy.playground import LiveHub, routes
+from xmltools.render import render_instructions, render_retry
+from xmltools.tools import load_tools
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+expect = playwright.expect
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+ADD = {
+    "name": "add",
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["a"],
+    },
+}
+TEXT = (
+    "Hi \U0001f600 <b>.\n<think>hm</think>\n"
+    "<tool><tool_name>add</tool_name><arguments><a>+5</a><note>x & y</note></arguments></tool> <to"
+)
+FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
+WRONG = "<tool><tool_name>add</tool_name><arguments><a>five</a></arguments></tool>"
+HOSTILE = (
+    "<img src=x onerror=\"document.title='taken'\"></script><script>document.title='taken'</script>\n"
+    "<tool><tool_name>add</tool_name><arguments><a>1</a><note><img src=x onerror=\"document.title='taken'\">"
+    "</note></arguments></tool>"
+    "<tool><tool_name><b>x</b></tool_name></tool>\u202e\x1b[31m"
+)
+
+
+class Site:
+    """The server, the hub that its live view shows, and the loop in which that may be spoken to."""
+
+    def __init__(self):
+        self.hub = LiveHub()
+        self.loop = None
+        self.url = ""
+
+    @asynccontextmanager
+    async def lifespan(self, app):
+        self.loop = asyncio.get_running_loop()
+        yield
+
+    def tell(self, action, *arguments):
+        """Call a method of the hub where it lives, and return when it has run."""
+
+        async def call():
+            getattr(self.hub, action)(*arguments)
+
+        asyncio.run_coroutine_threadsafe(call(), self.loop).result(10)
+
+    def play(self, id, chunks, parser):
+        for chunk in chunks:
+            for event in parser.feed(chunk):
+                self.tell("event", id, 0, event)
+
+
+@pytest.fixture(scope="module")
+def site():
+    site = Site()
+    with running(Starlette(routes=routes(site.hub), lifespan=site.lifespan)) as site.url:
+        yield site
+        site.tell("close")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """Opens pages, and writes down what no page may do: errors in the console, and requests to other hosts."""
+
+    def __init__(self, browser, site):
+        self.site = site
+        self.complaints = []
+        self._browser = browser
+        self._contexts = []
+
+    def open(self, path="/playground", width=1280, height=900, scheme="light"):
+        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self._contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message) or dialog.dismiss())
+        page.on("request", self._check)
+        page.goto(self.site.url + path)
+        if path == "/playground":
+            expect(page.locator("#summary")).to_contain_text("1 call")  # that of the first example
+            settled(page)
+        return page
+
+    def _check(self, request):
+        if urlsplit(request.url).netloc != urlsplit(self.site.url).netloc:
+            self.complaints.append(f"request to {request.url}")
+
+    def close(self):
+        for context in self._contexts:
+            context.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    visit = Visit(browser, site)
+    yield visit
+    visit.close()
+    assert visit.complaints == []
+
+
+def fill(page, text, tools=(ADD,)):
+    """Put text and tools into the fields, and wait until the page shows what came of them."""
+    page.fill("#tools", json.dumps(list(tools)) if tools else "")
+    page.fill("#text", text)
+    page.click("#analyse")
+    settled(page)
+    expect(page.locator("#source")).to_have_text(re.compile(re.escape(text[:20])), use_inner_text=False)
+
+
+def settled(page):
+    """Wait until no answer is on its way and no pause in typing is waited for."""
+    expect(page.locator(".output")).to_have_attribute("aria-busy", "false", timeout=20_000)
+
+
+def source(page, kind=""):
+    """The text of the pieces of a kind, joined."""
+    return "".join(page.locator(f"#source .piece{kind and '.' + kind}").all_text_contents())
+
+
+def slide(page, position):
+    page.locator("#slider").fill(str(position))
+    total = page.locator("#slider").get_attribute("max")
+    place = "end of the stream" if position >= int(total) else f"after {position:,} of"
+    expect(page.locator("#position")).to_contain_text(place)
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_the_page_opens_with_an_example(visit):
+    page = visit.open()
+    expect(page.locator("#summary")).to_have_text("1 call0 repairs0 errors")
+    assert "clamp" in source(page, "call")
+    assert page.title() == "Playground · xmltools"
+
+
+def test_every_example_can_be_chosen(visit):
+    page = visit.open()
+    for option in page.locator("#example option").all()[1:]:
+        page.select_option("#example", label=option.text_content())
+        settled(page)
+        expect(page.locator("#about")).not_to_be_empty()
+        expect(page.locator("#source")).to_have_text(page.input_value("#text"), use_inner_text=False)
+
+
+def test_pasted_text_is_shown_as_coloured_spans_that_tile_it(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    assert source(page) == TEXT
+    assert source(page, "reasoning") == "<think>hm</think>"
+    assert source(page, "call") == TEXT[TEXT.index("<tool>") : TEXT.index("</tool>") + 7]
+    assert page.locator("#source .mark.repair").all_text_contents() == ["<a>", "&"]
+    expect(page.locator("#summary")).to_have_text("1 call2 repairs0 errors")
+    row = page.locator("#result article.call tbody tr").first
+    expect(row.locator("th, td")).to_have_text(["a", "integer", "5"])
+
+
+def test_a_call_in_another_notation_is_marked_and_told_of(visit):
+    page = visit.open()
+    fill(page, f"One.\n{FOREIGN}\nTwo.")
+    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
+    assert page.locator("#source .mark.notice").all_text_contents() == ["<tool_call>"]
+    notice = page.locator("#result article.notice")
+    expect(notice).to_contain_text("a call of 'add' in another notation (hermes) stayed text line 2, column 1")
+    notice.locator("summary").click()
+    (told,) = parse(FOREIGN, load_tools([ADD])).notices
+    assert notice.locator("pre").text_content() == render_retry(told, load_tools([ADD]))
+    notice.locator("a.place").click()
+    expect(page.locator("#source .mark.notice")).to_be_in_viewport()
+    slide(page, 10)
+    expect(notice).to_have_count(0)
+
+
+def test_typing_is_followed_without_a_button(visit):
+    page = visit.open()
+    page.fill("#text", "")
+    expect(page.locator("#source")).to_contain_text("Nothing here yet")
+    page.locator("#text").press_sequentially("<tool><tool_name>x</tool_name></tool>")
+    expect(page.locator("#summary")).to_contain_text("1 error")
+    expect(page.locator("#result article.error")).to_contain_text("unknown_tool")
+
+
+def test_an_error_shows_the_message_for_the_model(visit):
+    page = visit.open()
+    fill(page, WRONG)
+    tools = load_tools([ADD])
+    parser = Parser(tools)
+    [error] = [event.error for event in parser.feed(WRONG) if hasattr(event, "error")]
+    assert page.locator("#result article.error pre").text_content() == render_retry(error, tools)
+    assert source(page, "error") == WRONG
+
+
+def test_the_slider_shows_what_a_parser_says_that_was_fed_so_far(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    for position in [*range(0, len(TEXT) + 1, 7), TEXT.index("<think") + 3, TEXT.index("</tool>") + 3]:
+        parser = Parser(load_tools([ADD]))
+        events = [event for sign in TEXT[:position] for event in parser.feed(sign)]
+        covered = max([event.span[1] for event in events if hasattr(event, "span")], default=0)
+        calls = [type(event) for event in events if not isinstance(event, TextDelta | ReasoningDelta)]
+        is_open = CallStarted in calls and not hasattr(events[-1], "call") and covered < TEXT.index("</tool>")
+        slide(page, position)
+        assert source(page, "future") == TEXT[position:]
+        assert source(page, "open" if is_open else "held") == TEXT[covered:position]
+        assert source(page, "held" if is_open else "open") == ""
+        assert source(page) == TEXT
+
+
+def test_a_call_is_shown_while_it_is_written(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    slide(page, TEXT.index("& y"))
+    call = page.locator("#result article.call.open")
+    expect(call.locator("tbody tr")).to_have_count(2)
+    assert call.locator("td.value").all_text_contents() == ["+5", "x "]
+    expect(page.locator("#explanation")).to_contain_text("Inside a call of add")
+    slide(page, len(TEXT))
+    expect(page.locator("#explanation")).to_contain_text("Held back: 3 characters")
+    assert source(page, "held") == "<to"
+    slide(page, len(TEXT) + 1)
+    expect(page.locator("#explanation")).to_contain_text("nothing is held back")
+    assert source(page, "held") == ""
+
+
+def test_the_place_that_the_stream_has_come_to_is_in_sight(visit):
+    page = visit.open()
+    fill(page, "a line of prose\n" * 200)
+    for position in (3000, 40, 1600):
+        slide(page, position)
+        head, box = (
+            page.locator(f"#source{inner}").evaluate("e => [e.getClientRects()[0].top, e.getClientRects()[0].bottom]")
+            for inner in (" .future", "")
+        )
+        assert box[0] <= head[0]
+        assert head[1] <= box[1]
+
+
+def test_playing_ends_at_the_end(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    page.click("#play")
+    expect(page.locator("#position")).to_have_text("end of the stream", timeout=20_000)
+    expect(page.locator("#play")).to_have_text("Play")
+
+
+def test_cutting_at_random_changes_nothing_but_the_ticks(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    for time in (1, 2, 3):
+        page.click("#rechunk")
+        expect(page.locator("#verdict")).to_contain_text("nothing changed")
+        if time > 1:
+            expect(page.locator("#verdict")).to_contain_text(f"{time} cuttings tried")
+        assert page.locator("#source .cut").count() > 0
+        assert source(page) == TEXT
+
+
+def test_options_change_the_reading(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    page.check("#strict")
+    settled(page)
+    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 error")
+    page.uncheck("#strict")
+    page.fill("#reasoning_tags", "ponder")
+    expect(page.locator("#source .piece.reasoning")).to_have_count(0)
+    expect(page.locator("#summary")).to_contain_text("1 call")
+
+
+def test_prompt_and_grammar_are_shown_as_chosen(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    tools = load_tools([ADD])
+    page.click("#tab-prompt")
+    expect(page.locator("#prompt pre")).to_have_text(render_instructions(tools), use_inner_text=False)
+    page.select_option("#style", "compact")
+    expect(page.locator("#prompt pre")).to_have_text(render_instructions(tools, style="compact"), use_inner_text=False)
+    page.click("#tab-grammar")
+    expect(page.locator("#grammar pre")).to_contain_text("::=")
+    page.select_option("#format", "relaxng")
+    expect(page.locator("#grammar pre")).to_contain_text("<grammar")
+    page.click("#tab-events")
+    expect(page.locator("#events tbody tr").first).to_contain_text("TextDelta")
+
+
+def test_wrong_tools_are_told_at_their_field_and_forgotten_when_mended(visit):
+    page = visit.open()
+    page.fill("#tools", "[{]")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("line 1, column 3")
+    expect(page.locator("#tools[aria-invalid] + #error")).to_have_count(1)
+    page.fill("#tools", "")
+    expect(alert).to_have_count(0)
+    assert {complaint for complaint in visit.complaints if "400" not in complaint} == set()
+    visit.complaints.clear()  # the browser reports answers with the status 400 itself
+
+
+def test_a_text_that_is_too_large_is_refused_in_a_sentence(visit):
+    page = visit.open()
+    page.evaluate("document.getElementById('text').value = 'x'.repeat(1100000)")
+    page.click("#analyse")
+    expect(page.get_by_role("alert")).to_contain_text("larger than 1,048,576 bytes")
+    assert {complaint for complaint in visit.complaints if "413" not in complaint} == set()
+    visit.complaints.clear()
+
+
+def test_hostile_text_is_shown_as_text_everywhere(visit):
+    page = visit.open()
+    named = {"name": "<img src=x onerror=\"document.title='taken'\">", "description": "</pre><script>1</script>"}
+    fill(page, HOSTILE, [ADD, named])
+    shown = HOSTILE.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "␛")
+    assert source(page) == shown
+    expect(page.locator("#result td.value").nth(1)).to_have_text("<img src=x onerror=\"document.title='taken'\">")
+    for tab in ("prompt", "grammar", "events", "result"):
+        page.click(f"#tab-{tab}")
+    page.click("#rechunk")
+    settled(page)
+    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    for position in range(0, len(HOSTILE), 40):
+        slide(page, position)
+    assert page.locator("main img, main script, main b").count() == 0
+    assert page.title() == "Playground · xmltools"
+
+
+def test_a_mark_leads_to_its_note_and_back(visit):
+    page = visit.open()
+    fill(page, TEXT)
+    page.click("#tab-prompt")
+    page.locator("#source .mark").nth(1).click()
+    expect(page.locator("#note-1")).to_be_focused()
+    expect(page.locator("#result")).to_be_visible()
+    page.locator("#note-1 a").click()
+    expect(page.locator("#mark-1")).to_be_focused()
+
+
+def test_dark_follows_the_system_and_the_switch_outlasts_a_reload(visit):
+    page = visit.open(scheme="dark")
+    dark = background(page)
+    switch = page.locator("#theme")
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    switch.click()
+    light = background(page)
+    assert light != dark
+    assert light == background(visit.open(scheme="light"))
+    page.reload()
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    assert background(page) == light
+    switch.click()
+    assert background(page) == dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["text", "reasoning", "call", "mark.repair", "error", "mark.error"])
+def test_source_text_has_contrast_enough(visit, scheme, kind):
+    page = visit.open(scheme=scheme)
+    fill(page, TEXT + "\n" + WRONG)
+    ink, paper = page.locator(f"#source .piece.{kind}").first.evaluate(
+        """element => {
+            const transparent = "rgba(0, 0, 0, 0)";
+            let below = element;
+            while (getComputedStyle(below).backgroundColor === transparent) below = below.parentElement;
+            return [getComputedStyle(element).color, getComputedStyle(below).backgroundColor];
+        }"""
+    )
+    assert contrast(ink, paper) >= 4.5
+
+
+def contrast(one, other):
+    """The ratio of the two colours by WCAG 2."""
+
+    def light(colour):
+        parts = [int(number) / 255 for number in re.findall(r"\d+", colour)[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, bright = sorted([light(one), light(other)])
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.id")
+
+
+def tab_to(page, id):
+    for _ in range(60):
+        if focused(page) == id:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{id} is not in the tab order")
+
+
+def test_everything_can_be_done_with_the_keyboard(visit):
+    page = visit.open()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the link that skips the header
+    assert focused(page) == "text"
+    page.keyboard.press("Control+A")
+    page.keyboard.type("a <b <think>c</think>")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#source")).to_have_text("a <b <think>c</think>", use_inner_text=False)
+    settled(page)
+    tab_to(page, "strict")
+    page.keyboard.press("Space")
+    assert page.is_checked("#strict")
+    settled(page)
+    tab_to(page, "slider")
+    page.keyboard.press("Home")
+    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "after 0 of 21 characters")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "after 3 of 21 characters")
+    assert source(page, "held") == "<"
+    page.keyboard.press("End")
+    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", "end of the stream")
+    tab_to(page, "rechunk")
+    page.keyboard.press("Enter")
+    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    tab_to(page, "tab-result")
+    for tab in ("prompt", "grammar", "events", "result"):
+        page.keyboard.press("ArrowRight")
+        assert focused(page) == f"tab-{tab}"
+        expect(page.locator(f"#{tab}")).to_be_visible()
+        expect(page.locator("[role=tabpanel]:visible")).to_have_count(1)
+
+
+def test_every_control_has_a_name(visit):
+    page = visit.open()
+    for control in page.locator("button, input, select, textarea, [role=tabpanel], pre[tabindex]").all():
+        name = control.evaluate(
+            """e => e.getAttribute("aria-label")
+                || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
+                || [...(e.labels ?? [])].map((label) => label.textContent).join("") || e.textContent"""
+        )
+        assert name.strip(), control.evaluate("e => e.outerHTML")
+
+
+@pytest.mark.parametrize("path", ["/playground", "/live"])
+@pytest.mark.parametrize("width", [360, 768, 1920])
+def test_nothing_stands_out_of_the_window(visit, path, width):
+    page = visit.open(path, width=width)
+    if path == "/playground":
+        fill(page, TEXT + "x" * 500 + WRONG + f"<tool><tool_name>{'y' * 250}</tool_name></tool>")
+        for tab in ("prompt", "grammar", "events", "result"):
+            page.click(f"#tab-{tab}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_live_view_shows_a_stream_while_it_comes(visit, site):
+    page = visit.open("/live")
+    expect(page.locator("#connection")).to_have_text("Connected")
+    parser = Parser(load_tools([ADD]))
+    site.tell("begin", "req_live", "chat", "some-model")
+    card = page.locator("#streams > li", has_text="req_live")
+    expect(card).to_contain_text("streaming")
+    half = TEXT.index("& y")
+    site.play("req_live", TEXT[:half], parser)
+    expect(card.locator("article.reasoning .body")).to_have_text("hm")
+    expect(card.locator("article.call.open td.value")).to_have_text(["+5", "x "])
+    site.play("req_live", [TEXT[half:]], parser)
+    expect(card.locator("article.call tr").first.locator("th, td")).to_have_text(["a", "integer", "5"])
+    expect(card.locator("article.call")).to_contain_text("mended: coerced_value, bare_ampersand")
+    site.tell("end", "req_live", "ok")
+    expect(card.locator("> header")).to_contain_text("1 call")
+    expect(card.locator("> header .badge").last).to_have_text("ok")
+
+
+def test_a_page_that_is_opened_late_shows_what_was_kept(visit, site):
+    site.tell("begin", "req_late", "messages", "other-model")
+    site.play("req_late", [HOSTILE], Parser(load_tools([ADD])))
+    site.tell("end", "req_late", "client_left")
+    page = visit.open("/live")
+    card = page.locator("#streams > li", has_text="req_late")
+    expect(card).to_contain_text("client_left")
+    expect(card.locator("article.call td.value").last).to_have_text("<img src=x onerror=\"document.title='taken'\">")
+    assert page.locator("main img, main script, main b").count() == 0
+    assert page.title() == "Live · xmltools"
+
+
+def test_the_live_view_pauses_and_is_cleared(visit, site):
+    page = visit.open("/live")
+    site.tell("begin", "req_before", "chat", "some-model")
+    expect(page.locator("#streams")).to_contain_text("req_before")
+    page.click("#clear")
+    expect(page.locator("#none")).to_be_visible()
+    page.click("#pause")
+    site.tell("begin", "req_paused", "chat", "some-model")
+    site.tell("event", "req_paused", 0, TextDelta.make("while it paused", 0))
+    expect(page.locator("#streams > li")).to_have_count(0)
+    page.click("#pause")
+    expect(page.locator("#streams > li")).to_have_count(1)
+    expect(page.locator("#streams")).to_contain_text("while it paused")
+
+
+def test_where_the_live_view_is_off_a_page_says_how_to_turn_it_on(visit):
+    with running(Starlette(routes=routes())) as url:
+        visit.site = type("Off", (), {"url": url})
+        page = visit.open("/live")
+        expect(page.locator("main")).to_contain_text("xmltools serve --live")
+    assert {complaint for complaint in visit.complaints if "404" not in complaint} == set()
+    visit.complaints.clear()

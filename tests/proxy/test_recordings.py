@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import stat
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import xmltools as xt
+from proxy.running import running
+from xmltools.proxy.recordings import Recorder, Recording, Replay, read_recording
+from xmltools.proxy.scripted.server import ScriptedModel
+
+ASKED: dict[str, Any] = {"model": "scripted", "messages": [{"role": "user", "content": "haiku"}], "stream": True}
+HEAD = {"content-type": "text/event-stream"}
+
+
+class Time:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def clock(self) -> float:
+        return self.now
+
+
+def keep(
+    folder: Path, chunks: list[tuple[float, bytes]], body: Any = ASKED, error: str | None = None, **options: Any
+) -> Path:
+    """Keep an exchange whose chunks come at these times, and return its file."""
+    time = Time()
+    recording = Recorder(folder, clock=time.clock).start(body, **options)
+    time.now = 50.1
+    recording.head(200, HEAD)
+    for at, chunk in chunks:
+        time.now = 50.0 + at
+        recording.chunk(chunk)
+    recording.end(error)
+    return recording.path
+
+
+def play(app: Replay, time: Time, body: Any = ASKED, path: str = "/v1/chat/completions") -> list[tuple[float, Any]]:
+    """What the app sends to one request, each message with its time."""
+    sent: list[tuple[float, Any]] = []
+    start = time.now
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"", "http_version": "1.1"}
+    scope["asgi"] = {"version": "3.0", "spec_version": "2.4"}
+
+    async def ask() -> None:
+        left = asyncio.Event()
+        asked = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+
+        async def receive() -> Any:
+            if not asked:
+                await left.wait()
+            return asked.pop()
+
+        async def send(message: Any) -> None:
+            sent.append((time.now - start, message))
+
+        await app(scope, receive, send)
+
+    asyncio.run(ask())
+    return sent
+
+
+def bodies(sent: list[tuple[float, Any]]) -> list[tuple[float, bytes]]:
+    return [(round(at, 6), message["body"]) for at, message in sent if message.get("body")]
+
+
+CHUNKS = [(0.25, b"data: {}\n\n"), (0.5, "é".encode()[:1]), (0.5, "é".encode()[1:]), (2.125, b"\x00\xff[DONE]")]
+
+
+def test_a_recording_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
+    recorded = read_recording(keep(tmp_path, CHUNKS))
+    assert (recorded.method, recorded.path, recorded.body) == ("POST", "/v1/chat/completions", ASKED)
+    assert (recorded.status, recorded.headers, recorded.head_at) == (200, HEAD, pytest.approx(0.1))
+    assert recorded.chunks == tuple(CHUNKS)
+    assert (recorded.end_at, recorded.error) == (2.125, None)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=8))
+def test_any_bytes_are_kept(tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes]) -> None:
+    file = keep(tmp_path_factory.mktemp("kept"), [(0.2, chunk) for chunk in chunks])
+    assert [chunk for _, chunk in read_recording(file).chunks] == chunks
+
+
+def test_only_the_owner_may_read_a_recording_and_each_has_its_own_file(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "kept"
+    files = {keep(folder, []) for _ in range(50)}
+    assert len(files) == 50
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert {file.parent for file in files} == {folder}
+
+
+def test_nothing_of_the_request_names_the_file(tmp_path: Path) -> None:
+    file = keep(tmp_path, [], {"model": "../../etc/passwd"}, path="/v1/../../x")
+    assert file.parent == tmp_path
+    assert set(file.name) <= set("0123456789abcdefTZ-.jsonl")
+
+
+def test_no_credentials_are_kept(tmp_path: Path) -> None:
+    body = {**ASKED, "api_key": "sk-1", "Authorization": "sk-2", "extra_headers": {"x": "sk-3"}, "max_tokens": 5}
+    recording = Recorder(tmp_path).start(body, path="/v1/chat/completions?key=sk-4")
+    recording.head(200, {**HEAD, "set-cookie": "sk-5", "x-request-id": "r1", "openai-organization": "sk-6"})
+    recording.end()
+    assert "sk-" not in recording.path.read_text("utf-8")
+    recorded = read_recording(recording.path)
+    assert recorded.body == {**ASKED, "max_tokens": 5}
+    assert recorded.headers == {**HEAD, "x-request-id": "r1"}
+
+
+@pytest.mark.parametrize("body", [b"--form\r\n\xff", b"[1]", b"", b"[" * 100_000])
+def test_a_body_that_is_no_json_object_is_left_out(tmp_path: Path, body: bytes) -> None:
+    assert read_recording(keep(tmp_path, [], body)).body is None
+
+
+def test_an_exception_is_noted_as_what_broke_it_off(tmp_path: Path) -> None:
+    recording = Recorder(tmp_path).start(ASKED)
+    with pytest.raises(ConnectionError), recording:
+        recording.head(200, HEAD)
+        recording.chunk(b"x")
+        raise ConnectionError("with content")
+    recorded = read_recording(recording.path)
+    assert recorded.error == "ConnectionError"
+    assert recorded.chunks[0][1] == b"x"
+
+
+def test_a_second_end_and_a_late_chunk_say_nothing(tmp_path: Path) -> None:
+    recording = Recorder(tmp_path).start(ASKED)
+    recording.head(200, HEAD)
+    recording.end()
+    before = recording.path.read_bytes()
+    recording.chunk(b"late")
+    recording.end("late")
+    assert recording.path.read_bytes() == before
+
+
+def test_what_was_kept_is_there_before_the_end(tmp_path: Path) -> None:
+    recording = Recorder(tmp_path).start(ASKED)
+    recording.head(200, HEAD)
+    recording.chunk(b"one")
+    recorded = read_recording(recording.path)
+    assert [chunk for _, chunk in recorded.chunks] == [b"one"]
+    assert recorded.error == "the recording has no end"
+    recording.end()
+
+
+def test_a_last_line_that_was_cut_off_is_no_error(tmp_path: Path) -> None:
+    file = keep(tmp_path, CHUNKS)
+    text = file.read_text("utf-8")
+    for cut in range(text.index('"type":"chunk"'), len(text)):
+        file.write_text(text[:cut], "utf-8")
+        recorded = read_recording(file)
+        assert recorded.chunks == tuple(CHUNKS[: len(recorded.chunks)])
+        assert recorded.error == "the recording has no end"
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_exchange(caplog: pytest.LogCaptureFixture) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    recording = Recording(full, Time().clock)
+    recording._file = full.open("w", encoding="utf-8", buffering=1)
+    with caplog.at_level(logging.ERROR):
+        recording.chunk(b"the content")
+        recording.chunk(b"the content")
+        recording.end()
+    assert len(caplog.records) == 1
+    assert "content" not in caplog.text
+
+
+def test_a_folder_that_can_not_be_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(xt.XMLToolsError, match="can't be kept"):
+        Recorder(tmp_path / "file")
+
+
+def test_a_folder_that_vanished_does_not_break_the_exchange(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder(tmp_path / "kept")
+    (tmp_path / "kept").rmdir()
+    with caplog.at_level(logging.ERROR), recorder.start(ASKED) as recording:
+        recording.head(200, HEAD)
+    assert len(caplog.records) == 1
+    assert not recording.path.exists()
+
+
+def test_threads_do_not_mix_their_recordings(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+
+    def run(number: int) -> None:
+        with recorder.start({"number": number}) as recording:
+            recording.head(200, HEAD)
+            for _ in range(50):
+                recording.chunk(str(number).encode())
+
+    threads = [Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [read_recording(file) for file in tmp_path.glob("*.jsonl")]
+    assert sorted(each.body["number"] for each in found if each.body) == list(range(8))
+    for each in found:
+        assert each.body is not None
+        assert [chunk for _, chunk in each.chunks] == [str(each.body["number"]).encode()] * 50
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "expected what --record writes"),
+        ("no json\n", "line 1"),
+        ('{"type":"request","version":1}\n[]\n', "line 2"),
+        ('{"type":"request","version":9,"method":"POST","path":"/"}\n{"type":"response"}\n', "version 1"),
+        ('{"type":"chunk","at":0,"text":""}\n{"type":"end","at":0}\n', "expected what --record writes"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(text)
+    with pytest.raises(xt.XMLToolsError, match=told):
+        read_recording(file)
+
+
+def test_a_replay_needs_something_to_play(tmp_path: Path) -> None:
+    with pytest.raises(xt.XMLToolsError, match="no recording to play"):
+        Replay([tmp_path])
+    with pytest.raises(xt.XMLToolsError, match="can't be read"):
+        Replay([tmp_path / "missing.jsonl"])
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 10.0])
+def test_the_same_chunks_come_at_the_same_times_divided_by_the_speed(tmp_path: Path, speed: float) -> None:
+    time = Time()
+    app = Replay([keep(tmp_path, CHUNKS)], speed=speed, sleep=time.sleep, clock=time.clock)
+    sent = play(app, time)
+    assert sent[0] == (pytest.approx(0.1 / speed), sent[0][1])
+    assert sent[0][1]["status"] == 200
+    assert sent[0][1]["headers"] == [(b"content-type", b"text/event-stream")]
+    assert bodies(sent) == [(round(at / speed, 6), chunk) for at, chunk in CHUNKS]
+    assert sent[-1][1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+def test_without_speed_all_comes_at_once(tmp_path: Path) -> None:
+    time = Time()
+    app = Replay([keep(tmp_path, CHUNKS)], speed=0, sleep=time.sleep, clock=time.clock)
+    assert bodies(play(app, time)) == [(0.0, chunk) for _, chunk in CHUNKS]
+
+
+def test_a_request_gets_its_own_recording_and_others_get_them_in_turn(tmp_path: Path) -> None:
+    files = [keep(tmp_path, [(0.2, name)], {"ask": name.decode()}) for name in (b"one", b"two", b"three")]
+    time = Time()
+    app = Replay(files, sleep=time.sleep, clock=time.clock)
+
+    def answer(ask: str, path: str = "/v1/chat/completions") -> bytes:
+        return b"".join(chunk for _, chunk in bodies(play(app, time, {"ask": ask}, path)))
+
+    assert [answer("two"), answer("three"), answer("two")] == [b"two", b"three", b"two"]
+    assert answer("new") == b"one"
+    assert answer("new", "/other/place/v1/chat/completions") == b"one"
+    assert answer("new") == b"three"
+    assert b"nothing is recorded" in answer("two", "/v1/embeddings")
+
+
+def test_a_whole_folder_is_played_in_the_order_of_its_files(tmp_path: Path) -> None:
+    recorder, time = Recorder(tmp_path), Time()
+    for text in (b"first", b"second"):
+        with recorder.start({"text": text.decode()}) as recording:
+            recording.head(200, HEAD)
+            recording.chunk(text)
+    app = Replay([tmp_path], sleep=time.sleep, clock=time.clock)
+    assert [bodies(play(app, time, {}))[0][1] for _ in range(3)] == [b"first", b"second", b"first"]
+
+
+def test_a_stream_of_the_scripted_model_is_recorded_and_played_to_the_sdk(tmp_path: Path) -> None:
+    """The whole way over sockets: recorded from one server, played by another."""
+    with (
+        running(ScriptedModel(speed=0)) as url,
+        Recorder(tmp_path).start(ASKED) as recording,
+        httpx2.stream("POST", f"{url}/v1/chat/completions", json=ASKED) as response,
+    ):
+        recording.head(response.status_code, response.headers)
+        kept = list(response.iter_raw())
+        for chunk in kept:
+            recording.chunk(chunk)
+    with running(Replay([recording.path], speed=0)) as url:
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+            assert [model.id for model in client.models.list()] == ["scripted"]
+            stream = client.chat.completions.create(**ASKED)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+        played = httpx2.post(f"{url}/v1/chat/completions", json=ASKED)
+    assert "parser waits" in text
+    assert played.content == b"".join(kept)
+    assert played.headers["content-type"].startswith("text/event-stream")
+
+
+def test_nothing_is_said_to_a_client_that_has_left(tmp_path: Path) -> None:
+    time, sent = Time(), []
+    app = Replay([keep(tmp_path, CHUNKS)], sleep=time.sleep, clock=time.clock)
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": [], "query_string": b""}
+    came = [{"type": "http.request", "body": b"{}", "more_body": False}]
+
+    async def receive() -> Any:
+        if not came and not any(message.get("body") for message in sent):
+            await asyncio.Event().wait()
+        return came.pop() if came else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app({**scope, "http_version": "1.1", "asgi": {"version": "3.0"}}, receive, send))
+    assert [message["body"] for message in sent[1:]] == [CHUNKS[0][1]]
+
+
+def test_where_the_upstream_broke_off_the_replay_does(tmp_path: Path) -> None:
+    file = keep(tmp_path, [(0.2, b"data: 1\n\n")], error="ReadError")
+    with running(Replay([file], speed=0)) as url, pytest.raises(httpx2.RemoteProtocolError):
+        httpx2.post(f"{url}/v1/chat/completions", json=ASKED)
+
+
+def test_an_error_of_the_upstream_is_played_with_its_status(tmp_path: Path) -> None:
+    recording = Recorder(tmp_path).start(ASKED)
+    recording.head(429, {"content-type": "application/json", "retry-after": "7"})
+    recording.chunk(b'{"error":{"message":"slow down"}}')
+    recording.end()
+    with running(Replay([recording.path], speed=0)) as url:
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=ASKED)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    assert answer.json() == {"error": {"message": "slow down"}}

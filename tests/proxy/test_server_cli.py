@@ -1,0 +1,171 @@
+"""The commands as a user runs them: a process that listens, answers, keeps what it heard, and stops when it is told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from proxy.running import running
+from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Upstream, reply
+from xmltools.cli import serve as _cli_serve
+from xmltools.cli.inputs import UsageError
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.server import run_app
+
+CHAT = "/v1/chat/completions"
+PROGRAM = """
+import argparse, sys
+from xmltools.cli import serve as _cli_serve
+parser = argparse.ArgumentParser()
+commands = parser.add_subparsers(dest="command")
+_cli_serve.declare_serve(commands.add_parser("serve"))
+_cli_serve.declare_replay(commands.add_parser("replay"))
+options = parser.parse_args()
+sys.exit(getattr(_cli_serve, options.command)(options))
+"""
+
+
+class Running:
+    """A command that listens."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments, "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        assert self.process.stderr is not None
+        self.said = self.process.stderr.readline()
+        found = re.search(r"http://\S+:\d+", self.said)
+        assert found, self.said + self.process.stderr.read()
+        self.url = found[0]
+
+    def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """Tell it to stop; return its exit status and what it had logged."""
+        self.process.send_signal(number)
+        _, log = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, log
+
+
+@contextmanager
+def command(*arguments: str, **environment: str) -> Iterator[Running]:
+    made = Running(*arguments, **environment)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.process.kill()
+            made.process.communicate(timeout=PATIENCE)
+
+
+def post(url: str, path: str = CHAT, **headers: str) -> httpx2.Response:
+    return httpx2.post(url + path, json=BODIES[path], headers=headers, timeout=PATIENCE, trust_env=False)
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_the_demo_is_one_command(format: str) -> None:
+    with command("serve", "--demo", "--speed", "0", "--log-format", format) as server:
+        answer = post(server.url).json()
+        status, log = server.stop()
+    assert answer["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "write"
+    assert status == 0 and "scripted model" in server.said
+    (line,) = log.splitlines()
+    assert (json.loads(line)["route"] if format == "json" else line.split("route=")[1].split()[0]) == CHAT
+
+
+def test_keys_come_from_the_environment() -> None:
+    upstream = Upstream(make=reply(CALL))
+    with running(upstream) as url:
+        keys = ("--require-key-env", "OWN_KEY", "--upstream-key-env", "UP_KEY")
+        with command("serve", "--upstream", url, *keys, OWN_KEY="own", UP_KEY="up") as server:
+            assert post(server.url).status_code == 401
+            assert post(server.url, authorization="Bearer own").status_code == 200
+            assert server.stop()[0] == 0
+    assert upstream.seen[0].header("authorization") == "Bearer up"
+
+
+def test_what_was_recorded_is_played_again(tmp_path: Path) -> None:
+    with (
+        running(Upstream(make=reply(CALL))) as url,
+        command("serve", "--upstream", url, "--record", str(tmp_path)) as server,
+    ):
+        first = post(server.url, authorization="Bearer secret-key").json()
+        server.stop()
+    (file,) = tmp_path.iterdir()
+    assert "secret-key" not in file.read_text("utf-8")
+    with (
+        command("replay", str(file), "--speed", "0") as upstream,
+        command("serve", "--upstream", upstream.url) as server,
+    ):
+        second = post(server.url).json()
+        assert server.stop()[0] == upstream.stop()[0] == 0
+    functions = [each["choices"][0]["message"]["tool_calls"][0]["function"] for each in (first, second)]
+    assert functions[0] == functions[1]
+
+
+def options(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    _cli_serve.declare_serve(parser)
+    return parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--demo", "--upstream", "http://a"),
+        ("--demo", "--port", "65536"),
+        ("--demo", "--port", "x"),
+        ("--demo", "--retry", "11"),
+        ("--demo", "--grammar", "none"),
+        ("--demo", "--timeout", "-1"),
+        ("--demo", "--timeout", "nan"),
+        ("--demo", "--max-body", "0"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises((SystemExit, argparse.ArgumentError)):
+        options(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--upstream", "localhost"), "http://localhost:8000/v1"),
+        (("--demo", "--keepalive", "0"), "keepalive"),
+        (("--demo", "--require-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
+        (("--demo", "--upstream-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
+    ],
+)
+def test_values_that_make_no_sense_are_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        _cli_serve.serve(options(*arguments))
+
+
+def test_an_address_that_is_taken_is_told_in_one_line() -> None:
+    with running(Upstream()) as url:
+        port = int(url.rpartition(":")[2])
+        with pytest.raises(XMLToolsError, match=f"port {port}: Address already in use"):
+            run_app(Upstream(), "127.0.0.1", port, "")
+
+
+@pytest.mark.parametrize("name", ["uvicorn", "starlette", "httpx2"])
+def test_without_its_libraries_the_command_says_what_to_install(name: str) -> None:
+    program = f"import sys; sys.modules[{name!r}] = None\n{PROGRAM}"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "serve", "--demo"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert f"UsageError: this command needs the library {name}: pip install 'xmltools[serve]'" in run.stderr

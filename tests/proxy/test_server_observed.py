@@ -1,0 +1,332 @@
+"""What is written down of a request: numbers, codes and names, and never what was said."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from proxy.test_server_upstream import (
+    BODIES,
+    CALL,
+    Answer,
+    Cut,
+    Gate,
+    Upstream,
+    as_json,
+    chunk,
+    eventually,
+    reply,
+    stream,
+    world,
+)
+from xmltools.proxy.bridge import Settings
+from xmltools.proxy.server.logging import _JSONFormatter, _TextFormatter
+
+CHAT = "/v1/chat/completions"
+SLOPPY = "<tool><tool_name>write</tool_name><arguments><path>a & b</path></arguments></tool>"
+WRONG = "<tool><tool_name>write</tool_name><arguments><text>t</text></arguments></tool>"
+UNKNOWN = "<tool><tool_name>wriet</tool_name><arguments><path>a</path></arguments></tool>"
+CANARY = "canary-7f3a"
+
+
+def samples(page: str) -> dict[str, float]:
+    """The numbers of a page of metrics, by name and labels."""
+    return {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in page.split("\n")
+        if line and not line.startswith("#")
+    }
+
+
+def test_requests_calls_and_repairs_are_counted() -> None:
+    with world(Upstream(make=reply(CALL + SLOPPY + WRONG + UNKNOWN)), settings=Settings(retries=0)) as it:
+        it.post()
+        it.post(stream=True)
+        # A stream is counted behind its last byte, which the client may have first.
+        eventually(lambda: 'stream="true"' in it.client.get("/metrics").text, "the stream was counted")
+        page = it.client.get("/metrics")
+    assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = samples(page.text)
+    for streams in ("true", "false"):
+        labels = f'route="{CHAT}",model="m",stream="{streams}",status="200",outcome="call_failed"'
+        assert found[f"xmltools_requests_total{{{labels}}}"] == 1
+    calls = {name: found[f'xmltools_tool_calls_total{{model="m",outcome="{name}"}}'] for name in OUTCOMES}
+    assert calls == {"ok": 2, "repaired": 2, "invalid": 2, "unknown_tool": 2}
+    for code in ("bare_ampersand", "invalid_arguments", "unknown_tool"):
+        assert found[f'xmltools_diagnostics_total{{code="{code}"}}'] == 2
+    for name in ("upstream_ttft", "overhead", "first_arg"):
+        assert found[f"xmltools_{name}_seconds_count"] == found[f'xmltools_{name}_seconds_bucket{{le="+Inf"}}'] == 2
+        assert found[f"xmltools_{name}_seconds_sum"] > 0
+
+
+OUTCOMES = ("ok", "repaired", "invalid", "unknown_tool")
+
+
+def test_a_page_of_metrics_is_well_formed_whatever_models_are_called() -> None:
+    with world(Upstream(make=reply("Hi"))) as it:
+        it.post(model='a"b\\c\nd')
+        it.post(model="x" * 200)
+        for number in range(120):
+            it.post(model=f"model-{number}")
+        page = it.client.get("/metrics").text
+    assert 'model="a\\"b\\\\c\\nd"' in page
+    assert page.count('xmltools_requests_total{route="/v1/chat/completions"') == 101  # and "other" for the rest
+    assert samples(page)
+    assert 'model="other"' in page and "x" * 200 not in page
+
+
+def test_streams_that_are_open_are_counted() -> None:
+    gate = Gate()
+    with world(Upstream(Answer([chunk("Half "), gate, *stream("x")]))) as it:
+        with it.client.stream("POST", CHAT, json={**BODIES[CHAT], "stream": True}) as response:
+            assert gate.reached.wait(20)
+            assert it.metric("xmltools_streams_active") == 1
+            gate.open()
+            response.read()
+        eventually(lambda: it.metric("xmltools_streams_active") == 0, "the stream was no longer counted")
+
+
+# Counted by the upstream, said, and whether something of it was lost.
+LOST: list[tuple[list[bytes], bool]] = [
+    ([chunk("Hi"), chunk(finish="stop")], False),
+    ([chunk(CALL), chunk(finish="stop")], False),
+    ([chunk(UNKNOWN), chunk(finish="stop")], False),
+    ([chunk("<think>Hm.</think>"), chunk(finish="stop")], False),
+    ([chunk(finish="stop")], True),
+    ([chunk(""), chunk(finish="length")], True),
+]
+
+
+@pytest.mark.parametrize(("steps", "lost"), LOST)
+@pytest.mark.parametrize("tokens", [7, 1, None])
+def test_a_reply_whose_tokens_never_came_is_counted(steps: list[bytes], lost: bool, tokens: int | None) -> None:
+    usage = chunk(usage={"prompt_tokens": 1, "completion_tokens": tokens})
+    with world(Upstream(Answer([*steps, usage, b"data: [DONE]\n\n"]))) as it:
+        it.post(stream=True)
+        eventually(lambda: it.metric(f'xmltools_requests_total{{route="{CHAT}"') == 1, "the stream was counted")
+        counted = it.metric('xmltools_anomalies_total{kind="all_output_lost"}')
+    assert counted == (lost and tokens == 7)
+
+
+# The log
+
+
+class Kept(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture
+def records() -> Iterator[list[logging.LogRecord]]:
+    logger, handler = logging.getLogger("xmltools"), Kept()
+    before = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(handler)
+    yield handler.records
+    logger.removeHandler(handler)
+    logger.setLevel(before)
+
+
+def fields(records: list[logging.LogRecord]) -> list[dict[str, Any]]:
+    return [each.fields for each in records if each.name == "xmltools.proxy.server"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_request_is_one_line(records: list[logging.LogRecord], path: str, streams: bool) -> None:
+    with world(Upstream(make=reply(CALL + SLOPPY))) as it:
+        it.client.headers["x-request-id"] = "the-id"
+        it.post(path, stream=streams)
+    (line,) = fields(records)
+    said = {name: line[name] for name in ("id", "method", "route", "status", "outcome", "model", "stream", "calls")}
+    assert said == {
+        "id": "the-id",
+        "method": "POST",
+        "route": path,
+        "status": 200,
+        "outcome": "ok",
+        "model": "m",
+        "stream": streams,
+        "calls": 2,
+    }
+    assert (line["repairs"], line["input_tokens"], line["output_tokens"]) == ("bare_ampersand:1", 11, 7)
+    assert 0 < line["overhead_ms"] <= line["ms"] and 0 < line["ttft_ms"] <= line["ms"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "route"),
+    [
+        ("GET", "/playground", "/playground"),
+        ("POST", "/playground/api/analyse", "/playground/api/analyse"),
+        ("GET", "/playground/static/none.js", "/playground/static"),
+        ("GET", "/live", "/live"),
+        ("GET", "/healthz", "/healthz"),
+        ("GET", "/metrics", "/metrics"),
+        ("GET", "/v1/models/m", "/v1/models"),
+        ("POST", "/v1/embeddings", "passthrough"),
+        ("GET", f"/{CANARY}", "other"),
+        ("GET", f"/playground/{CANARY}", "other"),
+    ],
+)
+def test_a_page_is_logged_by_its_name_and_no_path_that_a_client_made_up(
+    records: list[logging.LogRecord], method: str, path: str, route: str
+) -> None:
+    with world(Upstream(make=lambda _: as_json({"data": []}))) as it:
+        it.client.request(method, path)
+        eventually(lambda: fields(records), "the request was logged")
+    assert [line["route"] for line in fields(records)] == [route]
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_request_that_was_not_let_in_is_logged_by_the_name_of_its_route(
+    records: list[logging.LogRecord], path: str
+) -> None:
+    with world(Upstream(), api_key="own") as it:
+        it.post(path)
+    (line,) = fields(records)
+    assert (line["route"], line["status"], line["outcome"]) == (path, 401, "refused")
+
+
+def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:
+    bad = Answer([b'data: {"error": {"message": "%s"}}\n\n' % CANARY.encode()])
+    broken = Answer([chunk(CANARY), f"data: {CANARY}\n\n".encode()])
+    cut = Answer([chunk(f"<tool><tool_name>write</tool_name><path>{CANARY}"), Cut()])
+    refused = as_json({"error": {"message": CANARY}}, 400)
+    upstream = Upstream(bad, broken, cut, refused, make=None)
+    keys = {"authorization": f"Bearer {CANARY}", "x-api-key": CANARY, "cookie": CANARY}
+    with world(upstream, settings=Settings(retries=0)) as it:
+        it.client.headers.update(keys)
+        for _ in range(4):
+            it.post(stream=True, messages=[{"role": "user", "content": CANARY}])
+        it.post(n=CANARY)
+        it.client.post(CHAT, content=f'{{"{CANARY}'.encode())
+        it.client.post("/v1/nowhere/..", content=CANARY.encode())
+    ours = [each for each in records if each.name.startswith("xmltools")]
+    assert len(ours) == 7
+    for each in ours:
+        assert CANARY not in _TextFormatter().format(each) + _JSONFormatter().format(each)
+
+
+def test_a_failure_of_ours_is_logged_by_its_place_and_told_without_details(
+    records: list[logging.LogRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr("xmltools.proxy.server.whole.send_bytes", fail)
+    with world(Upstream(make=reply("Hi"))) as it:
+        response = it.post()
+    assert response.status_code == 500 and CANARY not in response.text
+    failure, line = fields(records)
+    assert (failure["error"], failure["at"].partition(":")[0]) == ("RuntimeError", __name__)
+    assert (line["outcome"], line["status"]) == ("failed", 500)
+    assert CANARY not in str(failure)
+
+
+HOSTILE = 'a\nb\x1b[31m "c" = d\u2028e\u202e'
+
+
+@pytest.mark.parametrize("formatter", [_TextFormatter(), _JSONFormatter()])
+def test_no_name_breaks_a_line_of_the_log(records: list[logging.LogRecord], formatter: logging.Formatter) -> None:
+    with world(Upstream(make=reply("Hi"))) as it:
+        it.post(model=HOSTILE)
+    (record,) = (each for each in records if each.name == "xmltools.proxy.server")
+    line = formatter.format(record)
+    assert line.isprintable() and line.isascii()
+    if isinstance(formatter, _JSONFormatter):
+        assert json.loads(line)["model"] == HOSTILE
+    else:
+        assert f"model={json.dumps(HOSTILE)}" in line
+
+
+# Spans
+
+
+class Spans:
+    """A tracer of OpenTelemetry's SDK that keeps what has ended."""
+
+    def __init__(self) -> None:
+        sdk = pytest.importorskip("opentelemetry.sdk.trace")
+        export = pytest.importorskip("opentelemetry.sdk.trace.export")
+        memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+        self.memory = memory.InMemorySpanExporter()
+        self.provider = sdk.TracerProvider()
+        self.provider.add_span_processor(export.SimpleSpanProcessor(self.memory))
+
+    @property
+    def ended(self) -> Any:
+        return self.memory.get_finished_spans()
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Spans:
+    made = Spans()
+    monkeypatch.setattr("opentelemetry.trace.get_tracer", lambda *_: made.provider.get_tracer("test"))
+    return made
+
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_an_exchange_is_a_span_by_the_conventions(spans: Spans, streams: bool) -> None:
+    with world(Upstream(make=reply(CALL))) as it:
+        it.client.headers["traceparent"] = f"00-{TRACE}-b7ad6b7169203331-01"
+        it.post(temperature=0.5, max_tokens=9, stream=streams)
+        passed = it.upstream.seen[0].header("traceparent")
+    (span,) = spans.ended
+    assert span.name == "chat m" and span.kind.name == "CLIENT"
+    assert format(span.context.trace_id, "032x") == TRACE
+    assert passed == f"00-{TRACE}-{span.context.span_id:016x}-01"
+    expected = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "m",
+        "gen_ai.request.stream": streams,
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.request.max_tokens": 9,
+        "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.usage.input_tokens": 11,
+        "gen_ai.usage.output_tokens": 7,
+        "server.address": "127.0.0.1",
+        "xmltools.calls": 1,
+    }
+    assert {name: span.attributes.get(name) for name in expected} == expected
+    assert "b.py" not in span.to_json()
+
+
+def test_a_failed_exchange_is_a_failed_span(spans: Spans) -> None:
+    with world(Upstream(as_json({}, 500))) as it:
+        it.post()
+    (span,) = spans.ended
+    assert span.status.status_code.name == "ERROR"
+    assert span.attributes["error.type"] == "upstream_error"
+
+
+# The live view
+
+
+def test_the_live_view_shows_streams_while_they_pass() -> None:
+    with world(Upstream(make=reply(CALL)), live=True) as it:
+        assert it.client.get("/live").status_code == 200
+        with it.client.stream("GET", "/live/events") as events:
+            lines = events.iter_lines()
+            it.post(stream=True)
+            seen = []
+            for line in lines:
+                if line.startswith("data: "):
+                    seen.append(json.loads(line[6:]))
+                    if seen[-1]["type"] == "end":
+                        break
+    kinds = [each["type"] for each in seen]
+    assert kinds[:2] == ["hello", "begin"] and "write" in json.dumps(seen)
+    assert seen[-1]["outcome"] == "ok"

@@ -1,0 +1,239 @@
+"""Requests that nobody would send on purpose: each gets an answer, or one refusal that says which field is meant.
+
+"Every refusal is one API-shaped error that says which field, what was expected, and what to do. No request crashes a
+worker; nothing of a request's content is logged."
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proxy.test_server_upstream import BODIES, CALL, Upstream, reply, world
+from xmltools.proxy.bridge import Exchange, Refusal, Settings
+from xmltools.proxy.server.logging import _JSONFormatter, _TextFormatter
+
+PNG = "data:image/png;base64,aGk="
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+GRAMMAR = {"syntax": "lark", "definition": "start: x"}
+CHAT: dict[str, Any] = {
+    "model": "m",
+    "messages": [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": PNG}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"a"}'}},
+                {"id": "c2", "type": "custom", "custom": {"name": "patch", "input": "x"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "r"},
+        {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "r"}]},
+    ],
+    "tools": [
+        {"type": "function", "function": {"name": "read", "description": "d", "parameters": SCHEMA, "strict": True}},
+        {"type": "custom", "custom": {"name": "patch", "format": {"type": "grammar", "grammar": GRAMMAR}}},
+        {"type": "web_search"},
+    ],
+    "tool_choice": {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "read"}}]},
+    },
+    "parallel_tool_calls": True,
+    "stream_options": {"include_usage": True},
+    "n": 1,
+    "stop": ["x"],
+    "response_format": {"type": "text"},
+}
+MESSAGES: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 5,
+    "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "hi"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+                {"type": "document", "title": "t", "source": {"type": "text", "media_type": "text/plain", "data": "d"}},
+                {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "c"}]},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "t", "signature": "s"},
+                {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+                {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "r"}]}],
+        },
+    ],
+    "tools": [{"name": "read", "input_schema": SCHEMA}, {"type": "bash_20250124", "name": "bash"}],
+    "tool_choice": {"type": "tool", "name": "read", "disable_parallel_tool_use": True},
+    "stop_sequences": ["x"],
+    "thinking": {"type": "enabled", "budget_tokens": 5},
+    "output_config": {"effort": "high"},
+}
+RESPONSES: dict[str, Any] = {
+    "model": "m",
+    "instructions": "i",
+    "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": PNG}]},
+        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "t"}]},
+        {"type": "function_call", "call_id": "c1", "name": "read", "namespace": "ns", "arguments": '{"path":"a"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "x"}]},
+        {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
+        {
+            "type": "shell_call_output",
+            "call_id": "c3",
+            "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 1}}],
+        },
+        {"type": "local_shell_call", "id": "l", "call_id": "c4", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "l", "output": "x"},
+        {"type": "apply_patch_call", "call_id": "c5", "operation": {"type": "delete_file", "path": "a"}},
+        {"type": "apply_patch_call_output", "call_id": "c5", "status": "failed", "output": "x"},
+        {"type": "agent_message", "author": "a", "content": [{"type": "encrypted_content", "encrypted_content": "x"}]},
+        {"type": "additional_tools", "tools": [{"type": "function", "name": "more", "parameters": SCHEMA}]},
+    ],
+    "tools": [
+        {"type": "function", "name": "read", "parameters": SCHEMA, "strict": True},
+        {"type": "custom", "name": "patch", "format": {"type": "grammar", **GRAMMAR}},
+        {"type": "namespace", "name": "ns", "tools": [{"type": "function", "name": "read", "parameters": SCHEMA}]},
+        {"type": "shell", "environment": {"type": "local", "skills": [{"name": "a", "path": "b"}]}},
+        {"type": "local_shell"},
+        {"type": "apply_patch"},
+        {"type": "tool_search", "execution": "client", "parameters": SCHEMA},
+    ],
+    "tool_choice": {
+        "type": "allowed_tools",
+        "mode": "auto",
+        "tools": [{"type": "function", "name": "read"}, {"type": "shell"}, {"type": "namespace", "name": "ns"}],
+    },
+    "text": {"format": {"type": "text"}},
+    "reasoning": {"effort": "low"},
+    "include": ["reasoning.encrypted_content"],
+    "metadata": {"a": "b"},
+}
+REQUESTS = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES}
+TYPES = ["x", None, [], "function", "custom", "shell", "namespace", "document", "tool_result"]
+STRANGE: list[Any] = [
+    *(None, True, 0, -1, 1.5, 10**30, "", "x", "\ud800", "x" * 3_000, [], [None], [[]], ["a"], [{}], {}, {"a": 1}),
+    *({"type": kind} for kind in TYPES),
+    {"name": []},
+]
+GONE = object()
+REPLIES = (
+    "On it.",
+    "<tool><tool_name>read</tool_name><arguments><path>a</path></arguments></tool>",
+    "<tool><tool_name>read</tool_name><arguments></arguments></tool>",
+)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if place:
+        yield place
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in members:
+        yield from places(each, (*place, key))
+
+
+PLACES = [(api, place) for api, body in REQUESTS.items() for place in places(body)]
+
+
+def changed(body: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    body = copy.deepcopy(body)
+    holder: Any = body
+    for key in place[:-1]:
+        holder = holder[key]
+    if value is GONE:
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = value
+    return body
+
+
+def test_the_requests_are_taken_as_they_are() -> None:
+    for api, body in REQUESTS.items():
+        Exchange(api, body)  # type: ignore[arg-type]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(PLACES), st.sampled_from([*STRANGE, GONE]), st.sampled_from(REPLIES), st.booleans(), st.booleans()
+)
+def test_a_strange_value_is_refused_with_its_field_or_answered(
+    at: tuple[Any, tuple[Any, ...]], value: Any, text: str, stream: bool, strict: bool
+) -> None:
+    api, place = at
+    body = changed({**REQUESTS[api], "stream": stream}, place, value)
+    try:
+        exchange = Exchange(api, body, Settings(strict_requests=strict))
+    except Refusal as refusal:
+        assert refusal.status == 400 and refusal.param
+        field = refusal.param.partition("[")[0].partition(".")[0]
+        assert field in body or value is GONE or field == place[0]
+        assert str(refusal).startswith(field)
+        json.dumps(refusal.body(api))
+        return
+    json.dumps(exchange.request)
+    try:
+        for said in (text, "Well."):  # a call that failed is tried again
+            if exchange.streams:
+                exchange.feed({"choices": [{"index": 0, "delta": {"content": said}, "finish_reason": "stop"}]})
+                exchange.end()
+            else:
+                message = {"role": "assistant", "content": said}
+                exchange.answer({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+            if not exchange.next_turn:
+                break
+    except Refusal as refusal:
+        assert refusal.status in (422, 502)  # a call that was required, or `n` that was not given
+
+
+CANARY = "canary-e77a"
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_the_server_answers_each_with_one_error_and_logs_nothing_of_it(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "xmltools")
+    strange: list[dict[str, Any]] = [
+        {"model": "a\ud800"},  # names of models and of types are logged
+        {"model": [CANARY]},
+        {"tools": [{"type": "browser", "name": CANARY}]},
+        {"tools": [{"type": "function", "name": CANARY, "parameters": {"$ref": CANARY}}]},
+        {"tools": CANARY},
+        {"tool_choice": {"type": "function", "name": CANARY, "function": {"name": CANARY}}},
+        {"messages": [{"role": CANARY, "content": CANARY}], "input": [{"role": CANARY, "content": CANARY}]},
+        {"messages": [{"role": "user"}], "input": [{"role": "user", "content": {CANARY: 1}}]},
+        {"messages": None, "input": None},
+        {"stream": CANARY},
+        {"stop": [CANARY, 1], "stop_sequences": [CANARY, 1]},
+        {"n": CANARY},
+    ]
+    with world(Upstream(make=reply(CALL))) as it:
+        for more in strange:
+            body = json.dumps({**BODIES[path], **more}).encode()
+            answer = it.client.post(path, content=body, headers={"content-type": "application/json"})
+            assert answer.status_code in (200, 400), (more, answer.text)
+            if answer.status_code == 400:
+                error = answer.json()["error"]
+                assert error["type"] == "invalid_request_error" and error["message"]
+                assert path == "/v1/messages" or error["param"]
+    for formatter in (_TextFormatter(), _JSONFormatter()):
+        lines = [formatter.format(record) for record in caplog.records]
+        assert [line for line in lines if CANARY in line] == []

@@ -1,0 +1,1034 @@
+"""The transports under the official clients, over a socket, with a model behind them that only writes text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import Exchange, Settings, SSEDecoder
+
+anthropic = pytest.importorskip("anthropic")
+httpx2 = pytest.importorskip("httpx2")
+openai = pytest.importorskip("openai")
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
+
+from starlette.applications import Starlette  # noqa: E402
+from starlette.requests import Request  # noqa: E402
+from starlette.responses import JSONResponse, Response, StreamingResponse  # noqa: E402
+from starlette.routing import Route  # noqa: E402
+
+from proxy.running import running  # noqa: E402
+from xmltools.proxy import transport  # noqa: E402
+from xmltools.proxy.transport import AsyncXMLToolsTransport, XMLToolsTransport  # noqa: E402
+
+PATIENCE = 20
+CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
+CHAT_TOOLS: Any = [{"type": "function", "function": {"name": "weather", "description": "Look.", "parameters": CITY}}]
+FLAT_TOOLS: Any = [{"type": "function", "name": "weather", "description": "Look.", "parameters": CITY, "strict": False}]
+ANTHROPIC_TOOLS: Any = [{"name": "weather", "description": "Look.", "input_schema": CITY}]
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+apis = pytest.mark.parametrize("api", ["chat", "messages", "responses"])
+modes = pytest.mark.parametrize("mode", ["create", "stream", "helper"])
+colours = pytest.mark.parametrize("colour", ["sync", "async"])
+
+
+def block(city: str, days: object = 2) -> str:
+    return (
+        "<tool><server_name>local</server_name><tool_name>weather</tool_name>"
+        f"<arguments><city>{city}</city><days>{days}</days></arguments></tool>"
+    )
+
+
+CALLS = "I'll look.\n" + block("Oslo")
+
+
+@dataclass
+class Reply:
+    """What the upstream does once."""
+
+    text: str = ""
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    finish: str | None = "stop"
+    size: int = 5
+    raw: tuple[bytes, ...] = ()
+    """The stream as it is, if it is not made of the text."""
+    ending: str = "done"
+    """How a stream ends: "done", "cut" (the connection breaks), "stall" (nothing more comes), or a last event."""
+
+
+class Upstream:
+    """A server of chat completions without function calling: it writes the replies that it was given, one a request."""
+
+    def __init__(self, *replies: Reply, pick: Callable[[dict[str, Any]], Reply] | None = None) -> None:
+        self.replies = iter(replies)
+        self.pick = pick
+        self.seen: list[tuple[str, dict[str, str], Any]] = []
+        self.left = threading.Event()
+        self.app = Starlette(routes=[Route("/{path:path}", self.answer, methods=["GET", "POST"])])
+
+    async def answer(self, request: Request) -> Response:
+        raw = await request.body()
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        chat = request.url.path.endswith("/chat/completions")
+        body = json.loads(raw) if chat else None
+        self.seen.append((target, dict(request.headers), body))
+        if not chat:
+            return JSONResponse({"path": target, "raw": raw.decode()}, headers={"x-own": "1"})
+        reply = self.pick(body) if self.pick is not None else next(self.replies)
+        head = {"x-request-id": "req_7", **reply.headers}
+        if reply.body is not None or reply.status != 200:
+            return JSONResponse(reply.body, status_code=reply.status, headers=head)
+        if body.get("stream"):
+            return StreamingResponse(self.stream(reply), media_type="text/event-stream", headers=head)
+        return JSONResponse(completion(reply), headers=head)
+
+    async def stream(self, reply: Reply) -> AsyncIterator[bytes]:
+        try:
+            for piece in reply.raw or map(sse, chunks(reply)):
+                yield piece
+            if reply.raw:
+                return
+            if reply.ending == "cut":
+                raise ConnectionError
+            if reply.ending == "stall":
+                await asyncio.Event().wait()
+            yield b"data: [DONE]\n\n" if reply.ending == "done" else f"data: {reply.ending}\n\n".encode()
+        finally:
+            self.left.set()
+
+    def body(self, index: int = -1) -> Any:
+        return self.seen[index][2]
+
+    def said(self, index: int = -1) -> str:
+        return "\n".join(f"{each['role']}: {each['content']}" for each in self.body(index)["messages"])
+
+
+def sse(chunk: Any) -> bytes:
+    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+
+
+def chunks(reply: Reply) -> Iterator[dict[str, Any]]:
+    head = {"id": "u", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    deltas = [reply.text[at : at + reply.size] for at in range(0, len(reply.text), reply.size)]
+    for delta in deltas:
+        yield {**head, "choices": [{"index": 0, "delta": {"content": delta}, "finish_reason": None}]}
+    if reply.finish is not None and reply.ending != "cut" and reply.ending != "stall":
+        yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}]}
+        yield {**head, "choices": [], "usage": USAGE}
+
+
+def completion(reply: Reply) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply.text}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    return {"id": "u", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": USAGE}
+
+
+@dataclass
+class Answer:
+    """What a client made of a reply, whatever its API."""
+
+    text: str
+    calls: list[tuple[str, Any]]
+    reason: str | None
+    events: list[Any] = field(default_factory=list)
+    whole: Any = None
+
+
+class House:
+    """One server for many upstreams, each under a name of its own, which begins its paths."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.models: dict[str, Upstream] = {}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            name, _, rest = scope["path"].removeprefix("/").partition("/")
+            scope = {**scope, "path": f"/{rest}"}
+            await self.models[name].app(scope, receive, send)
+
+
+HOUSE = House()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def house() -> Iterator[None]:
+    with running(HOUSE, lifespan="off") as HOUSE.url:
+        yield
+
+
+@contextmanager
+def upstream(*replies: Reply, pick: Callable[[dict[str, Any]], Reply] | None = None) -> Iterator[tuple[Upstream, str]]:
+    name = str(len(HOUSE.models))
+    HOUSE.models[name] = Upstream(*replies, pick=pick)
+    yield HOUSE.models[name], f"{HOUSE.url}/{name}"
+
+
+def request_of(api: str, history: Any = None, **more: Any) -> dict[str, Any]:
+    messages = history or [{"role": "user", "content": "Weather in Oslo?"}]
+    if api == "messages":
+        return {"model": "m", "max_tokens": 99, "messages": messages, "tools": ANTHROPIC_TOOLS, **more}
+    if api == "responses":
+        return {"model": "m", "input": messages, "tools": FLAT_TOOLS, **more}
+    return {"model": "m", "messages": messages, "tools": CHAT_TOOLS, **more}
+
+
+def client_of(api: str, url: str, http: Any) -> Any:
+    name = ("Async" if isinstance(http, httpx2.AsyncClient) else "") + ("Anthropic" if api == "messages" else "OpenAI")
+    base = url if api == "messages" else f"{url}/v1"
+    library = anthropic if api == "messages" else openai
+    return getattr(library, name)(api_key="key-1", base_url=base, http_client=http, max_retries=0)
+
+
+def resource(client: Any, api: str) -> Any:
+    return client.chat.completions if api == "chat" else getattr(client, api)
+
+
+def final_of(stream: Any, api: str) -> Any:
+    finals = {"chat": "get_final_completion", "messages": "get_final_message", "responses": "get_final_response"}
+    return getattr(stream, finals[api])()
+
+
+def ask(api: str, mode: str, colour: str, url: str, *, options: Any = None, **more: Any) -> Answer:
+    """Send one request with a client of its own, and say what came."""
+    if colour == "async":
+        return asyncio.run(ask_async(api, mode, url, options or {}, more))
+    with httpx2.Client(transport=XMLToolsTransport(**(options or {}))) as http:
+        client, body = client_of(api, url, http), request_of(api, **more)
+        if mode == "create":
+            return read_whole(api, resource(client, api).create(**body))
+        if mode == "stream":
+            return READERS[api](list(resource(client, api).create(**body, stream=True)))
+        with resource(client, api).stream(**body) as stream:
+            events = list(stream)
+            return read_whole(api, final_of(stream, api), events)
+
+
+async def ask_async(api: str, mode: str, url: str, options: Any, more: Any) -> Answer:
+    async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport(**options)) as http:
+        client, body = client_of(api, url, http), request_of(api, **more)
+        if mode == "create":
+            return read_whole(api, await resource(client, api).create(**body))
+        if mode == "stream":
+            return READERS[api]([event async for event in await resource(client, api).create(**body, stream=True)])
+        async with resource(client, api).stream(**body) as stream:
+            events = [event async for event in stream]
+            return read_whole(api, await final_of(stream, api), events)
+
+
+def read_whole(api: str, whole: Any, events: Any = ()) -> Answer:
+    if api == "messages":
+        text = "".join(part.text for part in whole.content if part.type == "text")
+        calls = [(part.name, part.input) for part in whole.content if part.type == "tool_use"]
+        return Answer(text, calls, whole.stop_reason, list(events), whole)
+    if api == "responses":
+        calls = [(item.name, json.loads(item.arguments)) for item in whole.output if item.type == "function_call"]
+        return Answer(whole.output_text, calls, whole.status, list(events), whole)
+    message = whole.choices[0].message
+    calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
+    return Answer(message.content or "", calls, whole.choices[0].finish_reason, list(events), whole)
+
+
+def read_chat_events(events: list[Any]) -> Answer:
+    text, calls, reason = "", [], None
+    for choice in (choice for event in events for choice in event.choices):
+        text += choice.delta.content or ""
+        reason = choice.finish_reason or reason
+        for call in choice.delta.tool_calls or ():
+            if call.id:
+                calls.append([call.function.name, ""])
+            calls[call.index][1] += call.function.arguments or ""
+    return Answer(text, [(name, json.loads(arguments)) for name, arguments in calls], reason, events)
+
+
+def read_message_events(events: list[Any]) -> Answer:
+    text, calls, reason = "", [], None
+    for event in events:
+        if event.type == "content_block_start" and event.content_block.type == "tool_use":
+            calls.append([event.content_block.name, ""])
+        elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+            calls[-1][1] += event.delta.partial_json
+        elif event.type == "content_block_delta":
+            text += event.delta.text
+        elif event.type == "message_delta":
+            reason = event.delta.stop_reason
+    return Answer(text, [(name, json.loads(arguments)) for name, arguments in calls], reason, events)
+
+
+def read_response_events(events: list[Any]) -> Answer:
+    return read_whole("responses", events[-1].response, events)
+
+
+READERS = {"chat": read_chat_events, "messages": read_message_events, "responses": read_response_events}
+REASON = {"chat": "tool_calls", "messages": "tool_use", "responses": "completed"}
+
+
+# Calls
+
+
+@apis
+@modes
+@colours
+def test_every_client_gets_text_and_a_call_with_types(api: str, mode: str, colour: str) -> None:
+    with upstream(Reply(CALLS)) as (model, url):
+        answer = ask(api, mode, colour, url)
+    assert answer.calls == [("weather", {"city": "Oslo", "days": 2})]
+    assert answer.text.rstrip("\n") == "I'll look."
+    assert answer.reason == REASON[api]
+    path, headers, body = model.seen[0]
+    assert path == "/v1/chat/completions"
+    assert headers["authorization"] == "Bearer key-1"
+    assert headers["accept-encoding"] == "identity"
+    assert not [name for name in headers if name.startswith(("x-api-key", "anthropic-"))]
+    assert body.get("stream", False) is (mode != "create")
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(body)
+    assert "weather" in body["messages"][0]["content"]
+    assert body["messages"][0]["role"] == "system"
+
+
+@apis
+@modes
+@colours
+def test_several_calls_in_one_reply_stay_apart(api: str, mode: str, colour: str) -> None:
+    with upstream(Reply(block("Oslo") + "\n" + block("Rome", 3))) as (_, url):
+        answer = ask(api, mode, colour, url)
+    assert answer.calls == [("weather", {"city": "Oslo", "days": 2}), ("weather", {"city": "Rome", "days": 3})]
+
+
+HISTORY: dict[str, Callable[[Any], list[Any]]] = {
+    "chat": lambda message: [
+        message.choices[0].message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": message.choices[0].message.tool_calls[0].id, "content": "Rain."},
+    ],
+    "messages": lambda message: [
+        {"role": "assistant", "content": [part.model_dump(exclude_none=True) for part in message.content]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": part.id, "content": "Rain."}
+                for part in message.content
+                if part.type == "tool_use"
+            ],
+        },
+    ],
+    "responses": lambda response: [
+        *(item.model_dump(exclude_none=True) for item in response.output),
+        *(
+            {"type": "function_call_output", "call_id": item.call_id, "output": "Rain."}
+            for item in response.output
+            if item.type == "function_call"
+        ),
+    ],
+}
+
+
+@apis
+@colours
+def test_a_tool_loop_of_two_turns_ends_with_an_answer(api: str, colour: str) -> None:
+    with upstream(Reply(CALLS), Reply("It rains in Oslo.")) as (model, url):
+        first = ask(api, "create", colour, url)
+        history = [{"role": "user", "content": "Weather in Oslo?"}, *HISTORY[api](first.whole)]
+        second = ask(api, "helper", colour, url, history=history)
+    assert (second.text, second.calls) == ("It rains in Oslo.", [])
+    assert "<tool_name>weather</tool_name>" in model.said()
+    assert "Tool: weather\nResult: Rain." in model.said()
+
+
+@apis
+@pytest.mark.parametrize("mode", ["create", "helper"])
+@colours
+def test_usage_is_that_of_the_upstream(api: str, mode: str, colour: str) -> None:
+    more = {"stream_options": {"include_usage": True}} if (api, mode) == ("chat", "helper") else {}
+    with upstream(Reply(CALLS)) as (_, url):
+        usage = ask(api, mode, colour, url, **more).whole.usage
+    counted = (
+        (usage.prompt_tokens, usage.completion_tokens) if api == "chat" else (usage.input_tokens, usage.output_tokens)
+    )
+    assert counted == (11, 7)
+
+
+@colours
+def test_arguments_stream_while_the_model_still_writes_them(colour: str) -> None:
+    with upstream(Reply(block("O" * 200), size=4)) as (_, url):
+        answer = ask("chat", "stream", colour, url, options={"settings": Settings(live_arguments=True)})
+    fragments = [call for event in answer.events for choice in event.choices for call in choice.delta.tool_calls or ()]
+    assert len(fragments) > 40
+    assert [call.id is not None for call in fragments] == [True] + [False] * (len(fragments) - 1)
+
+
+# Retries
+
+
+@apis
+@modes
+@colours
+def test_a_call_that_fails_is_asked_for_again(api: str, mode: str, colour: str) -> None:
+    broken = "I'll look.\n" + block("Oslo", "many")
+    with upstream(Reply(broken), Reply(block("Oslo", 3))) as (model, url):
+        answer = ask(api, mode, colour, url, options={"settings": Settings(retries=1)})
+    assert answer.calls == [("weather", {"city": "Oslo", "days": 3})]
+    assert answer.reason == REASON[api]
+    assert len(model.seen) == 2
+    assert "days: expected integer" in model.said()
+    assert broken[:10] in model.said()
+
+
+@modes
+@colours
+def test_an_upstream_that_fails_while_asked_again_is_an_error_of_the_client(mode: str, colour: str) -> None:
+    refused = Reply(status=503, body={"error": {"message": "overloaded"}})
+    with (
+        upstream(Reply(block("Oslo", "many")), refused) as (_, url),
+        pytest.raises(openai.APIError, match="overloaded"),
+    ):
+        ask("chat", mode, colour, url, options={"settings": Settings(retries=1)})
+
+
+# Errors
+
+ERRORS = [
+    (401, "AuthenticationError", {"error": {"message": "no such key", "type": "auth", "code": None, "param": None}}),
+    (429, "RateLimitError", {"error": {"message": "no such key"}}),
+    (500, "InternalServerError", {"detail": "no such key"}),
+    (400, "BadRequestError", {"object": "error", "message": "no such key"}),
+]
+
+
+@apis
+@modes
+@colours
+@pytest.mark.parametrize(("status", "name", "body"), ERRORS)
+def test_an_error_before_the_first_byte_keeps_status_message_and_headers(
+    api: str, mode: str, colour: str, status: int, name: str, body: Any
+) -> None:
+    library = anthropic if api == "messages" else openai
+    reply = Reply(status=status, body=body, headers={"retry-after": "9"})
+    with upstream(reply) as (_, url), pytest.raises(getattr(library, name)) as caught:
+        ask(api, mode, colour, url)
+    assert caught.value.status_code == status
+    assert caught.value.response.headers["retry-after"] == "9"
+    answered = caught.value.response.json()
+    assert answered == body if api != "messages" else answered["error"]["message"] == "no such key"
+    if api == "messages":
+        assert answered["type"] == "error"
+        assert caught.value.request_id == "req_7"
+
+
+BREAKS = ["cut", '{"error": {"message": "broke off"}}', "no JSON", "[1]"]
+
+
+@pytest.mark.parametrize("api", ["chat", "messages"])
+@pytest.mark.parametrize("mode", ["stream", "helper"])
+@colours
+@pytest.mark.parametrize("ending", BREAKS)
+def test_what_goes_wrong_later_raises_in_the_client(api: str, mode: str, colour: str, ending: str) -> None:
+    library = anthropic if api == "messages" else openai
+    with upstream(Reply("Some text. " * 4, finish=None, ending=ending)) as (_, url), pytest.raises(library.APIError):
+        ask(api, mode, colour, url)
+
+
+@colours
+@pytest.mark.parametrize("ending", BREAKS)
+def test_what_goes_wrong_later_fails_a_response(colour: str, ending: str) -> None:
+    with upstream(Reply("Some text. " * 4, finish=None, ending=ending)) as (_, url):
+        answer = ask("responses", "stream", colour, url)
+    assert answer.events[-1].type == "response.failed"
+    assert answer.reason == "failed"
+    assert answer.events[-1].response.error.message
+
+
+def ask_and_keep(url: str, received: list[Any], settings: Settings | None = None) -> None:
+    with httpx2.Client(transport=XMLToolsTransport(settings=settings)) as http:
+        stream = client_of("chat", url, http).chat.completions.create(**request_of("chat"), stream=True)
+        received.extend(event for event in stream)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_call_that_was_cut_off_is_never_complete(live: bool) -> None:
+    received: list[Any] = []
+    reply = Reply(block("Oslo")[:-20], finish=None, ending="cut")
+    with upstream(reply) as (_, url), pytest.raises(openai.APIError):
+        ask_and_keep(url, received, Settings(live_arguments=live))
+    fragments = [call for event in received for choice in event.choices for call in choice.delta.tool_calls or ()]
+    assert bool(fragments) is live
+    with pytest.raises(json.JSONDecodeError):
+        json.loads("".join(call.function.arguments or "" for call in fragments))
+
+
+@colours
+def test_an_upstream_that_falls_silent_is_an_error_and_not_a_hanging_client(colour: str) -> None:
+    with upstream(Reply("Text.", ending="stall")) as (_, url), pytest.raises(openai.APIError, match="ReadTimeout"):
+        ask("chat", "stream", colour, url, timeout=0.2)
+    with upstream(Reply(ending="stall")) as (_, url), pytest.raises(openai.APITimeoutError):
+        ask("chat", "stream", colour, url, timeout=0.2)
+
+
+FIRST = [
+    ('{"error": {"message": "too many", "code": 429}}', 429),
+    ('{"error": {"message": "too many", "code": "busy"}}', 502),
+    ('{"error": "too many", "code": 3}', 502),
+]
+
+
+@apis
+@colours
+@pytest.mark.parametrize(("event", "status"), FIRST)
+def test_an_error_that_is_the_first_event_has_a_status(api: str, colour: str, event: str, status: int) -> None:
+    library = anthropic if api == "messages" else openai
+    reply = Reply(finish=None, ending=event)
+    with upstream(reply) as (_, url), pytest.raises(library.APIStatusError, match="too many") as caught:
+        ask(api, "stream", colour, url)
+    assert caught.value.status_code == status
+
+
+@apis
+@modes
+@colours
+@pytest.mark.parametrize("body", [{"error": {"message": "not now"}}, {"message": "not now"}])
+def test_an_error_with_the_status_of_success_is_a_bad_gateway(api: str, mode: str, colour: str, body: Any) -> None:
+    library = anthropic if api == "messages" else openai
+    with upstream(Reply(body=body)) as (_, url), pytest.raises(library.InternalServerError, match="not now") as caught:
+        ask(api, mode, colour, url)
+    assert caught.value.status_code == 502
+
+
+@apis
+@modes
+@colours
+def test_a_request_that_cannot_be_honoured_is_refused_in_the_words_of_the_api(api: str, mode: str, colour: str) -> None:
+    library = anthropic if api == "messages" else openai
+    choice: Any = {
+        "chat": {"type": "function", "function": {"name": "nobody"}},
+        "messages": {"type": "tool", "name": "nobody"},
+        "responses": {"type": "function", "name": "nobody"},
+    }[api]
+    with upstream() as (model, url), pytest.raises(library.BadRequestError, match="nobody"):
+        ask(api, mode, colour, url, tool_choice=choice)
+    assert model.seen == []
+
+
+@colours
+def test_no_connection_is_the_clients_own_error(colour: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(openai.APIConnectionError):
+        ask("chat", "create", colour, url)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe{", b"[" * 100_000, b'"' + b"x" * 2000 + b'"'])
+@apis
+def test_a_body_that_is_none_or_too_large_is_refused(api: str, content: bytes) -> None:
+    path = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}[api]
+    inner = httpx2.MockTransport(lambda request: pytest.fail("sent"))
+    with httpx2.Client(transport=XMLToolsTransport(inner, max_body=1000)) as http:
+        pieces = (content[at : at + 64] for at in range(0, len(content), 64))
+        for body in (content, pieces):
+            response = http.post(f"http://upstream{path}", content=body)
+            assert response.status_code == (413 if len(content) > 1000 else 400)
+            assert "the request" in response.json()["error"]["message"]
+
+
+# Streams
+
+
+@colours
+def test_closing_a_response_early_closes_the_upstream(colour: str) -> None:
+    with upstream(Reply("Text. " * 50, ending="stall")) as (model, url):
+        if colour == "sync":
+            with httpx2.Client(transport=XMLToolsTransport()) as http:
+                client = client_of("chat", url, http)
+                stream = client.chat.completions.create(**request_of("chat"), stream=True)
+                assert next(iter(stream)).choices
+                stream.close()
+                assert model.left.wait(PATIENCE)
+        else:
+            asyncio.run(leave_early(model, url))
+
+
+async def leave_early(model: Upstream, url: str) -> None:
+    async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport()) as http:
+        client = client_of("chat", url, http)
+        stream = await client.chat.completions.create(**request_of("chat"), stream=True)
+        assert (await anext(aiter(stream))).choices
+        await stream.close()
+        assert await asyncio.to_thread(model.left.wait, PATIENCE)
+
+
+def test_a_task_that_is_cancelled_closes_the_upstream() -> None:
+    async def cancelled(model: Upstream, url: str) -> None:
+        started = asyncio.Event()
+
+        async def read() -> None:
+            async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport()) as http:
+                create = client_of("chat", url, http).chat.completions.create
+                async with await create(**request_of("chat"), stream=True) as stream:
+                    async for _ in stream:
+                        started.set()
+
+        task = asyncio.create_task(read())
+        await asyncio.wait_for(started.wait(), PATIENCE)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(model.left.wait, PATIENCE)
+
+    with upstream(Reply("Text. " * 50, ending="stall")) as (model, url):
+        asyncio.run(cancelled(model, url))
+
+
+class Pulled(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """A body that counts what was read of it."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+        self.pulled = 0
+        self.closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self.pieces:
+            self.pulled += 1
+            yield piece
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def mocked(body: Pulled) -> Any:
+    head = {"content-type": "text/event-stream"}
+    return httpx2.MockTransport(lambda request: httpx2.Response(200, headers=head, stream=body))
+
+
+def test_the_upstream_is_read_only_as_far_as_the_client_reads() -> None:
+    body = Pulled([sse(chunk) for chunk in chunks(Reply("word " * 1000))])
+    with httpx2.Client(transport=XMLToolsTransport(mocked(body))) as http:
+        stream = client_of("chat", "http://u", http).chat.completions.create(**request_of("chat"), stream=True)
+        assert body.pulled == 1
+        events = iter(stream)
+        text = [next(events).choices[0].delta.content or "" for _ in range(10)]
+        assert "".join(text).startswith("word word ")
+        assert body.pulled <= 11
+        stream.close()
+    assert body.closed
+
+
+def test_a_single_call_ends_the_upstream_where_no_more_is_wanted() -> None:
+    body = Pulled([sse(chunk) for chunk in chunks(Reply(block("Oslo") + block("Rome") * 50))])
+    with httpx2.Client(transport=XMLToolsTransport(mocked(body))) as http:
+        create = client_of("chat", "http://u", http).chat.completions.create
+        events = list(create(**request_of("chat"), stream=True, parallel_tool_calls=False))
+    assert read_chat_events(events).calls == [("weather", {"city": "Oslo", "days": 2})]
+    assert body.pulled < 50
+    assert body.closed
+
+
+def send(transport_of: str, body: Pulled, api: str) -> bytes:
+    path = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}[api]
+    request = request_of(api, stream=True)
+    if transport_of == "sync":
+        with httpx2.Client(transport=XMLToolsTransport(mocked(body))) as http:
+            return http.post(f"http://u{path}", json=request).content
+
+    async def post() -> bytes:
+        async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport(mocked(body))) as http:
+            return (await http.post(f"http://u{path}", json=request)).content
+
+    return asyncio.run(post())
+
+
+def joined(sent: bytes) -> Any:
+    """What a stream says, however it was cut: the texts and fragments joined, ids and times left out."""
+    texts: dict[str, str] = {}
+    last: list[str] = []
+    for line in sent.decode().split("\n"):
+        if line.startswith("data: {"):
+            flat(json.loads(line[6:]), "", texts)
+        elif line:
+            last.append(line)
+    return texts, last[-1:]
+
+
+def flat(value: Any, path: str, texts: dict[str, str]) -> None:
+    if isinstance(value, dict):
+        place = f"{path}/{value['index']}" if "index" in value else path
+        for key, each in value.items():
+            flat(each, f"{place}/{key}", texts)
+    elif isinstance(value, list):
+        for each in value:
+            flat(each, path, texts)
+    elif isinstance(value, str) and path.rsplit("/")[-1] in ("content", "text", "arguments", "partial_json", "name"):
+        texts[path] = texts.get(path, "") + value
+
+
+def deltas(*said: dict[str, Any], finish: str | None = "stop") -> bytes:
+    told = [*({"index": 0, "delta": each, "finish_reason": None} for each in said)]
+    told += [{"index": 0, "delta": {}, "finish_reason": finish}] if finish is not None else []
+    head = {"id": "u", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return b"".join(sse({**head, "choices": [each]}) for each in told)
+
+
+def texts(text: str, size: int = 6) -> list[dict[str, Any]]:
+    return [{"content": text[at : at + size]} for at in range(0, len(text), size)]
+
+
+DONE = b"data: [DONE]\n\n"
+LAST = sse({"choices": [], "usage": USAGE}) + DONE
+SEQUENCES = {
+    "text": deltas({"role": "assistant", "content": ""}, *texts("Just text, with é and 😀.")) + LAST,
+    "call": deltas(*texts(CALLS)) + LAST,
+    "calls": deltas(*texts(block("Oslo") + "\nAnd:\n" + block("Tromsø", 3) + "\nDone.")) + LAST,
+    "thoughts": deltas(*texts("<think>Hm.</think>" + CALLS)) + LAST,
+    "reasoning": deltas({"reasoning_content": "Hm, "}, {"reasoning_content": "yes."}, *texts(CALLS)) + LAST,
+    "failed call": deltas(*texts("Well: " + block("Oslo", "many") + " so.")) + LAST,
+    "unknown tool": deltas(*texts(CALLS.replace("weather", "wether"))) + LAST,
+    "length": deltas(*texts(CALLS[:-30]), finish="length") + LAST,
+    "nothing": deltas() + LAST,
+    "no done": deltas(*texts(CALLS)),
+    "no end": deltas(*texts(CALLS), finish=None),
+    "no end and no word": deltas(finish=None) + DONE,
+    "cut in a line": deltas(*texts(CALLS))[:-20],
+    "error": deltas(*texts("Text."), finish=None) + sse({"error": {"message": "broke", "code": 503}}) + DONE,
+    "error at once": sse({"error": {"message": "too many", "code": 429}}),
+    "error as text": sse({"error": "too many"}),
+    "garbage": deltas(*texts("Text."), finish=None) + b"data: {garbage\n\n" + LAST,
+    "list": deltas(*texts("Text."), finish=None) + b"data: [1]\n\n" + LAST,
+    "comments": b": ping\n\n" + deltas(*texts(CALLS)).replace(b"\n\n", b"\n\n: ping\n\n") + LAST,
+    "lines of another kind": (deltas(*texts(CALLS)) + LAST).replace(b"\n", b"\r\n"),
+    "more behind the end": deltas(*texts(CALLS)) + DONE + deltas(*texts("More.")),
+}
+
+
+@pytest.mark.parametrize("api", ["chat", "messages"])
+@given(
+    name=st.sampled_from(sorted(SEQUENCES)),
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20),
+    line_end=st.sampled_from([b"\n", b"\r\n", b"\r"]),
+)
+def test_any_cut_of_the_upstreams_bytes_gives_the_same_stream(
+    api: str, name: str, sizes: list[int], line_end: bytes
+) -> None:
+    raw = re.sub(b"\r?\n", line_end, SEQUENCES[name])
+    ends = [sum(sizes[:count]) for count in range(len(sizes))]
+    starts = [round_ + end for round_ in range(0, len(raw), sum(sizes)) for end in ends]
+    pieces = [raw[start:end] for start, end in zip(starts, [*starts[1:], len(raw)], strict=True)]
+    assert b"".join(pieces) == raw
+    expected = joined(send("sync", Pulled([SEQUENCES[name]]), api))
+    assert joined(send("sync", Pulled(pieces), api)) == expected
+    assert joined(send("async", Pulled(pieces), api)) == expected
+
+
+def test_many_threads_with_one_client_get_their_own_calls() -> None:
+    def pick(body: Any) -> Reply:
+        return Reply(block(body["messages"][-1]["content"]), size=3)
+
+    with upstream(pick=pick) as (_, url), httpx2.Client(transport=XMLToolsTransport()) as http:
+        client = client_of("chat", url, http)
+
+        def one(number: int) -> tuple[int, Answer]:
+            body = request_of("chat", [{"role": "user", "content": f"city {number}"}])
+            return number, read_chat_events(list(client.chat.completions.create(**body, stream=True)))
+
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(one, range(64)))
+    assert all(answer.calls == [("weather", {"city": f"city {number}", "days": 2})] for number, answer in answers)
+
+
+def test_many_tasks_with_one_client_get_their_own_calls() -> None:
+    async def one(client: Any, number: int) -> None:
+        body = request_of("messages", [{"role": "user", "content": f"city {number}"}])
+        async with client.messages.stream(**body) as stream:
+            message = await stream.get_final_message()
+        assert read_whole("messages", message).calls == [("weather", {"city": f"city {number}", "days": 2})]
+
+    async def everyone(url: str) -> None:
+        async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport()) as http:
+            client = client_of("messages", url, http)
+            await asyncio.gather(*(one(client, number) for number in range(64)))
+
+    with upstream(pick=lambda body: Reply(block(body["messages"][-1]["content"]), size=3)) as (_, url):
+        asyncio.run(everyone(url))
+
+
+# What passes through, and where to
+
+
+UNTOUCHED = [
+    ("GET", "/v1/models", b""),
+    ("GET", "/v1/messages", b""),
+    ("POST", "/v1/embeddings", b'{"input": 1}'),
+    ("POST", "/v1/messages/count_tokens", b"{}"),
+    ("POST", "/v1/threads/thread_1/messages", b'{"role": "user"}'),
+    ("POST", "/v1/chat/completions/x?a=b", b"no JSON"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "content"), UNTOUCHED)
+@colours
+def test_anything_else_passes_through_untouched(method: str, path: str, content: bytes, colour: str) -> None:
+    with upstream() as (model, url):
+        sent = {"method": method, "url": url + path, "content": content, "headers": {"x-api-key": "k", "x-mine": "1"}}
+        if colour == "sync":
+            with httpx2.Client(transport=XMLToolsTransport()) as http:
+                response = http.request(**sent)
+        else:
+
+            async def request() -> Any:
+                async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport()) as http:
+                    return await http.request(**sent)
+
+            response = asyncio.run(request())
+    assert response.json() == {"path": path, "raw": content.decode()}
+    assert response.headers["x-own"] == "1"
+    assert model.seen[0][1]["x-api-key"] == "k"
+    assert model.seen[0][1]["x-mine"] == "1"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@colours
+def test_a_chat_without_tools_passes_through_byte_by_byte(stream: bool, colour: str) -> None:
+    body = b'{ "model":"m", "messages": [{"role":"user","content":"Hi"}],"stream":%s,"odd" : 1e2 }'
+    body %= json.dumps(stream).encode()
+    with upstream(Reply(CALLS, headers={"x-odd": "1"}), Reply(CALLS)) as (_, url):
+        plain = httpx2.post(f"{url}/v1/chat/completions", content=body)
+    seen: list[Any] = []
+    with upstream(Reply(CALLS, headers={"x-odd": "1"})) as (model, url):
+        address = f"{url}/v1/chat/completions"
+        if colour == "sync":
+            with httpx2.Client(transport=XMLToolsTransport(on_exchange=seen.append)) as http:
+                response = http.post(address, content=(body[at : at + 9] for at in range(0, len(body), 9)))
+        else:
+
+            async def post() -> Any:
+                async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport(on_exchange=seen.append)) as http:
+                    return await http.post(address, content=body)
+
+            response = asyncio.run(post())
+    assert response.content == plain.content
+    assert response.headers["x-odd"] == "1"
+    assert "gzip" in model.seen[0][1]["accept-encoding"]
+    assert model.body()["odd"] == 100
+    assert seen[0].plain
+
+
+PLACES = [
+    ("/v1/messages?beta=true", None, "/v1/chat/completions"),
+    ("/a%2Fb/v1/messages", None, "/a%2Fb/v1/chat/completions"),
+    (
+        "/openai/deployments/d/chat/completions?api-version=1",
+        None,
+        "/openai/deployments/d/chat/completions?api-version=1",
+    ),
+    ("/v1/responses", "/api/v3/chat", "/api/v3/chat"),
+    ("/v1/messages", "/chat/completions", "/chat/completions"),
+]
+
+
+@pytest.mark.parametrize(("path", "upstream_path", "expected"), PLACES)
+def test_a_request_goes_to_the_chat_completions_of_the_same_origin(
+    path: str, upstream_path: str | None, expected: str
+) -> None:
+    sent: list[Any] = []
+
+    def answer(request: Any) -> Any:
+        sent.append(request)
+        return httpx2.Response(200, json=completion(Reply(CALLS)))
+
+    api = "messages" if "messages" in path else "responses" if "responses" in path else "chat"
+    inner = httpx2.MockTransport(answer)
+    with httpx2.Client(transport=XMLToolsTransport(inner, upstream_path=upstream_path)) as http:
+        response = http.post(f"https://user.example:8443{path}", json=request_of(api))
+    assert response.status_code == 200
+    assert response.headers["content-length"] == str(len(response.content))
+    assert sent[0].url.raw_path.decode() == expected
+    assert (sent[0].url.scheme, sent[0].url.host, sent[0].url.port) == ("https", "user.example", 8443)
+    assert sent[0].headers["host"] == "user.example:8443"
+    assert sent[0].headers["content-length"] == str(len(sent[0].content))
+
+
+def test_a_bearer_token_is_kept_where_an_anthropic_client_has_one() -> None:
+    with upstream(Reply(CALLS)) as (model, url), httpx2.Client(transport=XMLToolsTransport()) as http:
+        client = anthropic.Anthropic(auth_token="token-1", api_key=None, base_url=url, http_client=http)
+        client.messages.create(**request_of("messages"))
+    assert model.seen[0][1]["authorization"] == "Bearer token-1"
+
+
+def test_an_upstream_that_compresses_all_the_same_is_understood() -> None:
+    import gzip
+
+    body = Pulled([gzip.compress(b"".join(map(sse, chunks(Reply(CALLS)))) + b"data: [DONE]\n\n")])
+    head = {"content-type": "text/event-stream", "content-encoding": "gzip", "content-length": "1"}
+    inner = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=head, stream=body))
+    with httpx2.Client(transport=XMLToolsTransport(inner)) as http:
+        create = client_of("chat", "http://u", http).chat.completions.create
+        assert read_chat_events(list(create(**request_of("chat"), stream=True))).calls
+
+
+@pytest.mark.parametrize("status", [301, 307], ids=["moved", "temporary"])
+def test_a_redirect_of_translated_messages_is_an_error(status: int) -> None:
+    inner = httpx2.MockTransport(lambda request: httpx2.Response(status, headers={"location": "https://else.example/"}))
+    with httpx2.Client(transport=XMLToolsTransport(inner), follow_redirects=True) as http:
+        response = http.post("https://user.example/v1/messages", json=request_of("messages"))
+    assert response.status_code == 502
+    assert response.json()["type"] == "error"
+
+
+# The server does the same
+
+
+RAW: dict[str, tuple[bytes, ...]] = {}
+MADE = re.compile("[0-9a-f]{20,}")
+
+
+@pytest.fixture(scope="module")
+def served(house: None) -> Iterator[tuple[str, str]]:
+    from xmltools.proxy.server.app import create_app
+    from xmltools.proxy.server.config import ServeConfig
+
+    with (
+        upstream(pick=lambda body: Reply(raw=RAW[body["model"]])) as (_, url),
+        running(create_app(ServeConfig(upstream=f"{url}/v1"))) as server,
+    ):
+        yield server, url
+
+
+def cut(raw: bytes, seed: int) -> tuple[bytes, ...]:
+    random = Random(seed)
+    places = sorted(random.sample(range(1, len(raw)), min(len(raw) - 1, 1 + 9 * seed)))
+    return tuple(raw[start:end] for start, end in zip([0, *places], [*places, len(raw)], strict=True))
+
+
+def heard(response: Any) -> Any:
+    """The events of a response; ids, times and what is said of errors aside."""
+    text = MADE.sub("id", response.text)
+    text = re.sub(r'"(created|created_at)":[0-9.]+', r'"\1":0', text)
+    decoder = SSEDecoder()
+    events = [*decoder.feed(text.encode()), *decoder.close()]
+    found = [(name, plain(json.loads(data)) if data[:1] == "{" else data) for name, data in events]
+    return response.status_code, found or plain(json.loads(text))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        return {**value, "error": {"message": "..."}, "request_id": None}
+    return {key: plain(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+@apis
+@pytest.mark.parametrize("name", sorted(SEQUENCES))
+def test_what_the_upstream_streams_becomes_the_same_events_as_in_the_server(
+    api: str, name: str, served: tuple[str, str]
+) -> None:
+    server, url = served
+    path = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}[api]
+    more = {"stream_options": {"include_usage": True}} if api == "chat" else {}
+    for seed in range(4):
+        RAW[name] = cut(SEQUENCES[name], seed)
+        request = {**request_of(api, stream=True, **more), "model": name}
+        with httpx2.Client(transport=XMLToolsTransport()) as http:
+            ours = heard(http.post(url + path, json=request))
+        with httpx2.Client() as http:
+            theirs = heard(http.post(server + path, json=request))
+        assert ours == theirs
+
+
+# The host
+
+
+def test_the_host_sees_what_became_of_a_request() -> None:
+    seen: list[Exchange] = []
+    heard: list[Any] = []
+
+    def watch(exchange: Exchange) -> None:
+        seen.append(exchange)
+        exchange.on_event = lambda choice, event: heard.append((choice, type(event).__name__))
+
+    with upstream(Reply(CALLS)) as (_, url):
+        ask("chat", "stream", "sync", url, options={"on_exchange": watch})
+    assert seen[0].stats.usage == USAGE
+    assert (0, "CallCompleted") in heard
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"upstream_path": "https://evil.example/v1"}, "upstream_path"),
+        ({"upstream_path": "v1/chat"}, "upstream_path"),
+        ({"upstream_path": "/v1?x"}, "upstream_path"),
+        ({"upstream_path": "/v1\r\nx"}, "upstream_path"),
+        ({"max_body": 0}, "max_body"),
+        ({"max_body": True}, "max_body"),
+    ],
+)
+@pytest.mark.parametrize("kind", [XMLToolsTransport, AsyncXMLToolsTransport])
+def test_options_that_are_none_are_refused(kind: Any, options: Any, words: str) -> None:
+    with pytest.raises(XMLToolsError, match=words):
+        kind(**options)
+
+
+def test_closing_a_client_closes_the_inner_transport() -> None:
+    class Inner(httpx2.BaseTransport):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    inner = Inner()
+    with httpx2.Client(transport=XMLToolsTransport(inner)):
+        assert not inner.closed
+    assert inner.closed
+
+
+def test_without_httpx2_the_import_says_what_to_install() -> None:
+    program = "import sys; sys.modules['httpx2'] = None\nimport xmltools.proxy.bridge\nimport xmltools.proxy.transport"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert answer.returncode == 1
+    assert answer.stderr.strip().endswith("pip install 'xmltools[serve]'")
+
+
+def test_the_example_of_the_module_runs_as_it_stands() -> None:
+    first, second = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", transport.__doc__ or "", re.MULTILINE)
+    with upstream(Reply(block("Oslo").replace("<days>2</days>", ""))) as (_, url):
+        code = "\n".join(line.strip() for line in first.splitlines()[:1]).replace("http://127.0.0.1:8000", url)
+        code += "\n" + re.sub(r"^    ", "", second, flags=re.MULTILINE)
+        out = StringIO()
+        names: dict[str, Any] = {"OpenAI": lambda **more: openai.OpenAI(api_key="k", **more), "httpx2": httpx2}
+        names["XMLToolsTransport"] = XMLToolsTransport
+        with redirect_stdout(out):
+            exec(compile(code, "transport.py", "exec"), names)
+        names["client"].close()
+    assert out.getvalue() == 'weather {"city":"Oslo"}\n'
+
+
+def test_a_client_of_another_library_is_told_what_to_do() -> None:
+    request = type("Request", (), {"__module__": "httpx._models"})()
+    with pytest.raises(XMLToolsError, match=r"httpx2\.Client, and this is a client of httpx; make it with httpx2"):
+        XMLToolsTransport().handle_request(request)
+    with pytest.raises(XMLToolsError, match=r"httpx2\.AsyncClient"):
+        asyncio.run(AsyncXMLToolsTransport().handle_async_request(request))

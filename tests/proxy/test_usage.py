@@ -1,0 +1,161 @@
+"""The usage of a reply that is cut short here: told if the model ends where we cut; if it goes on, it is left."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from proxy.running import running
+from proxy.test_server_upstream import DONE, PATIENCE, USAGE, Answer, Cut, Gate, Step, Upstream, chunk, world
+from proxy.test_wire_facts import (
+    ANTHROPIC,
+    CHAT,
+    OPEN,
+    apis,
+    body_for,
+    call,
+    called,
+    client_for,
+    reason_of,
+    streamed,
+    usage_asked,
+)
+from xmltools.proxy.bridge import Exchange, Settings
+from xmltools.proxy.transport import XMLToolsTransport
+
+httpx2 = pytest.importorskip("httpx2")
+openai = pytest.importorskip("openai")
+
+TOLD = f"data: {json.dumps({'choices': [], 'usage': USAGE})}\n\n".encode()
+END: list[Step] = [chunk(finish="stop"), TOLD, DONE]
+ENDS = {CHAT: "tool_calls", ANTHROPIC: "tool_use"}
+
+
+@pytest.fixture(autouse=True)
+def clients_are_closed() -> Iterator[None]:
+    with OPEN:
+        yield
+
+
+def one_call(path: str) -> dict[str, Any]:
+    fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
+    return body_for(path, **(fields if path == ANTHROPIC else {"parallel_tool_calls": False}), **usage_asked(path))
+
+
+def with_stop(path: str) -> dict[str, Any]:
+    more = {CHAT: {"stop": "END"}, ANTHROPIC: {"stop_sequences": ["END"]}}.get(path, {"extra_body": {"stop": "END"}})
+    return body_for(path, **more, **usage_asked(path))
+
+
+def tokens_of(made: Any) -> tuple[int, int] | None:
+    if made.usage is None:
+        return None
+    usage = made.usage.model_dump()
+    return (
+        usage.get("prompt_tokens", usage.get("input_tokens")),
+        usage.get("completion_tokens", usage.get("output_tokens")),
+    )
+
+
+@apis
+@pytest.mark.parametrize("behind", ["", "\n", "\n\n "])
+def test_a_model_that_ends_behind_its_one_call_is_heard_out_for_the_usage(path: str, behind: str) -> None:
+    with world(Upstream(Answer([chunk(call()), *([chunk(behind)] if behind else []), *END]))) as it:
+        made = streamed(path, client_for(path, it.url), one_call(path))
+        assert it.metric('xmltools_requests_total{route="' + path) == 1
+    assert (called(path, made), tokens_of(made)) == (["write"], (11, 7))
+    assert reason_of(path, made) == ENDS.get(path, "completed")
+
+
+@apis
+def test_a_model_that_ends_with_a_stop_sequence_is_heard_out_for_the_usage(path: str) -> None:
+    with world(Upstream(Answer([chunk("One. E"), chunk("ND"), *END]))) as it:
+        made = streamed(path, client_for(path, it.url), with_stop(path))
+    assert "One. " in str(made) and tokens_of(made) == (11, 7)
+
+
+MORE = {
+    "in the same piece": [chunk(call() + " And")],
+    "in another piece": [chunk(call()), chunk(" And")],
+    "another call": [chunk(call()), chunk(call()[:30])],
+    "thoughts": [chunk(call()), b'data: {"choices":[{"index":0,"delta":{"reasoning":"Hm"}}]}\n\n'],
+}
+
+
+@apis
+@pytest.mark.parametrize("how", MORE)
+def test_a_model_that_goes_on_behind_its_one_call_is_left_at_once(path: str, how: str) -> None:
+    with world(Upstream(Answer([*MORE[how], Gate(), *END]))) as it:
+        made = streamed(path, client_for(path, it.url), one_call(path))
+        assert it.upstream.seen[0].left.wait(PATIENCE)
+    assert called(path, made) == ["write"]
+    assert tokens_of(made) in (None, (0, 0))
+
+
+BREAKS: dict[str, Callable[[], Step]] = {
+    "silence": Gate,
+    "a connection that breaks": Cut,
+    "nonsense": lambda: b"data: nonsense\n\n",
+    "an error": lambda: b'data: {"error":{"message":"no"}}\n\n',
+}
+
+
+@apis
+@pytest.mark.parametrize("how", BREAKS)
+def test_what_goes_wrong_behind_the_one_call_makes_no_error_of_it(path: str, how: str) -> None:
+    with world(Upstream(Answer([chunk(call()), BREAKS[how](), *END]))) as it:
+        since = time.monotonic()
+        made = streamed(path, client_for(path, it.url), one_call(path))
+        assert time.monotonic() - since < PATIENCE  # the time-outs of an upstream are longer
+        assert it.metric("xmltools_requests_total{") == it.metric('xmltools_requests_total{route="' + path)
+    assert called(path, made) == ["write"]
+    assert reason_of(path, made) == ENDS.get(path, "completed")
+
+
+@pytest.mark.parametrize("end", [END, [Cut()], [b"data: nonsense\n\n"]], ids=["end", "cut", "nonsense"])
+def test_the_transport_hears_a_model_out_too(end: list[Step]) -> None:
+    with running(Upstream(Answer([chunk(call()), *end]))) as url, httpx2.Client(transport=XMLToolsTransport()) as http:
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, http_client=http)
+        made = streamed(CHAT, client, one_call(CHAT))
+    assert (called(CHAT, made), reason_of(CHAT, made)) == (["write"], "tool_calls")
+    assert tokens_of(made) == ((11, 7) if end is END else None)
+
+
+def fed(body: dict[str, Any], *texts: str) -> Exchange:
+    exchange = Exchange("chat", {**body, "stream": True})
+    for text in texts:
+        exchange.feed({"choices": [{"index": 0, "delta": {"content": text}}]})
+    return exchange
+
+
+def test_who_asked_for_no_usage_waits_for_none() -> None:
+    exchange = fed(body_for(CHAT, parallel_tool_calls=False), call())
+    assert exchange.done and not exchange.awaits_usage
+
+
+def test_usage_that_comes_with_every_chunk_is_not_waited_for() -> None:
+    exchange = fed(one_call(CHAT), call()[:20])
+    exchange.feed({"choices": [], "usage": USAGE})
+    exchange.feed({"choices": [{"index": 0, "delta": {"content": call()[20:]}}]})
+    assert exchange.done and b'"prompt_tokens":11' in exchange.end()
+
+
+def test_of_several_choices_each_must_have_ended() -> None:
+    exchange = fed({**one_call(CHAT), "n": 2}, call())
+    assert not exchange.done and not exchange.awaits_usage
+    exchange.feed({"choices": [{"index": 1, "delta": {"content": call()}}]})
+    assert exchange.awaits_usage and not exchange.done
+    exchange.feed({"choices": [{"index": 0, "delta": {"content": "And"}}]})
+    assert exchange.done and not exchange.awaits_usage
+
+
+def test_a_call_that_fails_behind_the_one_that_counts_is_not_sent_back() -> None:
+    bad = call("<path>a.py</path><size>big</size>")
+    exchange = Exchange("chat", {**one_call(CHAT), "stream": True}, Settings(retries=1))
+    sent = exchange.feed({"choices": [{"index": 0, "delta": {"content": call() + bad}}]})
+    assert exchange.done and not exchange.again
+    assert b'"finish_reason":"tool_calls"' in sent

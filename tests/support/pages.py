@@ -1,0 +1,278 @@
+"""The pages for users, and their tables, which are made from the registries of the package.
+
+    python tests/support/pages.py
+
+writes the tables anew; look at what changed before you commit it. `test_readme.py` tries what the pages say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from render.test_instructions import LISTS, golden_tools
+from support.rivals_in_words import speed
+from test_layers import LAYERS
+
+import xmltools as xt
+import xmltools.models.events
+from xmltools.cli.commands import COMMANDS
+from xmltools.cli.serve import declare_serve
+from xmltools.formats import FORMATS, Holds, holds
+from xmltools.formats.shared.base import WORDS
+from xmltools.lint import CODES
+from xmltools.parser.limits import MAX_DEPTH
+from xmltools.proxy.server.metrics import Metrics
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PARSING = ROOT / "docs" / "parsing.md"
+RENDER = ROOT / "docs" / "writing.md"
+CONVERSATIONS = ROOT / "docs" / "conversations.md"
+LINT = ROOT / "docs" / "checking.md"
+SERVE = ROOT / "docs" / "serving.md"
+BATCH = ROOT / "docs" / "batches.md"
+GRAMMARS = ROOT / "grammars" / "README.md"
+CORPUS = ROOT / "tests" / "corpus" / "README.md"
+
+PAGES = (README, PARSING, RENDER, CONVERSATIONS, LINT, SERVE)
+"""Those that are executed by `test_readme.py`; the recipes for batches and the snippets for engines have tests of their
+own."""
+
+
+TITLES = {
+    PARSING: "parsing",
+    RENDER: "writing",
+    CONVERSATIONS: "conversations",
+    LINT: "checking",
+    SERVE: "serving",
+    BATCH: "batches",
+    GRAMMARS: "grammars",
+    CORPUS: "corpus",
+}
+
+
+class Verb(NamedTuple):
+    """Something to do: its command, or what it does in words; its names in Python; and the page that tells more."""
+
+    what: str
+    names: tuple[str, ...]
+    page: Path | None
+
+
+VERBS = (
+    Verb("parse", ("Parser", "parse"), PARSING),
+    Verb(
+        "make tools of functions, pydantic models, and the definitions of OpenAI, Anthropic, MCP and Gemini",
+        ("load_tools", "Tool.of"),
+        PARSING,
+    ),
+    Verb("find out whether a call was copied from what the model has read", ("find_echo",), PARSING),
+    Verb("docs", ("render_instructions",), RENDER),
+    Verb("call", ("render_call",), RENDER),
+    Verb("result", ("render_result", "render_results", "render_result_parts", "read_results"), RENDER),
+    Verb("write the turn that asks for a better call", ("render_retry",), RENDER),
+    Verb(
+        "write conversations as plain text for models that know no tools, and read them back",
+        ("transcript.inline", "transcript.extract"),
+        RENDER,
+    ),
+    Verb(
+        "shorten conversations without parting a call from its result",
+        ("compaction.compact", "compaction.prune_results", "compaction.summarise"),
+        RENDER,
+    ),
+    Verb("convert", ("convert", "load", "dump"), CONVERSATIONS),
+    Verb(
+        "stream a parser's events as OpenAI's and Anthropic's chunks",
+        ("streams.OpenAIStream", "streams.AnthropicStream", "streams.ResponsesStream"),
+        CONVERSATIONS,
+    ),
+    Verb("read such chunks as a parser's events", ("streams.OpenAIReader", "streams.AnthropicReader"), CONVERSATIONS),
+    Verb(
+        "check conversations, and what users may send",
+        ("validation.check", "validation.check_user_input"),
+        CONVERSATIONS,
+    ),
+    Verb("grammar", ("build_grammar", "for_engine", "grammar_issues"), GRAMMARS),
+    Verb("validate", ("lint.lint",), LINT),
+    Verb("explain", ("lint.explain",), LINT),
+    Verb("batch", ("batch.parse_files", "batch.parse_table"), BATCH),
+    Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
+    Verb("replay", (), SERVE),
+    Verb("conformance", (), CORPUS),
+    Verb("demo", (), None),
+)
+
+HOMES = {
+    PARSING: ("tools", "parser"),
+    RENDER: ("render",),
+    CONVERSATIONS: ("conversations", "formats"),
+    GRAMMARS: ("grammar",),
+    LINT: ("lint",),
+    SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
+    BATCH: ("batch",),
+}
+"""The modules that a page tells more of."""
+
+LIMITS = {
+    "block_size": "characters in a block, from `<tool` through `</tool>`",
+    "depth": f"elements open at once inside a block, and levels of JSON; at most {MAX_DEPTH}",
+    "elements": "start tags in a block",
+    "blocks": "blocks in a reply",
+}
+
+
+def named(name: str) -> Any:
+    """What a name in `VERBS` stands for."""
+    module, _, last = name.rpartition(".")
+    owner = xt if not module else getattr(xt, module, None) or importlib.import_module(f"xmltools.{module}")
+    return getattr(owner, last)
+
+
+def sentence(text: str) -> str:
+    """The first sentence of a docstring, without its full stop."""
+    first = " ".join(inspect.cleandoc(text).split("\n\n")[0].split())
+    return re.split(r"\.(?= )|\.\Z", first)[0]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head)]
+    lines += [["---"] * len(lines[0]), *map(list, rows)]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def verbs() -> str:
+    return table(("what it does", "in Python", "command", "more"), map(_verb_row, VERBS))
+
+
+def _verb_row(verb: Verb) -> list[str]:
+    command = COMMANDS.get(verb.what)
+    names = ", ".join(f"`{name}`" for name in verb.names)
+    words = command.summary if command else verb.what
+    return [words, names, f"`{verb.what}`" if command else "", _more(verb.page)]
+
+
+def _more(page: Path | None) -> str:
+    return f"[{TITLES[page]}]({page.relative_to(ROOT).as_posix()})" if page else ""
+
+
+def house() -> str:
+    pages = {module: page for page, modules in HOMES.items() for module in modules}
+    rows = []
+    for module in (name for row in LAYERS for name in row if name and not name.startswith("_")):
+        words = sentence(importlib.import_module(f"xmltools.{module}").__doc__ or "")
+        rows.append([f"`{module}`", words, _more(pages.get(module))])
+    return table(("module", "what it is", "more"), rows)
+
+
+def events() -> str:
+    rows = []
+    for name in xmltools.models.events.__all__:
+        event = getattr(xmltools.models.events, name)
+        if event is not xt.Event:
+            fields = ", ".join(f"`{field}`" for field in event._fields)
+            rows.append([f"`{name}`", fields, " ".join(inspect.cleandoc(event.__doc__).split("\n\n")[0].split())])
+    return table(("event", "fields", "what it says"), rows)
+
+
+def options() -> str:
+    paragraph = " ".join(inspect.cleandoc(xt.Parser.__doc__ or "").split("\n\n")[1].split())
+    described = dict(re.findall(r"`(\w+)`: (.*?)[.](?= `\w+`:|\Z)", paragraph))
+    given = inspect.signature(xt.Parser).parameters
+    rows = [[f"`{name}`", _default(given[name].default), described[name]] for name in given]
+    return table(("option", "default", "what it is"), rows)
+
+
+def _default(value: object) -> str:
+    if isinstance(value, xt.Dialect):
+        return "`FORGE`"
+    return "" if callable(value) else f"`{json.dumps(value) if isinstance(value, str) else value}`"
+
+
+def limits() -> str:
+    rows = [
+        [f"`{field.name}`", f"{getattr(xt.Limits(), field.name):,}", LIMITS[field.name]] for field in fields(xt.Limits)
+    ]
+    return table(("limit", "default", "of what"), rows)
+
+
+def sizes() -> str:
+    rows = []
+    for name in LISTS:
+        tools = golden_tools(name)
+        full, compact = (len(xt.render_instructions(tools, style=style)) for style in ("full", "compact"))
+        definitions = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
+        ]
+        rows.append([f"{name}, {len(tools)} tools", f"{full:,}", f"{compact:,}", f"{len(json.dumps(definitions)):,}"])
+    return table(("characters", "full", "compact", "the definitions as JSON"), rows)
+
+
+def formats() -> str:
+    rows = []
+    for field in fields(Holds):
+        marks = ["yes" if getattr(holds(name), field.name) else "" for name in FORMATS]
+        rows.append([WORDS[field.name].partition(":")[0], *marks])
+    return table(("", *FORMATS), rows)
+
+
+def checks() -> str:
+    rows = [[f"`{name}`", CODES[name].meaning] for name in CODES if name not in set(xt.Code)]
+    return table(("code", "what it means"), rows)
+
+
+def serve_options() -> str:
+    parser = argparse.ArgumentParser(add_help=False)
+    declare_serve(parser)
+    return table(("option", "what it does"), (_option_row(action) for action in parser._actions))
+
+
+def _option_row(action: argparse.Action) -> list[str]:
+    value = action.metavar or ("|".join(action.choices) if action.choices else "")
+    return [f"`{' '.join((action.option_strings[0], str(value))).strip()}`", (action.help or "").replace("<", "&lt;")]
+
+
+def metrics() -> str:
+    kept = [value for value in vars(Metrics()).values() if hasattr(value, "help")]
+    return table(("metric", "what it says"), ([f"`{each.name}`", each.help] for each in kept))
+
+
+PARTS = {
+    README: {"speed": speed, "verbs": verbs, "house": house},
+    PARSING: {"events": events, "options": options, "limits": limits},
+    RENDER: {"sizes": sizes},
+    CONVERSATIONS: {"formats": formats},
+    LINT: {"checks": checks},
+    SERVE: {"options": serve_options, "metrics": metrics},
+}
+"""What is made, by the name in the comments around it."""
+
+
+def parts_of(text: str, name: str) -> tuple[str, str, str]:
+    """Return what stands before, in and behind a part that is made."""
+    start, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    head, found, rest = text.partition(start)
+    part, closed, tail = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"expected the comments {start!r} and {end!r}")
+    return head + start, part, end + tail
+
+
+def write_parts() -> None:
+    """Write all that is made anew."""
+    for page, made in PARTS.items():
+        for name, make in made.items():
+            head, _, tail = parts_of(page.read_text("utf-8"), name)
+            page.write_text(head + make() + tail, "utf-8")
+
+
+if __name__ == "__main__":
+    write_parts()

@@ -1,0 +1,297 @@
+"""Tools from functions, models and other people's definitions."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from xmltools.errors import XMLToolsError
+from xmltools.tools import Tool, load_tools
+from xmltools.tools.schema import compile_schema, read_object
+
+
+class Point(BaseModel):
+    """A place."""
+
+    x: int = Field(description="to the right")
+    y: int = 0
+
+
+def google(path: str, lines: list[int] | None = None, *, mode: Literal["r", "w"] = "r", schema: bool = False) -> str:
+    """Read a file.
+
+    It may be long.
+
+    Args:
+        path (str): Where it is,
+            from the root.
+        lines: Which lines.
+        schema: Whether to show
+            the schema: it is short.
+
+    Returns:
+        path: not this one.
+    """
+    return path
+
+
+def numpy(path, _mode=1):
+    """Read a file.
+
+    Parameters
+    ----------
+    path : str
+        Where it is,
+        from the root.
+    _mode
+        How.
+
+    Returns
+    -------
+    str
+        The text.
+    """
+
+
+def rest(path: str, place: Point):
+    """Read a file.
+
+    :param path: Where it is,
+        from the root.
+    :type path: str
+    :param Point place: The place.
+    :returns: nothing
+    """
+
+
+def test_a_google_docstring():
+    tool = Tool.of(google, server="files")
+    assert (tool.name, tool.server, tool.description) == (
+        "google",
+        "files",
+        "Read a file.\n\nIt may be long.",
+    )
+    properties = tool.parameters["properties"]
+    assert list(properties) == ["path", "lines", "mode", "schema"]
+    assert properties["path"] == {"type": "string", "description": "Where it is, from the root."}
+    assert properties["lines"]["description"] == "Which lines."
+    assert properties["mode"]["enum"] == ["r", "w"]
+    assert properties["mode"]["default"] == "r"
+    assert properties["schema"]["description"] == "Whether to show the schema: it is short."
+    assert tool.parameters["required"] == ["path"]
+    shape = compile_schema(tool.parameters)
+    assert read_object({"path": "a", "lines": ["1"]}, shape, 0).arguments == {"path": "a", "lines": [1]}
+
+
+def test_other_docstrings():
+    tool = Tool.of(numpy)
+    assert tool.description == "Read a file."
+    assert tool.parameters["properties"]["path"] == {"description": "Where it is, from the root."}
+    assert tool.parameters["properties"]["_mode"] == {"default": 1, "description": "How."}
+    tool = Tool.of(rest)
+    assert tool.description == "Read a file."
+    assert tool.parameters["properties"]["path"]["description"] == "Where it is, from the root."
+    assert tool.parameters["properties"]["place"]["description"] == "The place."
+    assert tool.parameters["$defs"]["Point"]["properties"]["x"] == {
+        "type": "integer",
+        "description": "to the right",
+    }
+
+
+def test_names_and_descriptions_can_be_given():
+    tool = Tool.of(google, name="read", description="")
+    assert (tool.name, tool.description) == ("read", "")
+
+
+def test_a_pydantic_model():
+    tool = Tool.of(Point)
+    assert (tool.name, tool.description) == ("Point", "A place.")
+    assert tool.parameters["required"] == ["x"]
+    assert "title" not in str(tool.parameters)
+
+
+def test_other_callables():
+    @dataclass
+    class Job:
+        name: str
+        count: int = 1
+
+        def run(self, force: bool) -> None:
+            """Run it."""
+
+        def __call__(self, again: int) -> None: ...
+
+    assert list(Tool.of(Job).parameters["properties"]) == ["name", "count"]
+    assert Tool.of(Job("a").run).parameters["properties"] == {"force": {"type": "boolean"}}
+    assert Tool.of(Job("a")).parameters["properties"] == {"again": {"type": "integer"}}
+    assert Tool.of(Job("a")).name == "Job"
+    partial = Tool.of(functools.partial(google, lines=[1]), name="partial")
+    assert partial.parameters["properties"]["path"]["type"] == "string"
+
+
+def test_annotated_parameters():
+    def search(limit: Annotated[int, Field(ge=1, description="How many")] = 5, **filters: str) -> None: ...
+
+    tool = Tool.of(search)
+    assert tool.parameters["properties"]["limit"] == {
+        "type": "integer",
+        "minimum": 1,
+        "description": "How many",
+        "default": 5,
+    }
+    assert tool.parameters["additionalProperties"] is True
+    assert "required" not in tool.parameters
+
+
+def test_no_parameters():
+    assert Tool.of(lambda: None, name="stop").parameters == Tool(name="stop").parameters
+
+
+class Opaque: ...
+
+
+def unresolved(a: Nowhere): ...  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (lambda a, /: a, "'a' cannot be given by name"),
+        (lambda *a: a, "'*a' cannot be given by name"),
+        (3, "expected a function or a pydantic model class, found 3"),
+        (unresolved, "a type hint cannot be resolved"),
+        (dict, "no signature"),
+    ],
+)
+def test_what_is_no_tool(source, words):
+    with pytest.raises(XMLToolsError) as caught:
+        Tool.of(source)
+    assert words in str(caught.value)
+
+
+def test_types_without_a_schema():
+    def opaque(a: Opaque) -> None: ...
+
+    def function(a: callable) -> None: ...  # type: ignore[valid-type]
+
+    for source in (opaque, function):
+        with pytest.raises(XMLToolsError, match="no JSON Schema"):
+            Tool.of(source)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {
+            "type": "function",
+            "function": {"name": "t", "description": "d", "parameters": SCHEMA, "strict": True},
+        },
+        {"type": "function", "name": "t", "description": "d", "parameters": SCHEMA, "strict": None},
+        {"name": "t", "description": "d", "input_schema": SCHEMA, "cache_control": {}},
+        {"name": "t", "description": "d", "inputSchema": SCHEMA, "annotations": {}, "title": "T"},
+        {"name": "t", "description": "d", "parametersJsonSchema": SCHEMA},
+        {
+            "name": "t",
+            "description": "d",
+            "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}},
+        },
+        {"function": {"name": "t", "description": "d", "parameters": SCHEMA}},
+        Tool(name="t", description="d", parameters=SCHEMA, server="s").model_dump(),
+    ],
+)
+def test_definitions(definition):
+    assert Tool.load(definition, server="s") == Tool(name="t", description="d", parameters=SCHEMA, server="s")
+
+
+def test_a_dumped_tool_keeps_its_server():
+    assert Tool.load({"name": "t", "server": "own"}, server="given").server == "own"
+    assert Tool.load({"name": "t", "description": None}) == Tool(name="t")
+    assert Tool.load({"name": "t", "input_schema": {"type": "object"}}).parameters == Tool(name="t").parameters
+
+
+def test_gemini_schemas():
+    schema = {
+        "type": "OBJECT",
+        "properties": {
+            "type": {"type": "ARRAY", "items": {"type": "INTEGER", "nullable": True}, "minItems": "1"},
+            "b": {"anyOf": [{"type": "NUMBER"}, {"type": "TYPE_UNSPECIFIED"}]},
+        },
+    }
+    assert Tool.load({"name": "t", "parameters": schema}).parameters["properties"] == {
+        "type": {"type": "array", "items": {"type": "integer", "nullable": True}, "minItems": 1},
+        "b": {"anyOf": [{"type": "number"}, {}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        ([], "found list"),
+        ({}, "found an object with nothing; accepted: "),
+        ({"type": "web_search"}, "found an object with 'type'"),
+        ({"name": ""}, "found an object with 'name'"),
+        ({"name": "t", "parameters": []}, "'parameters' is no JSON Schema object but list"),
+        ({"name": "t", "description": 5}, "description is no text but int"),
+        ({"name": "t" * 300}, "at most 256"),
+        ({"name": "t", "server": 5}, "server"),
+    ],
+)
+def test_wrong_definitions(definition, words):
+    with pytest.raises(XMLToolsError) as caught:
+        Tool.load(definition)
+    assert words in str(caught.value)
+
+
+def test_lists_of_tools():
+    tool = Tool(name="t")
+    assert load_tools([{"name": "t"}, tool]) == [tool, tool]
+    assert load_tools({"model": "m", "tools": [{"name": "t"}]}) == [tool]
+    assert load_tools({"functions": [{"name": "t"}]}) == [tool]
+    assert load_tools({"tools": [{"functionDeclarations": [{"name": "t"}, {"name": "t"}]}]}) == [tool, tool]
+    assert load_tools([]) == []
+    for wrong, words in [
+        (5, "found int"),
+        ({"name": "t"}, "found dict"),
+        ([tool, 5], "tool 1 of the list: "),
+    ]:
+        with pytest.raises(XMLToolsError, match=words):
+            load_tools(wrong)
+
+
+def test_tools_are_values():
+    one, same = Tool(name="t"), Tool(name="t")
+    assert one == same and hash(one) == hash(same)
+    with pytest.raises(ValueError, match="frozen"):
+        one.name = "u"
+
+
+def test_tools_stay_equal_when_one_has_been_used():
+    one, other = Tool(name="f"), Tool(name="f")
+    assert one.shape is not None
+    assert one == other
+    assert one != Tool(name="f", description="x")
+    assert one != "f"
+
+
+def test_lists_inside_lists_inside_lists_are_no_tools():
+    nested = {"tools": [{"name": "f"}]}
+    assert load_tools([nested, {"name": "g"}]) == [Tool(name="f"), Tool(name="g")]
+    for _ in range(2000):
+        nested = {"tools": [nested]}
+    with pytest.raises(XMLToolsError, match="expected a tool definition"):
+        load_tools(nested)
+
+
+def test_a_copy_with_other_parameters_has_a_shape_of_its_own():
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
+    assert list(tool.shape.properties) == ["a"]
+    other = tool.model_copy(update={"parameters": {"type": "object", "properties": {"z": {"type": "integer"}}}})
+    assert list(other.shape.properties) == ["z"]
+    assert tool.model_copy().shape is tool.shape

@@ -1,0 +1,202 @@
+"""From objects to columns, and from the columns of many parts to those of one file, without losing anything.
+
+A column keeps a type only if all its values come back from Arrow as they went in. One whose values have several types,
+or objects with different keys, becomes a column of JSON texts. In JSON Lines that is known only when all is read: a
+part has the types of its own rows, and says of each column whether it is JSON; `settle` finds those of all parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from xmltools.batch.arrow import pa
+from xmltools.batch.json_lines import Line, text_of
+from xmltools.batch.options import BatchOptions
+from xmltools.batch.plain import plain_json, plain_values
+from xmltools.errors import XMLToolsError
+
+__all__ = ["fit", "plain_schema", "settle", "table_of", "unmarked"]
+
+_MARK = b"xmltools"
+_JSON, _SMALL = {_MARK: b"json"}, {_MARK: b"small"}
+_EXACT = 1 << 53
+"""Integers up to this are numbers of floating point too."""
+_DEPTH = 16
+"""Levels of a type that is kept."""
+
+
+# From objects
+
+
+def table_of(lines: Sequence[Line], options: BatchOptions) -> Any:
+    """Return the objects of lines as a table. A line without an object is kept as text."""
+    objects = [line.object if line.object is not None else _kept(line, options) for line in lines]
+    names = dict.fromkeys(name for each in objects for name in each)
+    columns = [_column(name, [each.get(name) for each in objects]) for name in names]
+    return pa.Table.from_arrays([array for _, array in columns], schema=pa.schema([field for field, _ in columns]))
+
+
+def _kept(line: Line, options: BatchOptions) -> dict[str, Any]:
+    return {options.invalid_line: text_of(line.source)}
+
+
+def _column(name: str, values: list[Any]) -> tuple[Any, Any]:
+    name = name.encode("utf-8", "backslashreplace").decode()
+    array = _typed(values)
+    if array is None:
+        return pa.field(name, pa.string(), metadata=_JSON), _as_json(values)
+    return pa.field(name, array.type, metadata=_SMALL if _holds_small(array) else None), array
+
+
+def _holds_small(array: Any) -> bool:
+    if not pa.types.is_int64(array.type):
+        return False
+    return all(-_EXACT <= value <= _EXACT for value in array.to_pylist() if value is not None)
+
+
+def _typed(values: list[Any]) -> Any:
+    """Return values as an array, None if there is none that gives them back as they are."""
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    if isinstance(array, pa.ChunkedArray) or not _can_be_stored(array.type) or array.to_pylist() != values:
+        return None
+    return array
+
+
+def _can_be_stored(type: Any, depth: int = 1) -> bool:
+    """Return whether files can hold a type: Parquet has no objects without keys, and Arrow's files do not nest deep."""
+    if depth > _DEPTH or (pa.types.is_struct(type) and type.num_fields == 0):
+        return False
+    return all(_can_be_stored(type.field(place).type, depth + 1) for place in range(type.num_fields))
+
+
+def _as_json(values: Iterable[Any]) -> Any:
+    return pa.array([None if value is None else plain_json(value) for value in values], pa.string())
+
+
+# Of several parts
+
+
+def settle(schemas: Iterable[Any], options: BatchOptions) -> Any:
+    """Return the schema that holds the rows of all parts: their columns in the order in which they come, and then those
+    that were added. A column whose types are too different is one of JSON."""
+    found: dict[str, _Found] = {}
+    metadata, parts = None, 0
+    for schema in schemas:
+        parts += 1
+        metadata = metadata or schema.metadata
+        _check_repeated(schema)
+        for field in schema:
+            found.setdefault(field.name, _Found()).add(field)
+    added = set(options.added)
+    names = [name for name in found if name not in added] + [name for name in options.added if name in found]
+    return pa.schema([found[name].settled(parts) for name in names], metadata)
+
+
+def _check_repeated(schema: Any) -> None:
+    repeated = [name for name in schema.names if schema.names.count(name) > 1]
+    if repeated:
+        raise XMLToolsError(f"there are several columns {repeated[0]!r:.80}; rename all but one")
+
+
+class _Found:
+    """What parts say of one column. Those that say the same are kept once."""
+
+    def __init__(self) -> None:
+        self._fields: dict[Any, Any] = {}
+        self._parts = 0
+
+    def add(self, field: Any) -> None:
+        """Take what a part says."""
+        self._fields.setdefault((field.type, _is_json(field), _is_small(field), field.nullable), field)
+        self._parts += 1
+
+    def settled(self, parts: int) -> Any:
+        """Return the column for all parts, of which there are so many."""
+        fields = list(self._fields.values())
+        first = fields[0]
+        type = None if any(map(_is_json, fields)) else _common(fields)
+        if type is None:
+            return pa.field(first.name, pa.string(), metadata=_JSON)
+        nullable = self._parts < parts or any(field.nullable for field in fields)
+        return pa.field(first.name, type, nullable, metadata=_without_mark(first.metadata))
+
+
+def _common(fields: list[Any]) -> Any:
+    """Return the type that holds the values of all, None if there is none."""
+    type = reduce(_merged, (field.type for field in fields))
+    if type is not None:
+        return type
+    fitting = all(pa.types.is_float64(each.type) or pa.types.is_null(each.type) or _is_small(each) for each in fields)
+    return pa.float64() if fitting else None
+
+
+def _merged(type: Any, other: Any) -> Any:
+    """Return the type that holds values of both as they are: one, where the other has only nulls. None if none does."""
+    if type is None or other is None:
+        return None
+    if type == other or pa.types.is_null(other):
+        return type
+    if pa.types.is_null(type):
+        return other
+    if pa.types.is_list(type) and pa.types.is_list(other):
+        inner = _merged(type.value_type, other.value_type)
+        return None if inner is None else pa.list_(inner)
+    return _merged_structs(type, other)
+
+
+def _merged_structs(type: Any, other: Any) -> Any:
+    if not (pa.types.is_struct(type) and pa.types.is_struct(other)):
+        return None
+    names = [field.name for field in type]
+    if names != [field.name for field in other]:
+        return None  # what is missing in one of them is not the same as null
+    inner = [_merged(mine.type, its.type) for mine, its in zip(type, other, strict=True)]
+    return None if None in inner else pa.struct(list(zip(names, inner, strict=True)))
+
+
+def _is_json(field: Any) -> bool:
+    return (field.metadata or {}).get(_MARK) == _JSON[_MARK]
+
+
+def _is_small(field: Any) -> bool:
+    return (field.metadata or {}).get(_MARK) == _SMALL[_MARK]
+
+
+def _without_mark(metadata: Any) -> Any:
+    return {key: value for key, value in (metadata or {}).items() if key != _MARK} or None
+
+
+def fit(table: Any, schema: Any) -> Any:
+    """Return the table of a part with the columns of all parts."""
+    return pa.table([_fitted(table, field) for field in schema], schema=unmarked(schema))
+
+
+def unmarked(schema: Any) -> Any:
+    """Return a schema without the marks of `settle`."""
+    fields = [field.with_metadata(_without_mark(field.metadata)) for field in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def plain_schema(schema: Any) -> Any:
+    """Return a schema without dictionaries: their columns have the types of their values."""
+    fields = [field.with_type(_plain_type(field.type)) for field in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def _plain_type(type: Any) -> Any:
+    return type.value_type if pa.types.is_dictionary(type) else type
+
+
+def _fitted(table: Any, field: Any) -> Any:
+    place = table.schema.get_field_index(field.name)
+    if place < 0:
+        return pa.nulls(table.num_rows, field.type)
+    column = table.column(place)
+    if _is_json(field) and not _is_json(table.schema.field(place)):
+        return _as_json(plain_values(column))
+    return column if column.type == field.type else column.cast(field.type)

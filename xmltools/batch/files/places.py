@@ -1,0 +1,196 @@
+"""Which files a run reads, and which it writes.
+
+The ending of a name says the format. One file as output takes all inputs; a folder takes one file for each of them.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from os import PathLike, fspath
+from os.path import abspath
+from pathlib import Path
+from typing import NamedTuple
+
+from xmltools.batch.options import BatchUsageError
+
+__all__ = [
+    "ENDINGS",
+    "FORMATS",
+    "PARTS",
+    "Kind",
+    "Source",
+    "Target",
+    "absolute",
+    "find_sources",
+    "find_targets",
+    "kind_of",
+]
+
+PARTS = ".parts"
+"""Behind the name of an output: the folder with what is done of it."""
+
+
+class Kind(NamedTuple):
+    """How a file is written: its format, and whether it is compressed by gzip."""
+
+    format: str
+    gzipped: bool = False
+
+
+ENDINGS = {
+    ".parquet": Kind("parquet"),
+    ".jsonl": Kind("jsonl"),
+    ".ndjson": Kind("jsonl"),
+    ".arrow": Kind("arrow"),
+    ".feather": Kind("arrow"),
+    ".csv": Kind("csv"),
+    ".jsonl.gz": Kind("jsonl", True),
+    ".ndjson.gz": Kind("jsonl", True),
+    ".csv.gz": Kind("csv", True),
+}
+FORMATS = tuple(ending[1:] for ending in ENDINGS)
+_ALL = ", ".join(ENDINGS)
+_GLOB = re.compile(r"[*?\[]")
+
+Place = str | PathLike[str]
+
+
+class Source(NamedTuple):
+    """A file to read; `name` is its place in a folder of outputs."""
+
+    path: Path
+    name: Path
+    kind: Kind
+
+
+class Target(NamedTuple):
+    """A file to write, and what goes into it."""
+
+    path: Path
+    kind: Kind
+    sources: tuple[Source, ...]
+
+
+def kind_of(path: Path) -> Kind | None:
+    """Return what the ending of a file's name says, None if it says nothing."""
+    return next((kind for ending, kind in ENDINGS.items() if path.name.lower().endswith(ending)), None)
+
+
+# What is read
+
+
+def find_sources(inputs: Place | Iterable[Place], output: Place) -> list[Source]:
+    """Return the files to read, in order: a folder's and a pattern's by name, each once.
+
+    What is found in the output is none of them. Raises `BatchUsageError` if there is no such file, or its ending is not
+    known.
+    """
+    given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
+    path = absolute(output)
+    ours = (path, path.with_name(path.name + PARTS))
+    found: dict[Path, Source] = {}
+    for each in given:
+        for source in _expand(fspath(each)):
+            path = absolute(source.path)
+            if path == ours[0]:
+                raise BatchUsageError(f"{source.path}: the output is one of the inputs; give it another name")
+            if source.path == Path(each) or not any(our in path.parents for our in ours):
+                found.setdefault(path, source)
+    if not found:
+        raise BatchUsageError(f"{', '.join(fspath(each) for each in given) or 'inputs'}: {_nothing()}")
+    return list(found.values())
+
+
+def _nothing() -> str:
+    return f"there is no file to read; it ends with {_ALL}"
+
+
+def _expand(name: str) -> list[Source]:
+    path = Path(name)
+    if path.is_dir():
+        return [Source(each, each.relative_to(path), kind) for each, kind in _inside(path)]
+    if path.exists():
+        return [Source(path, Path(path.name), _known(path))]
+    if not _GLOB.search(name):
+        raise BatchUsageError(f"{name}: there is no such file or folder{_near(path)}")
+    # Not Path.glob: it takes no pattern that begins at the root.
+    names = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+    files = [path for path in map(Path, names) if path.is_file()]
+    if not files:
+        raise BatchUsageError(f"{name}: no file fits this pattern")
+    return [Source(each, Path(each.name), _known(each)) for each in files]
+
+
+def _inside(folder: Path) -> Iterator[tuple[Path, Kind]]:
+    for each in sorted(folder.rglob("*")):
+        inner = each.relative_to(folder).parts
+        kind = kind_of(each)
+        if kind and each.is_file() and not any(part.startswith(".") or part.endswith(PARTS) for part in inner):
+            yield each, kind
+
+
+def _known(path: Path) -> Kind:
+    kind = kind_of(path)
+    if kind is None:
+        raise BatchUsageError(f"{path}: the ending says no format; expected {_ALL}")
+    return kind
+
+
+def _near(path: Path) -> str:
+    if not path.parent.is_dir():
+        return ""
+    near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1, cutoff=0.6)
+    return f"; did you mean {path.with_name(near[0])}?" if near else ""
+
+
+# What is written
+
+
+def find_targets(sources: Sequence[Source], output: Place, format: str | None = None) -> list[Target]:
+    """Return the files to write: one, or if the output is a folder one for each source, in its format or in `format`.
+
+    Raises `BatchUsageError` if it can't be told what the output is to be, or two sources would be written to one file.
+    """
+    if format is not None and format not in FORMATS:
+        raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
+    path = Path(output)
+    if not _is_folder(output):
+        kind = ENDINGS[f".{format}"] if format else kind_of(path)
+        if kind is None:
+            raise BatchUsageError(f"{path}: the ending says no format; expected {_ALL}, or / for a folder")
+        return [Target(path, kind, tuple(sources))]
+    targets = [_beside(path, source, format) for source in sources]
+    _check_names(targets)
+    return targets
+
+
+def _is_folder(output: Place) -> bool:
+    path = Path(output)
+    return path.is_dir() or fspath(output).endswith(("/", "\\")) or "." not in path.name
+
+
+def _beside(folder: Path, source: Source, format: str | None) -> Target:
+    name = source.name
+    if format is None:
+        return Target(folder / name, source.kind, (source,))
+    ending = max((each for each in ENDINGS if name.name.lower().endswith(each)), key=len)
+    return Target(folder / name.with_name(f"{name.name[: -len(ending)]}.{format}"), ENDINGS[f".{format}"], (source,))
+
+
+def _check_names(targets: Sequence[Target]) -> None:
+    taken: dict[Path, Source] = {}
+    for target in targets:
+        source = target.sources[0]
+        other = taken.setdefault(target.path, source)
+        if other is not source:
+            raise BatchUsageError(f"{other.path} and {source.path} would both be written to {target.path}; rename one")
+        if absolute(target.path) == absolute(source.path):
+            raise BatchUsageError(f"{source.path} would be written over itself; give another folder")
+
+
+def absolute(place: Place) -> Path:
+    """Return a path from the root, without dots in it: it has a name."""
+    return Path(abspath(place))  # noqa: PTH100, since links stay as they are

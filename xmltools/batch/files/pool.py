@@ -1,0 +1,205 @@
+"""Workers in processes of their own, each at the end of a pipe.
+
+One thread serves all of them: a worker gets a task when it has none, so that one more task is held than there are
+workers, and whoever dies takes one task with it, which can be named. A worker whose parent is gone reads the end of its
+pipe and leaves. Rows follow their task as they are: pickled, they would be copied twice more.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib.abc import MetaPathFinder
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from typing import NoReturn
+
+from xmltools.batch.files.worker import Task, Worker
+from xmltools.batch.options import BatchOptions
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Pool", "available_cores", "run_here"]
+
+# Not forked: the parent may have threads, of Arrow or of its host.
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_here(tasks: Iterable[Task], options: BatchOptions) -> Iterator[Task]:
+    """Do tasks in this process. Yields each that is done."""
+    worker = Worker(options)
+    for task in tasks:
+        worker.do(task)
+        yield task
+
+
+class Pool:
+    """Up to `jobs` workers. When it is left, however that is, none is left of them."""
+
+    def __init__(self, options: BatchOptions, jobs: int) -> None:
+        self._options = options
+        self._jobs = jobs
+        self._workers: list[_Process] = []
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.kill()
+        for worker in self._workers:
+            worker.stop()
+
+    def start(self, number: int) -> None:
+        """Start workers until there are so many, or `jobs`. They load what they need while their parent goes on."""
+        while len(self._workers) < min(number, self._jobs):
+            self._workers.append(_Process(self._options))
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Do tasks. Yields each that is done, in any order.
+
+        Raises what a worker raised, and `XMLToolsError` if one died.
+        """
+        waiting = iter(tasks)
+        # All are started before the first gets its task: it takes that only when it has loaded what it needs.
+        first = list(islice(waiting, self._jobs))
+        self.start(len(first))
+        for worker, task in zip(self._workers, first, strict=False):
+            worker.begin(task)
+        del first
+        following = next(waiting, None)  # read while the workers work
+        while busy := {worker.pipe: worker for worker in self._workers if worker.task is not None}:
+            for pipe in wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                done = worker.finish()
+                if following is not None:
+                    worker.begin(following)
+                    following = next(waiting, None)
+                else:
+                    worker.kill()  # its memory is given back while others work
+                yield done
+
+
+class _Process:
+    """A worker as its parent sees it, and the task that it has."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        self.pipe, inner = _CONTEXT.Pipe()
+        self.task: Task | None = None
+        self._process = _CONTEXT.Process(target=_serve, args=(inner, options), daemon=True)
+        with _without_interrupts():
+            self._process.start()
+        inner.close()
+
+    def begin(self, task: Task) -> None:
+        """Give it a task."""
+        self.task = task
+        try:
+            _send(self.pipe, task)
+        except OSError:
+            self._report_death(task)
+
+    def finish(self) -> Task:
+        """Take the answer to its task. Returns the task, or raises what went wrong."""
+        task = self.task
+        assert task is not None
+        try:
+            problem = self.pipe.recv()
+        except (EOFError, OSError):
+            self._report_death(task)
+        if problem is not None:
+            raise problem
+        self.task = None
+        return task
+
+    def _report_death(self, task: Task) -> NoReturn:
+        self._process.join()
+        code = self._process.exitcode or 0
+        line = "line" if task.lines else "row"
+        why = "if it ran out of memory, fewer jobs need less" if code < 0 else "what it printed says why"
+        raise XMLToolsError(
+            f"a worker ended (exit code {code}) while it parsed {task.rows:,} rows of {task.source} from {line} "
+            f"{task.first:,} on; {why}, and the run can be resumed"
+        )
+
+    def kill(self) -> None:
+        """Have it end, whatever it does. A part that it is writing has not its name yet."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Wait until it has ended."""
+        self.pipe.close()
+        self._process.join()
+        self._process.close()
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let what starts here ignore Ctrl-C, which goes to all processes of a terminal: the parent ends its workers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _send(pipe: Connection, task: Task) -> None:
+    pipe.send(replace(task, data=b""))
+    if task.span is None:
+        pipe.send_bytes(task.data)
+
+
+def _receive(pipe: Connection) -> Task:
+    task: Task = pipe.recv()
+    return task if task.span is not None else replace(task, data=pipe.recv_bytes())
+
+
+def _serve(pipe: Connection, options: BatchOptions) -> None:
+    """Do the tasks that come through a pipe until it ends. The answer to each is None, or what went wrong."""
+    _load_less()
+    worker = Worker(options)
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send(_attempt(worker, _receive(pipe)))
+
+
+def _load_less() -> None:
+    """Keep pyarrow from loading what no row needs: numpy's threads, one for each core, and pandas, which takes as long
+    and as much memory as all the rest. Where the script that is run has loaded them, they stay."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.meta_path.insert(0, _NoPandas())
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """Raise for pandas; of others it knows nothing."""
+        if name == "pandas":
+            raise ModuleNotFoundError("workers have no use for pandas", name=name)
+
+
+def _attempt(worker: Worker, task: Task) -> Exception | None:
+    try:
+        worker.do(task)
+    except (XMLToolsError, OSError, MemoryError) as error:
+        return error
+    except Exception as error:  # a bug: what its own type holds may not pass a pipe
+        where = f"{task.rows} rows of {task.source} from {task.first} on"
+        return RuntimeError(f"{where}: {type(error).__name__}: {error}")
+    return None

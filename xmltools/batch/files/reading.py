@@ -1,0 +1,269 @@
+"""Reading files piece by piece, so that memory does not depend on their size.
+
+A piece is what becomes one part of the output. Where it ends depends on the file alone, so that a run that is resumed
+meets the same pieces again. Lines stay lines, everything else becomes record batches.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xmltools.batch.files.places import Source
+from xmltools.errors import XMLToolsError
+
+if TYPE_CHECKING:
+    from typing import IO
+
+__all__ = ["ROWS", "SIZE", "Piece", "columns_of", "encode", "read_batches", "read_pieces"]
+
+ROWS = 1024
+"""Rows of a piece, at most."""
+SIZE = 2 << 20
+"""Bytes of a piece, at most, unless one row has more."""
+_FIELD = 256 << 20
+"""Characters of a field in CSV: more is a quotation mark that was not closed."""
+_MARK = b"\xef\xbb\xbf"
+"""What some programs write in front of UTF-8."""
+_LOOK = 1000
+"""Lines that are looked at to see whether the column that is asked for is there."""
+
+
+class Piece(NamedTuple):
+    """Some rows of a file: how many, the number of the first (or of its line, from 1), and how much of the file has
+    been read with them, from 0 to 1. `encode` returns them as lines or as an Arrow stream. `span` is where their bytes
+    begin and end in the file, None if they don't stand there as they are."""
+
+    rows: int
+    first: int
+    share: float
+    encode: Callable[[], bytes]
+    span: tuple[int, int] | None = None
+
+
+def read_pieces(source: Source) -> Iterator[Piece]:
+    """Yield the pieces of a file in order. Raises `XMLToolsError` if it is not of its format."""
+    if source.kind.format == "jsonl":
+        return _read_lines(source)
+    return _read_batches(source)
+
+
+# JSON Lines
+
+
+def _read_lines(source: Source) -> Iterator[Piece]:
+    size = max(1, source.path.stat().st_size)
+    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
+        lines: list[bytes] = []
+        first, number, held, rows = 1, 0, 0, 0
+        begin = len(_MARK) if raw.read(len(_MARK)) == _MARK else 0
+        raw.seek(0)
+
+        def piece() -> Piece:
+            span = None if source.kind.gzipped else (begin, begin + held)
+            return Piece(rows, first, min(1.0, raw.tell() / size), partial(b"".join, lines), span)
+
+        for number, line in enumerate(_lines(file, source), 1):
+            lines.append(line)
+            held += len(line)
+            rows += not line.isspace()
+            if rows >= ROWS or held >= SIZE:
+                yield piece()
+                lines, first, begin, held, rows = [], number + 1, begin + held, 0, 0
+        if rows:
+            yield piece()._replace(share=1.0)
+
+
+def _unpacked(raw: IO[bytes], source: Source) -> IO[bytes]:
+    return gzip.GzipFile(fileobj=raw) if source.kind.gzipped else raw  # type: ignore[return-value]
+
+
+def _lines(file: IO[bytes], source: Source) -> Iterator[bytes]:
+    try:
+        for number, line in enumerate(file):
+            yield line.removeprefix(_MARK) if number == 0 else line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
+
+
+# Batches
+
+
+def _read_batches(source: Source) -> Iterator[Piece]:
+    first = 1
+    for batch, share in read_batches(source):
+        for part in _cut(batch):
+            yield Piece(part.num_rows, first, share, partial(encode, part))
+            first += part.num_rows
+
+
+def read_batches(source: Source) -> Iterator[tuple[Any, float]]:
+    """Yield the record batches of a file that holds no lines, one at least, each with how much of it has been read.
+
+    Raises `XMLToolsError` if it is not of its format.
+    """
+    from xmltools.batch.arrow import pa
+
+    readers = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv}
+    try:
+        yield from readers[source.kind.format](source)
+    except pa.ArrowInvalid as error:
+        raise XMLToolsError(f"{source.path}: expected a file of {source.kind.format}: {error}") from None
+
+
+def encode(batch: Any) -> bytes:
+    """Return a record batch or a table as an Arrow stream."""
+    from xmltools.batch.arrow import pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def _cut(batch: Any) -> Iterator[Any]:
+    """Yield a batch in pieces that are not too large."""
+    if batch.num_rows > ROWS:
+        for start in range(0, batch.num_rows, ROWS):
+            yield from _cut(batch.slice(start, ROWS))
+    elif batch.num_rows > 1 and batch.nbytes > SIZE:
+        half = batch.num_rows // 2
+        yield from _cut(batch.slice(0, half))
+        yield from _cut(batch.slice(half))
+    else:
+        yield batch
+
+
+def _read_parquet(source: Source) -> Iterator[tuple[Any, float]]:
+    from xmltools.batch.arrow import pa, pq
+
+    # Neither whole row groups nor whole columns are held.
+    with pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20) as file:
+        total, done = file.metadata.num_rows, 0
+        for batch in file.iter_batches(ROWS, use_threads=False):
+            done += batch.num_rows
+            yield batch, done / max(1, total)
+        if not total:
+            yield pa.RecordBatch.from_pylist([], schema=file.schema_arrow), 1.0
+
+
+def _read_arrow(source: Source) -> Iterator[tuple[Any, float]]:
+    from xmltools.batch.arrow import pa
+
+    size = max(1, source.path.stat().st_size)
+    with pa.OSFile(str(source.path)) as file:
+        reader = _open_arrow(file)
+        batches = iter(reader) if isinstance(reader, pa.RecordBatchReader) else _batches_of(reader)
+        empty = True
+        for batch in batches:
+            empty = False
+            yield batch, min(1.0, file.tell() / size)
+        if empty:
+            yield pa.RecordBatch.from_pylist([], schema=reader.schema), 1.0
+
+
+def _open_arrow(file: Any) -> Any:
+    """Return a reader of a file, in either of the two forms that Arrow has."""
+    from xmltools.batch.arrow import pa
+
+    if file.read(6) == b"ARROW1":
+        file.seek(0)
+        return pa.ipc.open_file(file)
+    file.seek(0)
+    return pa.ipc.open_stream(file)
+
+
+def _batches_of(reader: Any) -> Iterator[Any]:
+    return (reader.get_batch(number) for number in range(reader.num_record_batches))
+
+
+# CSV: everything is text
+
+
+def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
+    from xmltools.batch.arrow import pa
+
+    size = max(1, source.path.stat().st_size)
+    with source.path.open("rb") as raw, _text_of(raw, source) as file:
+        records = _records(csv.reader(file, strict=True), source)
+        header = next(records, [])
+        if len(set(header)) < len(header):
+            raise XMLToolsError(f"{source.path}: two columns have one name; rename one of them")
+        schema = pa.schema([(name, pa.string()) for name in header])
+        empty = True
+        for rows in _bunches(records):
+            empty = False
+            columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema), min(1.0, raw.tell() / size)
+        if empty:
+            yield pa.RecordBatch.from_pylist([], schema=schema), 1.0
+
+
+def _text_of(raw: IO[bytes], source: Source) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="")
+
+
+def _records(reader: Any, source: Source) -> Iterator[list[str]]:
+    """Yield the records, all as long as the first. Lines with nothing on them are none."""
+    width = 0
+    csv.field_size_limit(max(_FIELD, csv.field_size_limit()))
+    try:
+        for record in filter(None, reader):
+            width = width or len(record)
+            if len(record) != width:
+                where = f"{source.path}:{reader.line_num}"
+                raise XMLToolsError(f"{where}: expected {width} fields as in the first line, got {len(record)}")
+            yield record
+    except UnicodeDecodeError as error:
+        raise XMLToolsError(f"{source.path}: expected UTF-8 near line {reader.line_num}: {error.reason}") from None
+    except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise XMLToolsError(f"{source.path}:{reader.line_num}: expected CSV: {error}") from None
+
+
+def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
+    rows: list[list[str]] = []
+    held = 0
+    for record in records:
+        rows.append(record)
+        held += sum(map(len, record))
+        if len(rows) >= ROWS or held >= SIZE:
+            yield rows
+            rows, held = [], 0
+    if rows:
+        yield rows
+
+
+# What there is, for messages
+
+
+def columns_of(source: Source) -> list[str] | None:
+    """Return the names of a file's columns. Those of JSON Lines are the keys of its first lines; None if there are no
+    objects in them. Raises `XMLToolsError` as `read_pieces` does."""
+    if source.kind.format == "jsonl":
+        return _keys_of(source)
+    for piece in read_pieces(source):
+        return _names_in(piece.encode())
+    return []
+
+
+def _names_in(data: bytes) -> list[str]:
+    from xmltools.batch.arrow import pa
+
+    names: list[str] = pa.ipc.open_stream(data).schema.names
+    return names
+
+
+def _keys_of(source: Source) -> list[str] | None:
+    from xmltools.batch.json_lines import read_object
+
+    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
+        objects = [read_object(line)[0] for line in islice(_lines(file, source), _LOOK) if not line.isspace()]
+    found = [each for each in objects if each is not None]
+    return list(dict.fromkeys(key for each in found for key in each)) if found else None

@@ -1,0 +1,307 @@
+"""Files in, files out: on all cores, and so that a run that was killed goes on where it was.
+
+The input is read in pieces, each piece is parsed by a worker that writes a part of the output, and when all parts are
+there they are put together. Where a piece ends does not depend on the number of workers, nor on when the run began.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from xmltools import __version__
+from xmltools.batch.files.places import Source, Target, absolute, find_sources, find_targets
+from xmltools.batch.files.pool import Pool, available_cores, run_here
+from xmltools.batch.files.reading import ROWS, SIZE, columns_of, read_pieces
+from xmltools.batch.files.resume import Parts
+from xmltools.batch.files.worker import Task
+from xmltools.batch.files.writing import Assembly
+from xmltools.batch.options import BatchOptions, BatchUsageError
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Run", "parse_files"]
+
+_LITTLE = 4 << 20
+"""Bytes of input for which no other process is worth its start."""
+
+Place = str | PathLike[str]
+Tell = Callable[[BatchProgress], object]
+
+
+def parse_files(
+    inputs: Place | Iterable[Place],
+    output: Place,
+    options: BatchOptions,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    format: str | None = None,
+    on_progress: Tell | None = None,
+) -> BatchSummary:
+    """Parse the rows of files, in their order.
+
+    Takes files, folders and patterns, read as their endings say: Parquet, Arrow, JSON Lines and CSV, the last two also
+    compressed by gzip. Writes one file in the format of its ending; or, if `output` is a folder (one that is there, or
+    a name without ending), one file for each that is read, in its format or in `format`. Returns the summary.
+
+    - The columns of the input come first, unchanged, and those that `parse_table` adds behind them. Lines of JSON stay
+      as they were written, with the new keys at their end. A line that holds no object is a row with the error
+      `invalid_line`, and kept as text. From JSON Lines to a table, a column of values that have no one type, and any
+      value that Arrow would not give back as it was, becomes JSON text. In CSV all columns are text: lists are JSON.
+    - `jobs` processes work (default: one for each core). As always with processes, a script that calls this needs
+      `if __name__ == "__main__":` around it; with `jobs=1` it does not.
+    - Until the end, what is done is kept in a folder beside the output, with the ending `.parts`. `resume` goes on with
+      it, and gives what the whole run would have given; `overwrite` begins anew, and replaces the output.
+    - `on_progress` is called with a `BatchProgress` after each part.
+
+    Raises `XMLToolsError` for files that are missing or not what their endings say, columns as `parse_table` does, an
+    output that is there already, a run to resume that was begun otherwise, and a worker that was killed.
+    """
+    run = Run(inputs, output, options, jobs=jobs, format=format, resume=resume, overwrite=overwrite)
+    return run.go(on_progress)
+
+
+class Run:
+    """A run that can begin: its files are there, and nothing is in the way of its output.
+
+    Raises as `parse_files` does.
+    """
+
+    def __init__(
+        self,
+        inputs: Place | Iterable[Place],
+        output: Place,
+        options: BatchOptions,
+        *,
+        jobs: int | None = None,
+        format: str | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        if not isinstance(options, BatchOptions):
+            raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+            raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
+        self.options = options
+        self.sources = find_sources(inputs, output)
+        self.targets = find_targets(self.sources, output, format)
+        self.parts = Parts(absolute(output))
+        self._overwrite = overwrite
+        self._resume = resume
+        self._size = sum(map(_size, self.sources))
+        self._jobs = jobs or (available_cores() if self._size > _LITTLE else 1)
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """Raise if something is in the way."""
+        if self._overwrite or (self._resume and self.parts.exists()):
+            return
+        if self.parts.exists():
+            raise BatchUsageError(
+                f"{self.parts.folder}: an earlier run did not end; --resume (resume=True) goes on with it, "
+                "--overwrite (overwrite=True) begins anew"
+            )
+        there = [target for target in self.targets if target.path.exists()]
+        if there and not (self._resume and self._is_complete()):
+            raise BatchUsageError(
+                f"{there[0].path}: there is such a file already; --overwrite (overwrite=True) replaces it"
+            )
+
+    def _is_complete(self) -> bool:
+        """Return whether all that is asked for is there, and nothing that it was made of has changed since."""
+        return not self.parts.exists() and all(map(_is_newer, self.targets))
+
+    def go(self, tell: Tell | None = None) -> BatchSummary:
+        """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
+        outputs = tuple(target.path for target in self.targets)
+        start = time.monotonic()
+        complete = self._resume and self._is_complete()
+        with Pool(self.options, self._jobs) as pool:
+            if not complete and self._jobs > 1:
+                pool.start(1 + self._size // SIZE)  # others when there are rows for them
+            for source in self.sources:
+                _check_columns(source, self.options)
+            if complete:
+                return BatchSummary(outputs=outputs)
+            self._begin()
+            tasks = _Tasks(self.targets, self.parts)
+            counts = self._work(tasks, pool, tell or _tell_nobody)
+        self.parts.discard()
+        return counts.summary(tasks.skipped_rows, time.monotonic() - start, outputs)
+
+    def _begin(self) -> None:
+        depends = _what_counts(self.options, self.targets)
+        if self._resume and self.parts.exists():
+            self.parts.resume(depends)
+            return
+        self.parts.discard()
+        self.parts.begin(depends)
+
+    def _work(self, tasks: _Tasks, pool: Pool, tell: Tell) -> Counts:
+        done = run_here(tasks, self.options) if self._jobs == 1 else pool.run(tasks)
+        rows, share = 0, 0.0
+        with _Outputs(self, tasks) as outputs:
+            for task in done:
+                rows += task.rows
+                share += task.weight
+                tell(BatchProgress(rows, tasks.skipped_rows, min(1.0, share + tasks.skipped_share)))
+                if self._jobs > 1:
+                    outputs.advance()
+            return outputs.finish()
+
+
+class _Tasks:
+    """The tasks of a run, made while they are asked for; those whose parts are there are left out."""
+
+    def __init__(self, targets: Sequence[Target], parts: Parts) -> None:
+        self._targets = targets
+        self._parts = parts
+        self._size = sum(_size(source) for target in targets for source in target.sources)
+        self.places: list[int] = []
+        """The target of each part, as far as the input has been read."""
+        self.skipped_rows = 0
+        self.skipped_share = 0.0
+
+    def __iter__(self) -> Iterator[Task]:
+        done = self._parts.done()
+        for place, target in enumerate(self._targets):
+            for task in self._of(target, len(self.places), done):
+                self.places.append(place)
+                if task is not None:
+                    yield task
+
+    def _of(self, target: Target, number: int, done: set[int]) -> Iterator[Task | None]:
+        """Yield the tasks of a target, None for what is done."""
+        for source in target.sources:
+            share = 0.0
+            for piece in read_pieces(source):
+                weight = (piece.share - share) * _size(source) / self._size
+                share = piece.share
+                if number in done:
+                    self.skipped_rows += piece.rows
+                    self.skipped_share += weight
+                    yield None
+                else:
+                    yield Task(
+                        path=self._parts.path(number),
+                        source=str(source.path),
+                        lines=source.kind.format == "jsonl",
+                        first=piece.first,
+                        rows=piece.rows,
+                        weight=weight,
+                        data=piece.encode() if piece.span is None else b"",
+                        kind=target.kind,
+                        span=piece.span,
+                    )
+                number += 1
+
+
+class _Outputs:
+    """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
+
+    def __init__(self, run: Run, tasks: _Tasks) -> None:
+        self._run = run
+        self._tasks = tasks
+        self._counts = Counts()
+        self._assembly: Assembly | None = None
+        self._place = -1  # of the target that is being written
+        self._next = 0  # the part whose turn it is
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="xmltools-batch")
+        self._steps: deque[Future[None]] = deque()
+
+    def __enter__(self) -> _Outputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        if self._assembly is not None:
+            self._assembly.close()
+
+    def advance(self) -> None:
+        """Let what is there be written. Raises what went wrong with what was there before."""
+        while self._steps and self._steps[0].done():
+            self._steps.popleft().result()
+        places = self._tasks.places
+        while self._next < len(places) and (part := self._run.parts.path(self._next)).exists():
+            self._steps.append(self._thread.submit(self._add, places[self._next], part))
+            self._next += 1
+
+    def finish(self) -> Counts:
+        """Write what is left, when all parts are there. Returns what they say of their rows."""
+        self.advance()
+        self._steps.append(self._thread.submit(self._go_to, len(self._run.targets)))
+        for step in self._steps:
+            step.result()
+        return self._counts
+
+    def _add(self, place: int, part: Path) -> None:
+        self._go_to(place)
+        assert self._assembly is not None
+        self._assembly.add(part)
+
+    def _go_to(self, place: int) -> None:
+        """Finish the targets in front of one and begin it, or finish all."""
+        while self._place < place:
+            if self._assembly is not None:
+                self._assembly.finish()
+                self._assembly = None
+            self._place += 1
+            if self._place < len(self._run.targets):
+                self._assembly = self._begin(self._run.targets[self._place])
+
+    def _begin(self, target: Target) -> Assembly:
+        alike = len(target.sources) == 1 and target.sources[0].kind.format != "jsonl"
+        return Assembly(target.path, target.kind, self._run.options, self._counts, alike=alike)
+
+
+def _size(source: Source) -> int:
+    return max(1, source.path.stat().st_size)
+
+
+def _is_newer(target: Target) -> bool:
+    if not target.path.exists():
+        return False
+    made = target.path.stat().st_mtime_ns
+    return all(source.path.stat().st_mtime_ns <= made for source in target.sources)
+
+
+def _check_columns(source: Source, options: BatchOptions) -> None:
+    names = columns_of(source)
+    if names is not None:
+        options.check_columns(names, str(source.path))
+
+
+def _what_counts(options: BatchOptions, targets: Sequence[Target]) -> dict[str, Any]:
+    """Return all that the parts of a run depend on."""
+    return {
+        "versions": [__version__, *_versions(targets)],
+        "pieces": [ROWS, SIZE],
+        "options": options.as_json(),
+        "inputs": [_state(source.path) for target in targets for source in target.sources],
+        "outputs": [[str(target.path.absolute()), *target.kind] for target in targets],
+    }
+
+
+def _versions(targets: Sequence[Target]) -> Iterator[str]:
+    kinds = {target.kind.format for target in targets}
+    kinds |= {source.kind.format for target in targets for source in target.sources}
+    if kinds - {"jsonl"}:
+        from xmltools.batch.arrow import pa
+
+        yield pa.__version__
+
+
+def _state(path: Path) -> list[Any]:
+    state = path.stat()
+    return [str(path.absolute()), state.st_size, state.st_mtime_ns]
+
+
+def _tell_nobody(progress: BatchProgress) -> None:
+    pass

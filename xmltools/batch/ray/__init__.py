@@ -1,0 +1,1 @@
+"""Batches on Ray: from a laptop to a cluster."""

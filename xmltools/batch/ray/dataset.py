@@ -1,0 +1,208 @@
+"""Parsing on Ray: from a laptop to a cluster.
+
+`parse_dataset` brings the kernel to the rows of a data set. `run_on_ray` brings files to it: Ray reads them in pieces,
+one task a file, and each task that parses writes a file of its own, so that rows never come back to the driver. A
+task that Ray repeats writes another file: those that count are the ones that the driver heard of.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from xmltools.batch.files.places import ENDINGS, FORMATS, PARTS, Kind, Place, Source, find_sources, kind_of
+from xmltools.batch.files.reading import columns_of
+from xmltools.batch.kernel import parse_table
+from xmltools.batch.options import BatchOptions, BatchUsageError
+from xmltools.batch.ray.cluster import connected, import_ray
+from xmltools.batch.ray.tasks import parse_pieces, read_files
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.errors import XMLToolsError
+
+__all__ = ["parse_dataset", "run_on_ray"]
+
+Tell = Callable[[BatchProgress], object]
+
+_BLOCK = 16 << 20
+"""Bytes of the pieces that one task parses, and so about those of a file that it writes."""
+
+_SETTINGS = {"enable_progress_bars": False, "max_errored_blocks": 0, "target_max_block_size": _BLOCK}
+
+
+# Data sets
+
+
+def parse_dataset(
+    dataset: Any, options: BatchOptions, *, batch_size: int = 1024, concurrency: int | tuple[int, int] | None = None
+) -> Any:
+    """Parse a column of a data set of Ray, when its rows are asked for.
+
+    Takes a `ray.data.Dataset`, and how many workers are to parse: a number, or the least and the most of them (default:
+    as many as there is room for). Each gets `batch_size` rows at a time. Returns the data set with the columns that
+    `parse_table` adds.
+
+    Raises `XMLToolsError` for anything else, and `ImportError` without Ray. A column that is missing is an exception of
+    Ray's, once the rows are asked for.
+    """
+    data = import_ray().data
+    if not isinstance(dataset, data.Dataset):
+        raise XMLToolsError(f"expected a ray.data.Dataset, got {type(dataset).__name__}")
+    if not isinstance(options, BatchOptions):
+        raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+    least, most = concurrency if isinstance(concurrency, tuple) else (concurrency or 1, concurrency)
+    return dataset.map_batches(
+        _Parse,
+        fn_constructor_args=(options,),
+        batch_format="pyarrow",
+        batch_size=batch_size,
+        compute=data.ActorPoolStrategy(min_size=least, max_size=most),
+    )
+
+
+class _Parse:
+    """The kernel in a worker, which gets the options, and compiles the tools, once."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        self._options = options
+
+    def __call__(self, table: Any) -> Any:
+        return parse_table(table, self._options)
+
+
+# Files
+
+
+def run_on_ray(
+    inputs: Place | Iterable[Place],
+    output: Place,
+    options: BatchOptions,
+    *,
+    address: str | None = None,
+    format: str | None = None,
+    on_progress: Tell | None = None,
+) -> BatchSummary:
+    """Parse the rows of files as `parse_files` does, on Ray.
+
+    Takes files, folders and patterns. The output is a folder that is not there yet, of files in `format`, or as the
+    ending of the folder's name says, or as all inputs are. They are in the order of the rows; each has the columns of
+    its own rows. It is there only when all rows are in it.
+
+    Without `address` the run has the Ray that this process has begun, else one on this machine that ends with it, and
+    which nobody reaches from elsewhere. With it, it has the cluster that is there: each of its machines has xmltools,
+    and the files under the same names. `on_progress` is called with a `BatchProgress` after each file.
+
+    Raises `XMLToolsError` as `parse_files` does, and `ImportError` without Ray.
+    """
+    if not isinstance(options, BatchOptions):
+        raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+    start = time.monotonic()
+    sources = [source._replace(path=source.path.absolute()) for source in find_sources(inputs, output)]
+    for source in sources:
+        names = columns_of(source)
+        if names is not None:
+            options.check_columns(names, str(source.path))
+    kind = _kind_of(sources, Path(output), format)
+    counts = Counts()
+    with connected(address) as ray, _draft_of(Path(output).absolute()) as draft:
+        done = []
+        for each in _run(ray, sources, options, draft, kind):
+            done.append(each)
+            counts.add(json.loads(each["counts"]))
+            if on_progress is not None:
+                share = min(1.0, sum(each["weight"] for each in done))
+                on_progress(BatchProgress(counts.numbers["rows"], 0, share))
+        names = _sorted(draft, done, kind)
+    return counts.summary(0, time.monotonic() - start, tuple(Path(output) / name for name in names))
+
+
+def _kind_of(sources: Sequence[Source], output: Path, format: str | None) -> Kind:
+    if format is not None and format not in FORMATS:
+        raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
+    kinds = {source.kind for source in sources}
+    kind = ENDINGS[f".{format}"] if format else kind_of(output)
+    if kind is None and len(kinds) > 1:
+        raise BatchUsageError(f"{output}: the inputs have several formats; give the one of the files in this folder")
+    return kind or kinds.pop()
+
+
+@contextmanager
+def _draft_of(output: Path) -> Iterator[Path]:
+    """Make a folder that becomes the output, if nothing goes wrong. Whatever goes wrong, no part of it is left."""
+    if output.is_dir() and not any(output.iterdir()):
+        output.rmdir()
+    if output.exists():
+        what = "a folder with files" if output.is_dir() else "a file"
+        raise BatchUsageError(f"{output}: there is {what} already; with Ray the output must be a new folder")
+    draft = output.with_name(output.name + PARTS)
+    if draft.exists():
+        raise BatchUsageError(f"{draft}: an earlier run did not end; remove this folder")
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        draft.rename(output)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _sorted(draft: Path, done: Sequence[Mapping[str, Any]], kind: Kind) -> list[str]:
+    """Name the files after the order of their rows, and remove those of tasks that Ray repeated."""
+    ending = next(ending for ending, each in ENDINGS.items() if each == kind)
+    names = []
+    for place, each in enumerate(sorted(done, key=lambda each: (each["number"], each["first"]))):
+        names.append(f"part-{place:05}{ending}")
+        (draft / each["file"]).rename(draft / names[-1])
+    for left in {path.name for path in draft.iterdir()} - set(names):
+        (draft / left).unlink(missing_ok=True)
+    return names
+
+
+# What Ray does
+
+
+def _run(ray: Any, sources: Sequence[Source], options: BatchOptions, folder: Path, kind: Kind) -> Iterator[Any]:
+    """Yield what the tasks have written. Raises `XMLToolsError` for what went wrong in one."""
+    with _settings(ray.data.DataContext.get_current()):
+        numbers = ray.data.from_items([{"number": place} for place in range(len(sources))])
+        # Tasks that ask for other resources are not made one with those that parse: a file would have one worker.
+        pieces = numbers.repartition(len(sources)).map_batches(
+            read_files, fn_kwargs={"sources": sources}, batch_size=1, batch_format="pyarrow", num_cpus=0.01
+        )
+        done = pieces.map_batches(
+            parse_pieces,
+            fn_kwargs={"sources": sources, "options": options, "folder": folder, "kind": kind},
+            batch_size=None,
+            batch_format="pyarrow",
+            num_cpus=1,
+        )
+        try:
+            for batch in done.iter_batches(batch_size=None, batch_format="pyarrow"):
+                yield from map(_checked, batch.to_pylist())
+        except ray.exceptions.RayTaskError:
+            raise
+        except ray.exceptions.RayError as error:
+            raise XMLToolsError(f"Ray ended the run: {str(error).partition(chr(10))[0]:.300}") from None
+
+
+def _checked(result: dict[str, Any]) -> dict[str, Any]:
+    if result["problem"] is not None:
+        raise XMLToolsError(result["problem"])
+    return result
+
+
+@contextmanager
+def _settings(context: Any) -> Iterator[None]:
+    """Have data sets that are made here say nothing, and leave out nothing."""
+    before = {name: getattr(context, name) for name in _SETTINGS}
+    for name, value in _SETTINGS.items():
+        setattr(context, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(context, name, value)

@@ -1,0 +1,91 @@
+"""What a run has come to: counts of rows, calls, errors and repairs, and how far it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xmltools.batch.rows import Row
+
+__all__ = ["BatchProgress", "BatchSummary", "Counts"]
+
+_NAMES = 1000
+"""Names of tools that are counted apart. Without tools given, a name is what a model wrote."""
+_OTHERS = "(others)"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a run is: the rows that it has parsed, those that were done before, and how much of the input is done
+    (`share`, from 0 to 1)."""
+
+    rows: int
+    skipped_rows: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSummary:
+    """What a run has come to.
+
+    `rows` counts all rows, `failed_rows` those with errors, and `skipped_rows` those that were done before the run was
+    resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `outputs` are the files that were
+    written.
+    """
+
+    rows: int = 0
+    calls: int = 0
+    clean_calls: int = 0
+    failed_rows: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    notices: Mapping[str, int] = field(default_factory=dict)
+    calls_by_tool: Mapping[str, int] = field(default_factory=dict)
+    skipped_rows: int = 0
+    seconds: float = 0.0
+    outputs: tuple[Path, ...] = ()
+
+
+_NUMBERS = ("rows", "calls", "clean_calls", "failed_rows")
+_TALLIES = ("errors", "repairs", "notices", "calls_by_tool")
+
+
+class Counts:
+    """Counts what rows hold."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, 0)
+        self.tallies: dict[str, Counter[str]] = {name: Counter() for name in _TALLIES}
+
+    def see(self, row: Row) -> None:
+        """Count a row."""
+        numbers, tallies = self.numbers, self.tallies
+        numbers["rows"] += 1
+        numbers["failed_rows"] += bool(row.errors)
+        for call in row.calls:
+            numbers["calls"] += 1
+            numbers["clean_calls"] += call["clean"]
+            tallies["calls_by_tool"][call["name"]] += 1
+        for code, found in (("errors", row.errors), ("repairs", row.repairs), ("notices", row.notices)):
+            for each in found:
+                tallies[code][each["code"]] += 1
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add what `as_json` has written of other rows."""
+        for name in _NUMBERS:
+            self.numbers[name] += other[name]
+        for name, tally in self.tallies.items():
+            for key, number in other[name].items():
+                tally[key if key in tally or len(tally) < _NAMES else _OTHERS] += number
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts as values for `json.dumps`."""
+        return {**self.numbers, **{name: dict(tally) for name, tally in self.tallies.items()}}
+
+    def summary(self, skipped_rows: int, seconds: float, outputs: tuple[Path, ...]) -> BatchSummary:
+        """Return the counts as a summary, the most frequent first."""
+        found: dict[str, Any] = {name: dict(tally.most_common()) for name, tally in self.tallies.items()}
+        return BatchSummary(**self.numbers, **found, skipped_rows=skipped_rows, seconds=seconds, outputs=outputs)

@@ -1,0 +1,170 @@
+"""`xmltools convert`: a conversation from one format to another, and what was lost on the way."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xmltools.cli.inputs import UsageError, read_tools, read_values
+from xmltools.cli.interop import at
+from xmltools.cli.printing import one_line
+from xmltools.errors import Issue
+from xmltools.formats import FORMATS, dump, load, recognise
+from xmltools.formats.forge import json_to_xml
+from xmltools.tools import Tool
+
+__all__ = ["convert", "declare_convert"]
+
+_LONG = 1_000
+"""Messages from which on a terminal shows how far it is."""
+_SHOWN = 20
+"""Issues of one kind that are printed."""
+
+
+def declare_convert(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xmltools convert`."""
+    add = parser.add_argument
+    add("file", metavar="FILE", nargs="?", default="-", help="the conversation as JSON; - is standard input (default)")
+    add("--from", dest="source", choices=FORMATS, help="the format it is in (default: the one whose marks it bears)")
+    add("--to", dest="target", choices=FORMATS, required=True, help="the format to write")
+    add("--tools", metavar="T.json", help="the tools, whose schemas give types to calls that are text (forge)")
+    add(
+        "--bracket-reasoning",
+        action="store_true",
+        help="paragraphs in [brackets] are reasoning; in forge it is read, and written, so",
+    )
+    add(
+        "--json-to-xml",
+        action="store_true",
+        help="calls that are JSON in their blocks become elements (forge to forge)",
+    )
+    add(
+        "--now",
+        type=float,
+        metavar="SECONDS",
+        help="the time (since 1970) of messages that have none; ids that are made are id_1, id_2, … then (to wolo)",
+    )
+    add("--strict", action="store_true", help="write nothing if anything would be lost, but ids and times of a store")
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Run `xmltools convert`. Returns the exit status."""
+    if options.file == options.tools == "-":
+        raise UsageError("only one of FILE and --tools can be standard input")
+    tools = read_tools(options.tools) if options.tools else None
+    ((place, value),) = read_values(options.file, "a conversation")
+    issues: list[Issue] = []
+    with at(place):
+        source = options.source or recognise(value)
+        if options.bracket_reasoning and "forge" not in (source, options.target):
+            raise UsageError("--bracket-reasoning is for forge: give --from forge or --to forge")
+        if options.json_to_xml and (source, options.target) != ("forge", "forge"):
+            raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
+        if options.now is not None and options.target != "wolo":
+            raise UsageError("--now is for wolo, which stores ids and times: give --to wolo")
+        common: dict[str, Any] = {"issues": issues, "strict": options.strict}
+        with _progress(value) as watch:
+            if options.json_to_xml:
+                written: Any = json_to_xml(watch("reading", value), tools=tools, **common)
+            else:
+                read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
+                read = read.model_copy(update={"messages": watch("writing", read.messages)})
+                own = _of_text(options.target, options, tools) | _of_store(options.now)
+                written = dump(read, options.target, **common, **own)
+    _tell(place, issues)
+    _print(written)
+    return 0
+
+
+def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None) -> dict[str, Any]:
+    # In the other formats values have types of their own, and reasoning its place.
+    if format != "forge":
+        return {}
+    return {"bracket_reasoning": options.bracket_reasoning} | ({"tools": tools} if tools is not None else {})
+
+
+def _of_store(now: float | None) -> dict[str, Any]:
+    """Return the options that make the same ids and times each time, if a time is given."""
+    numbers = itertools.count(1)
+    return {} if now is None else {"now": now, "new_id": lambda: f"id_{next(numbers)}"}
+
+
+def _tell(place: str, issues: list[Issue]) -> None:
+    """Say on stderr what was lost: each place, but no more than some of one kind."""
+    told = Counter[str]()
+    for issue in issues:
+        told[issue.code] += 1
+        if told[issue.code] <= _SHOWN:
+            print(one_line(f"{place}: {issue.code}: {issue}"), file=sys.stderr)
+    for code, count in told.items():
+        if count > _SHOWN:
+            print(f"{place}: {code}: {count - _SHOWN:,} more of this kind", file=sys.stderr)
+
+
+def _print(value: Any) -> None:
+    try:
+        data = json.dumps(value, ensure_ascii=False, indent=2).encode()
+    except UnicodeEncodeError:  # lone surrogates have no other spelling
+        data = json.dumps(value, indent=2).encode()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
+
+
+# Progress
+
+
+Watch = Callable[[str, Any], Any]
+
+
+@contextmanager
+def _progress(value: Any) -> Iterator[Watch]:
+    """Give a function that returns a sequence which shows how far it has been read, if it is long and watched."""
+    inner = value.values() if isinstance(value, dict) else ()
+    messages = value if isinstance(value, list) else next((each for each in inner if isinstance(each, list)), [])
+    if len(messages) < _LONG or not sys.stderr.isatty():
+        yield lambda words, sequence: sequence
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield lambda words, sequence: sequence
+        return
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+
+        def watch(words: str, sequence: Any) -> Any:
+            if not isinstance(sequence, (list, tuple)):
+                return sequence
+            task = progress.add_task(words, total=len(sequence))
+            kind = _WatchedList if isinstance(sequence, list) else _WatchedTuple
+            watched = kind(sequence)
+            watched.tick = lambda done: progress.update(task, completed=done)
+            return watched
+
+        yield watch
+
+
+class _Watched:
+    """A sequence that says how far an iteration over it has come. Each new iteration begins anew."""
+
+    tick: Callable[[int], object]
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, each in enumerate(super().__iter__()):  # type: ignore[misc]
+            if number % 100 == 0:
+                self.tick(number)
+            yield each
+
+
+class _WatchedList(_Watched, list[Any]):
+    pass
+
+
+class _WatchedTuple(_Watched, tuple[Any, ...]):
+    pass

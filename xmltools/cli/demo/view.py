@@ -1,0 +1,194 @@
+"""What the demo shows: the interface of its two views, the words that they share, and the plain view.
+
+The plain view needs nothing but a stream to write to. The live one (`xmltools.cli.demo.live`) needs rich.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO
+
+from xmltools.models import ToolCall
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+)
+
+__all__ = [
+    "LABEL_WIDTH",
+    "PlainView",
+    "View",
+    "argument_name",
+    "repair_notes",
+    "shorten",
+    "type_name",
+    "verdict",
+]
+
+LABEL_WIDTH = 12
+"""Characters of the column in front of each line."""
+_LINE_START = re.compile(r"(?<=\n)(?=[^\n])")
+_TYPES: tuple[tuple[type, str], ...] = (
+    (str, "string"),
+    (bool, "boolean"),  # Before int: a bool is one.
+    (int, "integer"),
+    (float, "number"),
+    (list, "array"),
+    (dict, "object"),
+)
+_HEAD, _TAIL = 5, 3  # Lines that are shown of a long value.
+
+
+class View(Protocol):
+    """Shows the demo. A context manager: leaving it leaves the terminal in order."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def title(self, text: str) -> None:
+        """Say what will be seen."""
+
+    def show(self, event: Event) -> None:
+        """Show what the parser saw."""
+
+    def note(self, label: str, text: str) -> None:
+        """Write text under a label: the task, results, the summary."""
+
+    def end(self) -> None:
+        """End what is being shown: the reply has ended."""
+
+
+def type_name(value: Any) -> str:
+    """The type of an argument, in the words of JSON Schema."""
+    for kind, name in _TYPES:
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
+def shorten(lines: list[str]) -> list[str]:
+    """The first and the last of many lines, and how many are not shown."""
+    hidden = len(lines) - _HEAD - _TAIL
+    return [*lines[:_HEAD], f"… {hidden} more lines", *lines[-_TAIL:]] if hidden > 1 else lines
+
+
+def argument_name(path: Iterable[str | int]) -> str:
+    """A path as it would be written: `files[0].name`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def verdict(call: ToolCall) -> str:
+    """How well a call was written."""
+    count = len(call.repairs)
+    return "clean" if call.clean else f"{count} repair{'s' if count > 1 else ''}"
+
+
+def repair_notes(call: ToolCall) -> list[str]:
+    """A line for each repair: its code, and what the parser says about it."""
+    return [f"{repair.code}: {repair.message}" for repair in call.repairs]
+
+
+class PlainView:
+    """Writes everything as it comes, under labels at the left. No colours, nothing is written over."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._part = ""
+        self._indent = ""
+        self._held = ""  # White space that is written only if something follows it.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def title(self, text: str) -> None:
+        """Say what will be seen."""
+        self._stream.write(f"{text}\n")
+
+    def show(self, event: Event) -> None:
+        """Show what the parser saw."""
+        match event:
+            case TextDelta(text):
+                self._continue("text", text)
+            case ReasoningDelta(text):
+                self._continue("reasoning", text)
+            case CallStarted(_, name):
+                self._begin("call")
+                self._write(name)
+            case ArgumentDelta(path, text):
+                self._show_argument(argument_name(path), text)
+            case CallCompleted(call):
+                self._show_call(call)
+            case CallFailed(error):
+                self.note("no call", f"{error.code}: {error.message}\n{error.hint}")
+
+    def note(self, label: str, text: str) -> None:
+        """Write text under a label: the task, results, the summary."""
+        self._begin(label)
+        self._write(text)
+        self.end()
+
+    def end(self) -> None:
+        """End what is being shown: the reply has ended."""
+        if self._part:
+            self._stream.write("\n")
+        self._part = self._held = ""
+        self._stream.flush()
+
+    def _continue(self, part: str, text: str) -> None:
+        """More of a part; begins it with the first thing that can be seen."""
+        if self._part != part:
+            text = text.lstrip()
+            if not text:
+                return
+            self._begin(part)
+        self._write(text)
+
+    def _show_argument(self, name: str, text: str) -> None:
+        if self._part != f"argument {name}":
+            self._part = f"argument {name}"
+            self._line(f"{name:<{LABEL_WIDTH}}")
+            self._indent = " " * 2 * LABEL_WIDTH
+        self._write(text)
+
+    def _show_call(self, call: ToolCall) -> None:
+        if not self._part:
+            self._begin("call")
+            self._write(call.name)
+        types = ", ".join(f"{name}: {type_name(value)}" for name, value in call.arguments.items())
+        self._line(f"= {call.name}({types}), {verdict(call)}")
+        for note in repair_notes(call):
+            self._line(f"~ {note}")
+        self.end()
+
+    def _begin(self, part: str) -> None:
+        self.end()
+        self._stream.write(f"\n{part:<{LABEL_WIDTH}}")
+        self._part = part
+        self._indent = " " * LABEL_WIDTH
+
+    def _line(self, text: str) -> None:
+        """Write text on a line of its own, below what the part holds already."""
+        self._held = ""
+        self._indent = " " * LABEL_WIDTH
+        self._stream.write(f"\n{self._indent}{text}")
+
+    def _write(self, text: str) -> None:
+        text = self._held + text
+        body = text.rstrip()
+        self._held = text[len(body) :]
+        self._stream.write(_LINE_START.sub(self._indent, body))
+        self._stream.flush()

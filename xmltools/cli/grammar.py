@@ -1,0 +1,218 @@
+"""The command `grammar`: tools to a grammar, or to the fields with which an engine is given one.
+
+`xmltools.grammar` is imported where it is used: it takes a while to load, and the other commands don't need it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from xmltools.cli.inputs import UsageError, read_tools
+from xmltools.cli.printing import one_line
+from xmltools.errors import XMLToolsError
+from xmltools.syntax.markup import is_xml_name
+from xmltools.tools import Tool
+
+__all__ = ["declare_grammar", "grammar"]
+
+_FORMATS = ("gbnf", "lark", "structural_tag", "relaxng", "regex")
+_ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "openai-custom-tool")
+_OPTIONS = (
+    "tool_choice",
+    "name",
+    "order",
+    "lazy",
+    "max_calls",
+    "white_space",
+    "cdata",
+    "end_tag_in_cdata",
+    "reasoning",
+    "starts_in_reasoning",
+)
+_CHOSEN = ("backend", "api", "format")  # which grammar, not what is in it
+
+_WORDS = "|".join((*_OPTIONS, *_CHOSEN))
+_LONG_WORDS = "|".join(name for name in _OPTIONS if "_" in name)
+_ABOUT_AN_OPTION = re.compile(rf"({_WORDS})(:| ')")
+"""How the messages of `xmltools.grammar` begin if they are about an option."""
+_NAMED = re.compile(
+    rf"^({_WORDS})\b|(?<!['\w])({_LONG_WORDS})\b|(?<=leave )({_WORDS})(?= out)|\b(name)=|\b(reasoning)(?==)"
+)
+"""Where such messages name options."""
+
+
+def declare_grammar(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xmltools grammar`."""
+    add = parser.add_argument
+    add(
+        "tools",
+        metavar="TOOLS",
+        help="the tools: a JSON file in the form of OpenAI, Anthropic, MCP or ours; - is stdin",
+    )
+    add(
+        "--format",
+        choices=_FORMATS,
+        help="what to write: gbnf for llama.cpp and xgrammar, structural_tag for xgrammar, lark for llguidance, "
+        "relaxng for lxml, regex for one call (default: gbnf, or what the engine takes)",
+    )
+    add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
+    add("--backend", metavar="NAME", help="with --engine: its grammar backend, such as xgrammar or llguidance")
+    add("--api", metavar="NAME", help="with --engine: its API: openai, native, python, responses or chat")
+    _declare_calls(parser)
+    _declare_text(parser)
+    add(
+        "--output",
+        metavar="PATH",
+        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
+    )
+    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
+
+
+def _declare_calls(parser: argparse.ArgumentParser) -> None:
+    """Declare which calls there may be. What is not given stays out of the options: the engine may not have it."""
+    add = parser.add_argument
+    add(
+        "--tool-choice",
+        choices=("auto", "required", "one", "named", "arguments"),
+        help="calls or none, at least one, exactly one, one of the tool --name, or its arguments alone (default: auto)",
+    )
+    add("--name", metavar="NAME", help="the tool, with --tool-choice named or arguments")
+    add("--max-calls", metavar="N", type=_count(1), help="at most N calls a reply")
+    add("--lazy", action="store_const", const=True, help="llama.cpp: begin at the opening tag, which triggers it")
+    add("--reasoning", metavar="TAG", type=_tag, help="a region of reasoning in <TAG> may come first, such as think")
+    add("--starts-in-reasoning", action="store_const", const=True, help="the reply begins inside the reasoning")
+
+
+def _declare_text(parser: argparse.ArgumentParser) -> None:
+    """Declare how the calls may be written."""
+    add = parser.add_argument
+    add("--order", choices=("any", "schema"), help="the order of arguments: any, or that of the schema (default: any)")
+    add("--white-space", metavar="N", type=_count(0), help="at most N characters of white space between elements")
+    add("--cdata", choices=("allowed", "required", "forbidden"), help="how text is quoted (default: CDATA is allowed)")
+    add(
+        "--no-end-tag-in-cdata",
+        dest="end_tag_in_cdata",
+        action="store_const",
+        const=False,
+        help="forbid </tool> in CDATA, for readers that search for it",
+    )
+
+
+def _count(least: int) -> Any:
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r:.80}")
+        return int(text)
+
+    return read
+
+
+def _tag(text: str) -> str:
+    if not is_xml_name(text):
+        raise argparse.ArgumentTypeError(f"expected the name of an element, got {text!r:.80}")
+    return text
+
+
+def grammar(options: argparse.Namespace) -> int:
+    """Run `xmltools grammar`. Returns the exit status."""
+    given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
+    _check_usage(options, given)
+    tools = read_tools(options.tools)
+    try:
+        texts, issues = _build(options, tools, given)
+    except XMLToolsError as error:
+        raise _as_told_here(str(error), options.tools) from None
+    _write(texts, options.output)
+    for issue in issues:
+        print(one_line(f"note: {issue}"), file=sys.stderr)
+    return 1 if issues and options.check else 0
+
+
+def _check_usage(options: argparse.Namespace, given: Mapping[str, Any]) -> None:
+    if options.engine is not None:
+        return
+    for name in ("backend", "api"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
+    if options.format == "relaxng" and given:
+        raise UsageError(f"--format relaxng says what a stored block is, whoever wrote it: leave {_flag(*given)} out")
+
+
+def _as_told_here(message: str, tools: str) -> Exception:
+    """Return the error with a message of `xmltools.grammar`: about an option, spelled as it is here, or the tools."""
+    if not _ABOUT_AN_OPTION.match(message):
+        return XMLToolsError(f"{tools}: {message}")
+    return UsageError(_NAMED.sub(lambda found: _flag(found[found.lastindex or 0]), message))
+
+
+def _flag(name: str, *_: str) -> str:
+    return "--no-end-tag-in-cdata" if name == "end_tag_in_cdata" else f"--{name.replace('_', '-')}"
+
+
+def _build(options: argparse.Namespace, tools: list[Tool], given: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """Return a text, or the text of each tool, and what it does not express."""
+    from xmltools.grammar import build_grammar, grammar_issues
+    from xmltools.grammar.engines import engine_issues, for_engine
+
+    if options.engine is None:
+        format = options.format or "gbnf"
+        return build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
+    given |= {"backend": options.backend, "api": options.api, "format": options.format}
+    fields = for_engine(options.engine, tools, **given)
+    return json.dumps(fields, indent=2), engine_issues(options.engine, tools, **given)
+
+
+# Output
+
+
+def _write(texts: str | Mapping[str, str], path: str | None) -> None:
+    if isinstance(texts, str):
+        _write_text(texts, path)
+    elif path is None:
+        raise UsageError(f"relaxng has a schema for each of {len(texts)} tools: give a folder for them with --output")
+    else:
+        _write_folder(texts.items(), Path(path))
+
+
+def _write_text(text: str, path: str | None) -> None:
+    if path is not None:
+        _save(Path(path), text)
+        return
+    if sys.stdout.isatty():
+        text = "\n".join(map(one_line, text.split("\n")))
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    sys.stdout.write(_with_line_end(text))
+
+
+def _write_folder(texts: Iterable[tuple[str, str]], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise _unwritable(folder, error) from None
+    for name, text in texts:
+        # Any name is a file in the folder: a slash is %2F there, and two names are never one file.
+        _save(folder / f"{quote(name, safe=' ')}.rng", text)
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.write_text(_with_line_end(text), encoding="utf-8", newline="\n")
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> UsageError:
+    return UsageError(f"{path}: {getattr(error, 'strerror', None) or error}")
+
+
+def _with_line_end(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"

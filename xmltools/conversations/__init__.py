@@ -1,0 +1,1 @@
+"""What is done with whole conversations: to plain text and back, streams, checks, and making them shorter."""

@@ -1,0 +1,49 @@
+"""What the readers of native streams share: foreign JSON, and text with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import Event, ReasoningDelta, TextDelta
+
+__all__ = ["Outputs", "as_mapping", "string_of"]
+
+
+def as_mapping(message: Any, expected: str) -> Mapping[str, Any]:
+    """Return a message of a server as a mapping; an object of an SDK is dumped.
+
+    Raises `XMLToolsError` if it is none, or an error that the server reports.
+    """
+    data = message.model_dump() if hasattr(message, "model_dump") else message
+    if not isinstance(data, Mapping):
+        raise XMLToolsError(f"feed() expects {expected} as a dict, got {type(message).__name__}")
+    if data.get("error"):
+        raise XMLToolsError(f"feed() expects {expected}, got an error of the server; look for 'error' before feeding")
+    return data
+
+
+def string_of(data: Mapping[str, Any], key: str) -> str:
+    """Return the string under a key, the empty one if there is none."""
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+class Outputs:
+    """Makes events of text and reasoning. `place` counts their characters, so that their spans tile the stream."""
+
+    __slots__ = ("place",)
+
+    def __init__(self) -> None:
+        self.place = 0
+
+    def text(self, text: str) -> list[Event]:
+        """Return the delta of some text, nothing for none."""
+        start, self.place = self.place, self.place + len(text)
+        return [TextDelta.make(text, start)] if text else []
+
+    def reasoning(self, text: str) -> list[Event]:
+        """Return the delta of some reasoning, nothing for none."""
+        start, self.place = self.place, self.place + len(text)
+        return [ReasoningDelta(text, (start, self.place))] if text else []

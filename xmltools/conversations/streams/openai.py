@@ -1,0 +1,215 @@
+"""Chat completion chunks of OpenAI's API, which most servers speak: from a parser's events, and to events.
+
+Clients join what comes: strings are concatenated, so role, id and name are sent once; calls are told apart by their
+position, so positions have no gaps, and no call is written into while another is open. A call that failed keeps its
+position and its unfinished arguments: OpenAI's own client hands them over as text, which is no JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from xmltools.conversations.streams.calls import CallQueue, NativeCall
+from xmltools.conversations.streams.json_arguments import without_surrogates
+from xmltools.conversations.streams.json_members import MemberReader
+from xmltools.conversations.streams.messages import Outputs, as_mapping, string_of
+from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import Event
+from xmltools.tools import Tool
+
+__all__ = ["OpenAIReader", "OpenAIStream"]
+
+_CUT = ("length", "content_filter")
+"""Finish reasons of a reply that was cut off, by OpenAI's names."""
+
+
+class OpenAIStream:
+    """Turns the events of one parser into chunks.
+
+    `id`, `model` and `created` (seconds since 1970) stand in each chunk, `index` is the choice. `tools` are those of
+    the parser: their strings stream, other arguments follow when a call is complete. `custom` names the custom tools
+    among them: their calls are no JSON but the text of the argument `input`. `include_usage` is the client's wish for a
+    last chunk with the usage. `reasoning_key` is where reasoning goes, None leaves it out. `on_failure`: what becomes
+    of a block that gives no call. `"leave"` makes it text if the client has not heard of the call, else the call stays
+    unfinished; `"text"` writes the block as text in both cases, `"drop"` in none. `"spoil"` is `"drop"` with an end to
+    the arguments that no reader of unfinished JSON takes for arguments.
+
+    Raises `XMLToolsError` for options that make no sense.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_calls",
+        "_closed",
+        "_custom",
+        "_head",
+        "_include_usage",
+        "_index",
+        "_input",
+        "_pieces",
+        "_reasoning_key",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        model: str,
+        created: int,
+        tools: Iterable[Tool] | None = None,
+        custom: Collection[str] = (),
+        index: int = 0,
+        include_usage: bool = False,
+        reasoning_key: str | None = "reasoning_content",
+        on_failure: str = "leave",
+    ) -> None:
+        self._head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
+        self._index = index
+        self._include_usage = include_usage
+        self._reasoning_key = reasoning_key
+        self._pieces = PieceReader(tools, on_failure)
+        self._custom = custom
+        self._input: MemberReader | None = None  # of the custom call that is being written
+        self._calls = 0
+        self._begun = False
+        self._closed = False
+
+    def feed(self, events: Iterable[Event]) -> list[dict[str, Any]]:
+        """Take what `Parser.feed` or `Parser.close` returned; return the chunks to send, the first with the role.
+
+        Raises `XMLToolsError` after `close`, for what is no event, and as `ArgumentStream.feed` does.
+        """
+        if self._closed:
+            raise XMLToolsError("feed() after close(): a stream is one reply; make a new one for the next")
+        return self._chunks(self._pieces.read(events))
+
+    def close(self, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Say that the reply has ended, and why; return the last chunks. Closing twice does nothing.
+
+        A reply that stopped with a completed call finishes with "tool_calls". `usage` is sent if it was asked for.
+        """
+        if self._closed:
+            return []
+        chunks = self._chunks(self._pieces.close())
+        self._closed = True
+        if finish_reason in ("stop", "tool_calls"):
+            finish_reason = "tool_calls" if self._pieces.completed else "stop"
+        chunks.append(self._chunk({}, finish_reason))
+        if self._include_usage and usage is not None:
+            chunks.append({**self._head, "choices": [], "usage": dict(usage)})
+        return chunks
+
+    def _chunks(self, pieces: Iterable[Piece]) -> list[dict[str, Any]]:
+        deltas = [] if self._begun else [{"role": "assistant", "content": ""}]
+        self._begun = True
+        return [self._chunk(delta) for delta in (*deltas, *self._deltas(pieces))]
+
+    def _deltas(self, pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
+        for kind, text, id in pieces:
+            if kind is Kind.TEXT:
+                yield {"content": text}
+            elif kind is Kind.REASONING and self._reasoning_key is not None:
+                yield {self._reasoning_key: text}
+            elif kind is Kind.START:
+                yield {"tool_calls": [{"index": self._calls, "id": id, **self._started(text)}]}
+                self._calls += 1
+            elif kind is Kind.ARGUMENTS and (more := self._more(text)):
+                yield {"tool_calls": [{"index": self._calls - 1, **more}]}
+
+    def _started(self, name: str) -> dict[str, Any]:
+        is_custom = name in self._custom
+        self._input = MemberReader() if is_custom else None
+        if is_custom:
+            return {"type": "custom", "custom": {"name": name, "input": ""}}
+        return {"type": "function", "function": {"name": name, "arguments": ""}}
+
+    def _more(self, text: str) -> dict[str, Any]:
+        """Return what more text of the arguments' JSON adds to the call; maybe nothing, if it is a custom one."""
+        if self._input is None:
+            return {"function": {"arguments": text}}
+        added = self._input.text(text)
+        return {"custom": {"input": added}} if added else {}
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": self._index, "delta": delta, "finish_reason": finish_reason}
+        chunk = {**self._head, "choices": [choice]}
+        return {**chunk, "usage": None} if self._include_usage else chunk
+
+
+class OpenAIReader:
+    """Turns the chunks of a model that makes structured calls into the events of a parser.
+
+    `tools` type and check the arguments, and refuse unknown tools; without them (None) arguments are what their JSON
+    says. `index` is the choice to read. The arguments that are strings at the top level have deltas while they stream.
+    A call is complete when its JSON is closed and something else follows, or the reply ends; one whose JSON is broken
+    fails at the end, since a fragment may still come for it, and calls behind it wait so that no two are mixed up.
+    Places (`start`, spans) count the characters of text and reasoning. Raises `XMLToolsError` for anything but tools.
+    """
+
+    __slots__ = ("_by_index", "_closed", "_index", "_last", "_outputs", "_queue")
+
+    def __init__(self, tools: Iterable[Tool] | None = None, *, index: int = 0) -> None:
+        self._index = index
+        self._outputs = Outputs()
+        self._queue = CallQueue(tools)
+        self._by_index: dict[int, NativeCall] = {}
+        self._last = 0
+        self._closed = False
+
+    def feed(self, chunk: Any) -> list[Event]:
+        """Take a chunk, as a dict or as the object of an SDK; return what it brought about.
+
+        Raises `XMLToolsError` for what is no chunk, for an error object that the server sent, and after `close`.
+        """
+        if self._closed:
+            raise XMLToolsError("feed() after close(): a reader reads one reply; make a new OpenAIReader for the next")
+        data = as_mapping(chunk, "a chat completion chunk")
+        return [event for choice in data.get("choices") or () for event in self._choice(choice)]
+
+    def close(self) -> list[Event]:
+        """Say that the stream has ended; returns what is left. A call that is not complete was cut off."""
+        self._closed = True
+        return self._queue.end(self._outputs.place, cut=True)
+
+    def _choice(self, choice: Any) -> list[Event]:
+        if not isinstance(choice, Mapping) or choice.get("index", 0) != self._index:
+            return []
+        delta = choice.get("delta")
+        events = self._delta(delta) if isinstance(delta, Mapping) else []
+        if reason := string_of(choice, "finish_reason"):
+            events += self._queue.end(self._outputs.place, cut=reason in _CUT)
+        return events
+
+    def _delta(self, delta: Mapping[str, Any]) -> list[Event]:
+        events: list[Event] = []
+        reasoning = string_of(delta, "reasoning_content") or string_of(delta, "reasoning")
+        text = string_of(delta, "content")
+        if reasoning or text:
+            events += self._queue.settle(self._outputs.place)
+            events += (*self._outputs.reasoning(reasoning), *self._outputs.text(text))
+        for call in delta.get("tool_calls") or ():
+            events += self._tool_call(call)
+        return events
+
+    def _tool_call(self, delta: Any) -> list[Event]:
+        if not isinstance(delta, Mapping):
+            return []
+        function = delta.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        call = self._find(delta)
+        call.name = call.name or without_surrogates(string_of(function, "name"))
+        call.write(string_of(function, "arguments"))
+        return self._queue.news(self._outputs.place)
+
+    def _find(self, delta: Mapping[str, Any]) -> NativeCall:
+        """Return the call that a delta belongs to. Some servers give all calls one index, but ids of their own."""
+        index, id = delta.get("index"), without_surrogates(string_of(delta, "id"))
+        if not isinstance(index, int):
+            index = self._last if id in ("", self._queue.last_id) else self._last + 1
+        self._last = index
+        call = self._by_index.get(index)
+        if call is None or (id and call.given_id and call.given_id != id):
+            call = self._by_index[index] = self._queue.add(id)
+        return call

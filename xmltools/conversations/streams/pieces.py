@@ -1,0 +1,147 @@
+"""What a stream of structured messages says, whatever its format: pieces of text, reasoning and calls, in order.
+
+Formats know no event for a call that failed. What was said of it can't be taken back, so its arguments stay open and
+never become JSON; a block that had not even named its tool was no call for the client, and is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from xmltools.conversations.streams.json_arguments import ArgumentStream, without_surrogates
+from xmltools.errors import CallError, XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.tools import Tool
+
+__all__ = ["Kind", "Piece", "PieceReader"]
+
+_ON_FAILURE = ("leave", "text", "drop", "spoil")
+
+
+class Kind(Enum):
+    """What a piece is."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    START = "start"
+    ARGUMENTS = "arguments"
+    END = "end"
+
+
+class Piece(NamedTuple):
+    """Some text, a fragment of arguments, or the start (`text` is the tool's name) or end of a call."""
+
+    kind: Kind
+    text: str = ""
+    id: str = ""
+
+
+class PieceReader:
+    """Makes pieces of a parser's events. `completed` counts the calls that came to a good end."""
+
+    __slots__ = ("_arguments", "_on_failure", "completed")
+
+    def __init__(self, tools: Iterable[Tool] | None, on_failure: str) -> None:
+        if on_failure not in _ON_FAILURE:
+            raise XMLToolsError(f"on_failure: expected one of {', '.join(map(repr, _ON_FAILURE))}, got {on_failure!r}")
+        self._arguments = ArgumentStream(tools)
+        self._on_failure = on_failure
+        self.completed = 0
+
+    def read(self, events: Iterable[Event]) -> list[Piece]:
+        """Return the pieces of some events; neighbours of one kind are joined, and none of them is empty."""
+        events = list(events)
+        if len(events) == 1 and isinstance(events[0], (ArgumentDelta, TextDelta)):
+            return self._alone(events[0])
+        return _joined(piece for event in events for piece in self._read(event))
+
+    def _alone(self, event: ArgumentDelta | TextDelta) -> list[Piece]:
+        """What `read` returns for one delta, at once: a chunk of four characters mostly is one."""
+        if isinstance(event, ArgumentDelta):
+            piece = Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+        else:
+            piece = Piece(Kind.TEXT, without_surrogates(event.text))
+        return [piece] if piece.text else []
+
+    def close(self) -> list[Piece]:
+        """Return what ends a call that the events left open."""
+        return _joined(self._abandoned())
+
+    def _read(self, event: Event) -> Iterator[Piece]:
+        match event:
+            case ArgumentDelta():
+                yield Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+            case TextDelta(text):
+                yield Piece(Kind.TEXT, without_surrogates(text))
+            case ReasoningDelta(text):
+                yield Piece(Kind.REASONING, without_surrogates(text))
+            case CallStarted(id, name):
+                yield from self._abandoned()
+                yield from self._started(event, id, name)
+            case CallCompleted(call):
+                yield from self._completed(event, call)
+            case CallFailed(error):
+                yield from self._failed(error)
+            case Noticed():
+                pass  # no API has a place for it, and its text is told
+            case _:
+                raise XMLToolsError(f"feed() expects events of a parser, got {type(event).__name__}")
+
+    def _started(self, event: Event, id: str, name: str) -> Iterator[Piece]:
+        self._arguments.feed(event)
+        yield Piece(Kind.START, without_surrogates(name), without_surrogates(id))
+
+    def _completed(self, event: Event, call: ToolCall) -> Iterator[Piece]:
+        if not self._arguments.is_open:
+            yield from self._started(CallStarted(call.id, call.name, call.server), call.id, call.name)
+        yield Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+        yield Piece(Kind.END)
+        self.completed += 1
+
+    def _failed(self, error: CallError) -> Iterator[Piece]:
+        started = self._arguments.is_open
+        yield from self._abandoned()
+        if self._on_failure == "text" or (self._on_failure == "leave" and not started):
+            yield Piece(Kind.TEXT, without_surrogates(error.source))
+
+    def _abandoned(self) -> Iterator[Piece]:
+        if self._arguments.is_open:
+            spoils = self._on_failure == "spoil"
+            yield Piece(Kind.ARGUMENTS, self._arguments.spoil() if spoils else self._arguments.abandon())
+            yield Piece(Kind.END)
+
+
+def _joined(pieces: Iterable[Piece]) -> list[Piece]:
+    joined: list[Piece] = []
+    texts: list[str] = []
+    for piece in pieces:
+        if piece.kind in (Kind.START, Kind.END):
+            _flush(joined, texts)
+            joined.append(piece)
+        elif piece.text:
+            if joined and texts and joined[-1].kind is not piece.kind:
+                _flush(joined, texts)
+            if not texts:
+                joined.append(piece)
+            texts.append(piece.text)
+    _flush(joined, texts)
+    return joined
+
+
+def _flush(joined: list[Piece], texts: list[str]) -> None:
+    """Give the last piece the texts of all that were joined to it."""
+    if texts:
+        joined[-1] = joined[-1]._replace(text="".join(texts))
+        texts.clear()

@@ -1,0 +1,168 @@
+"""The items of a response, each as a row of events: added, filled, done.
+
+What kinds of items have in common is one class; a `Form` says what each kind calls it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from xmltools.conversations.streams.pieces import Kind
+
+__all__ = ["CALL", "CLIENT_CALLS", "CUSTOM_CALL", "FORMS", "Form", "Item", "Message"]
+
+Message = tuple[str, dict[str, Any]]
+"""The name of an event and its data, which has the name as its type."""
+
+
+class Form(NamedTuple):
+    """How one kind of item is written."""
+
+    type: str
+    prefix: str
+    """What the ids of such items begin with."""
+    event: str
+    """What the names of the events of the text begin with."""
+    key: str
+    """What the whole text is called where it is done."""
+    part: Callable[[str], dict[str, Any]] | None = None
+    """Makes the part that the text stands in; without, the text stands in the item itself."""
+    fields: Callable[[], dict[str, Any]] = dict
+    """Makes the fields that only such items have."""
+    held: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Makes the object that the item holds, of the text as JSON; then there are no events of the text's parts."""
+    late: bool = False
+    """Whether there is no item before all of it is right: it can't say that it is unfinished, and a client runs it."""
+
+
+def _output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _reasoning_text(text: str) -> dict[str, Any]:
+    return {"type": "reasoning_text", "text": text}
+
+
+def _search(arguments: dict[str, Any]) -> dict[str, Any]:
+    return arguments
+
+
+def _exec(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "exec", "env": {}, "timeout_ms": None, "user": None, "working_directory": None, **arguments}
+
+
+def _commands(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"timeout_ms": None, "max_output_length": None, **arguments}
+
+
+def _operation(arguments: dict[str, Any]) -> dict[str, Any]:
+    if arguments.get("type") != "delete_file":
+        return arguments
+    return {key: arguments[key] for key in arguments if key != "diff"}
+
+
+CALL = Form("function_call", "fc", "response.function_call_arguments", "arguments")
+CUSTOM_CALL = Form("custom_tool_call", "ctc", "response.custom_tool_call_input", "input")
+CLIENT_CALLS = {
+    "tool_search": Form(
+        "tool_search_call", "tsc", "", "arguments", None, lambda: {"execution": "client"}, held=_search
+    ),
+    "local_shell": Form("local_shell_call", "lsh", "", "action", held=_exec, late=True),
+    "shell": Form("shell_call", "sh", "response.shell_call_command", "action", held=_commands, late=True),
+    "apply_patch": Form("apply_patch_call", "apc", "", "operation", held=_operation, late=True),
+}
+"""How calls of tools are written that have a type and no name."""
+FORMS = {
+    Kind.TEXT: Form("message", "msg", "response.output_text", "text", _output_text, lambda: {"role": "assistant"}),
+    Kind.REASONING: Form(
+        "reasoning", "rs", "response.reasoning_text", "text", _reasoning_text, lambda: {"summary": []}
+    ),
+}
+
+
+class Item:
+    """One item of the output, from its first event to its last.
+
+    `place` is that in the output, `head` the fields that are known from the start.
+    """
+
+    __slots__ = ("_form", "_head", "_id", "_place", "_texts")
+
+    def __init__(self, form: Form, place: int, id: str, head: Mapping[str, Any]) -> None:
+        self._form = form
+        self._place = place
+        self._id = id
+        self._head = head
+        self._texts: list[str] = []
+
+    def start(self) -> Iterator[Message]:
+        """Yield the events that add the item, without content."""
+        if self._form.late:
+            return
+        yield "response.output_item.added", {"output_index": self._place, "item": self.written("in_progress")}
+        if self._form.part is not None:
+            yield "response.content_part.added", self._fields(part=self._form.part(""))
+
+    def add(self, text: str) -> Iterator[Message]:
+        """Yield the event that adds to the text."""
+        self._texts.append(text)
+        if self._form.held is None:
+            yield f"{self._form.event}.delta", self._fields(delta=text, **self._beside())
+
+    def end(self, status: str) -> Iterator[Message]:
+        """Yield the last events. Arguments that are not completed are never said to be done."""
+        form, text = self._form, "".join(self._texts)
+        if form.late:
+            if status == "completed":
+                yield from self._at_once(json.loads(text))
+            return
+        if form.part is not None or (status == "completed" and form.held is None):
+            yield f"{form.event}.done", self._fields(**{form.key: text}, **self._beside())
+        if form.part is not None:
+            yield "response.content_part.done", self._fields(part=form.part(text))
+        yield "response.output_item.done", {"output_index": self._place, "item": self.written(status)}
+
+    def _at_once(self, arguments: dict[str, Any]) -> Iterator[Message]:
+        """Yield all events of an item that is told of when it is right."""
+        form, place = self._form, {"output_index": self._place}
+        commands = arguments.get("commands", []) if form.event else []
+        begun = {**arguments, "commands": []} if form.event else arguments
+        yield "response.output_item.added", {**place, "item": self._holding(begun, "in_progress")}
+        for index, command in enumerate(commands):
+            of_command = {**place, "command_index": index}
+            yield f"{form.event}.added", {**of_command, "command": ""}
+            yield f"{form.event}.delta", {**of_command, "delta": command}
+            yield f"{form.event}.done", {**of_command, "command": command}
+        yield "response.output_item.done", {**place, "item": self._holding(arguments, "completed")}
+
+    def is_told(self, status: str) -> bool:
+        """Return whether the client hears of the item if it ends with this status."""
+        return status == "completed" or not self._form.late
+
+    def written(self, status: str) -> dict[str, Any]:
+        """Return the item with what it holds so far."""
+        form, text = self._form, "".join(self._texts)
+        if form.held is not None:
+            return self._holding(json.loads(text) if status == "completed" else {}, status)
+        head = self._written_head(status)
+        if form.part is None:
+            return {**head, form.key: text}
+        return {**head, "content": [form.part(text)] if self._texts else []}
+
+    def _holding(self, arguments: dict[str, Any], status: str) -> dict[str, Any]:
+        held = self._form.held
+        assert held is not None
+        return {**self._written_head(status), self._form.key: held(arguments)}
+
+    def _written_head(self, status: str) -> dict[str, Any]:
+        form = self._form
+        return {"id": self._id, "type": form.type, "status": status, **form.fields(), **self._head}
+
+    def _fields(self, **fields: Any) -> dict[str, Any]:
+        place = {"item_id": self._id, "output_index": self._place}
+        return {**place, **fields} if self._form.part is None else {**place, "content_index": 0, **fields}
+
+    def _beside(self) -> dict[str, Any]:
+        return {"logprobs": []} if self._form.part is _output_text else {}

@@ -1,0 +1,242 @@
+"""Plain to structured: text is read into calls, results and reasoning (see the package)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+from xmltools.conversations.transcript.checks import check_conversation, checked_tools
+from xmltools.conversations.transcript.ids import Ids, Waiting
+from xmltools.conversations.transcript.marks import (
+    GLUE,
+    change_first_text,
+    join_texts,
+    show_header,
+    show_reasoning,
+    show_tags,
+    text_part,
+    with_text,
+)
+from xmltools.conversations.transcript.note import Note, take_note
+from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
+from xmltools.parser import Limits, Parser
+from xmltools.parser.limits import MAX_DEPTH
+from xmltools.render import ReadResult, read_results
+from xmltools.tools import Tool
+
+__all__ = ["extract"]
+
+_FULL_HEADER = re.compile("Tool: [^\n]*\n(?:Result|Error): ")
+_HEADER_OF_TOOL = re.compile(r"Tool: ([^\n]+)(?:\n|\Z)")
+
+_Segment = TextDelta | CallFailed | ReasoningDelta | CallCompleted
+
+
+class _Options(TypedDict, total=False):
+    """The options of `Parser` that make sense for what a model has written."""
+
+    strict: bool
+    reasoning_tags: Sequence[str] | None
+    starts_in_reasoning: bool
+    bracket_reasoning: bool
+    code_fences: str
+    limits: Limits | None
+
+
+def extract(
+    conversation: Conversation,
+    tools: Iterable[Tool] | None = None,
+    *,
+    new_id: Callable[[], str] | None = None,
+    **parser_options: Unpack[_Options],
+) -> Conversation:
+    """Read a plain conversation: what `inline` wrote, and what models and their hosts write.
+
+    Takes the conversation, the tools as `Parser` does, what makes the ids of calls (else they are `call_1`, `call_2`, …
+    without those that the conversation holds), and options of `Parser`. Only with the options that read its text as
+    `Parser` does by itself `inline` is undone exactly. `limits` is the exception: the text is here already, so blocks
+    may be as large and as many as it holds, and nest as deeply as `Limits` allows, unless you give others. Returns a
+    conversation with as many messages.
+
+    - The text of the assistant becomes texts, reasoning and calls. A block that gives no call stays in the text as it
+      was written.
+    - A message of a tool whose text begins with a line `Tool: name` becomes results. Without `Result: ` or `Error: ` in
+      the next line it is one result, and all that follows is its content. A result answers the first call of its name
+      that has no answer yet, in the last message with calls if there is one; if there is none at all, it gets the id
+      `result_1`, `result_2`, ….
+    - A message of a user becomes results, and then of the role "tool", only if it follows directly on a message with
+      calls, or on other results for them, begins with both lines, and each of its results answers one of these calls.
+      So users can't forge results that answer nothing.
+    - Notes of ids that `inline` left in `extra["xmltools"]` are taken off. They are used if their number fits what the
+      text holds, and then also say that a message of a user has results.
+    - All else is unchanged: the system's messages, those with structured calls or results, `extra`.
+
+    Raises XMLToolsError for bad arguments, as `Parser` does, and never for what a message holds.
+    """
+    check_conversation(conversation, "extract")
+    listed = checked_tools(tools, **parser_options)
+    reader = _Reader(listed, parser_options, Ids(conversation, new_id))
+    return conversation.model_copy(update={"messages": tuple(map(reader.message, conversation.messages))})
+
+
+class _Found(NamedTuple):
+    """The results in a message, and its other parts."""
+
+    results: list[ReadResult]
+    rest: tuple[Part, ...]
+
+
+class _Reader:
+    """Reads message by message, and remembers which calls wait for results."""
+
+    __slots__ = ("_ids", "_options", "_tools", "_waiting")
+
+    def __init__(self, tools: list[Tool] | None, options: _Options, ids: Ids) -> None:
+        self._tools = tools
+        self._options = options
+        self._ids = ids
+        self._waiting = Waiting()
+
+    def message(self, message: Message) -> Message:
+        """Read one message."""
+        if any(isinstance(part, (ToolCall, ToolResult)) for part in message.parts):
+            return self._structured(message)
+        if message.role == "assistant":
+            return self._assistant(message)
+        if message.role == "system":
+            self._waiting.retire()
+            return message
+        note, extra = take_note(message.extra)
+        found = _find_results(message)
+        ids = self._ids_of(found.results, note, message.role) if found else None
+        if found is None or ids is None:
+            return self._plain(message, note, extra)
+        results = [_result(*each) for each in zip(ids, found.results, strict=True)]
+        return message.model_copy(update={"role": "tool", "parts": (*results, *found.rest), "extra": extra})
+
+    def _structured(self, message: Message) -> Message:
+        if message.role == "assistant":
+            self._waiting.ask(message.calls)
+        self._waiting.answer(part.call_id for part in message.parts if isinstance(part, ToolResult))
+        return message
+
+    def _plain(self, message: Message, note: Note, extra: dict[str, Any]) -> Message:
+        """A message of a user, or of a tool, without results."""
+        self._waiting.retire()
+        parts = show_header(message.parts, message.role)
+        role = "tool" if note.result_ids == [] else message.role
+        return message.model_copy(update={"role": role, "parts": parts, "extra": extra})
+
+    def _assistant(self, message: Message) -> Message:
+        note, extra = take_note(message.extra)
+        parts = list(self._parse(message.parts))
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        ids = note.call_ids
+        if ids is None or len(ids) != len(calls):
+            ids = [self._ids.for_call() for _ in calls]
+        named = [call.model_copy(update={"id": id}) for call, id in zip(calls, ids, strict=True)]
+        self._waiting.ask(named)
+        left = iter(named)
+        read = tuple(next(left) if isinstance(part, ToolCall) else part for part in parts)
+        return message.model_copy(update={"parts": read, "extra": extra})
+
+    def _parse(self, parts: Iterable[Part]) -> Iterator[Part]:
+        options = self._options
+        for part in join_texts(parts):
+            if isinstance(part, Text):
+                given: _Options = {**options, "limits": options.get("limits") or _limits_of(part.text)}
+                yield from _read_part(part, Parser(self._tools, new_id=_no_id, **given))
+                continue
+            if isinstance(part, Reasoning):
+                options = {**options, "starts_in_reasoning": False}
+            yield part
+
+    def _ids_of(self, results: Sequence[ReadResult], note: Note, role: str) -> list[str] | None:
+        """Return the ids of results; None if they are none, because a user wrote them unasked."""
+        if note.result_ids is not None and len(note.result_ids) == len(results):
+            self._waiting.answer(note.result_ids)
+            return note.result_ids
+        if role == "user":
+            return self._waiting.take_current(result.name for result in results)
+        taken = (self._waiting.take(result.name) for result in results)
+        return [self._ids.for_result() if id is None else id for id in taken]
+
+
+def _limits_of(text: str) -> Limits:
+    """Limits that a text can exceed in depth only."""
+    most = len(text) + 1
+    return Limits(block_size=most, depth=MAX_DEPTH, elements=most, blocks=most)
+
+
+def _no_id() -> str:
+    return "-"  # calls get theirs when all of the message are known
+
+
+def _read_part(part: Text, parser: Parser) -> list[Part]:
+    read = list(_read_text(part.text, parser))
+    if len(read) == 1 and isinstance(read[0], Text):
+        return [with_text(part, read[0].text)]
+    return read
+
+
+def _read_text(text: str, parser: Parser) -> Iterator[Part]:
+    """Read text of the assistant. A blank line beside a call or reasoning is no part of the text there."""
+    events = chain(parser.feed(text), parser.close())
+    segments = [event for event in events if isinstance(event, _Segment)]
+    for kind, group in groupby(segments, _kind):
+        run = list(group)
+        if kind is Text:
+            yield from join_texts(_prose(text, run))
+        elif kind is Reasoning:
+            thought = "".join(event.text for event in run if isinstance(event, ReasoningDelta))
+            yield Reasoning.model_construct(text=show_reasoning(thought))
+        else:
+            yield from (event.call for event in run if isinstance(event, CallCompleted))
+
+
+def _kind(event: _Segment) -> type[Text | Reasoning | ToolCall]:
+    if isinstance(event, ReasoningDelta):
+        return Reasoning
+    return ToolCall if isinstance(event, CallCompleted) else Text
+
+
+def _prose(text: str, run: Sequence[_Segment]) -> Iterator[Part]:
+    """Read a run of text and of blocks that are no calls, which goes to the ends of the text or to other parts."""
+    start, end = run[0].span[0], run[-1].span[1]
+    low = start + len(GLUE) if start > 0 and text.startswith(GLUE, start) else start
+    high = end - len(GLUE) if end < len(text) and text.endswith(GLUE, low, end) else end
+    for kind, group in groupby(run, type):
+        spans = [event.span for event in group]
+        piece = text[max(spans[0][0], low) : min(spans[-1][1], high)]
+        yield text_part(piece if kind is CallFailed else show_tags(piece))
+
+
+def _find_results(message: Message) -> _Found | None:
+    """Read the results that the first text of a message of a user or a tool begins with."""
+    # Copies, since a part may stand in the message twice, and only the one that is read is taken out.
+    parts = [part.model_copy() for part in message.parts]
+    text = next((part for part in parts if isinstance(part, Text)), None)
+    media = [part for part in parts if isinstance(part, Media)]
+    results = _read_results(text.text, media, message.role) if text else None
+    if results is None:
+        return None
+    taken = {
+        id(text),
+        *(id(part) for result in results if isinstance(result.content, tuple) for part in result.content),
+    }
+    rest = [part for part in parts if id(part) not in taken]
+    return _Found(results, change_first_text(rest, lambda text: text.removeprefix(GLUE)))
+
+
+def _read_results(text: str, media: Sequence[Media], role: str) -> list[ReadResult] | None:
+    if _FULL_HEADER.match(text):
+        return read_results(text, media)
+    header = _HEADER_OF_TOOL.match(text) if role == "tool" else None
+    return [ReadResult(header[1], text[header.end() :], False)] if header else None
+
+
+def _result(call_id: str, read: ReadResult) -> ToolResult:
+    return ToolResult.model_construct(call_id=call_id, name=read.name, content=read.content, is_error=read.is_error)

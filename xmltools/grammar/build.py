@@ -1,0 +1,150 @@
+"""Grammars from tools: one text for each back end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, overload
+
+from xmltools.errors import XMLToolsError
+from xmltools.grammar.issues import GrammarIssue, Report
+from xmltools.grammar.lower.reply import chosen_tools, make_grammar
+from xmltools.grammar.nodes import Grammar
+from xmltools.grammar.options import Backend, Options, read_options
+from xmltools.grammar.printers.gbnf import print_gbnf
+from xmltools.grammar.printers.lark import print_lark
+from xmltools.grammar.printers.regex import print_regex
+from xmltools.grammar.printers.structural_tag import print_structural_tag
+from xmltools.grammar.relaxng.schema import relaxng
+from xmltools.render.names import only_server
+from xmltools.tools import Tool
+
+__all__ = ["FORMATS", "GrammarFormat", "build_grammar", "grammar_issues"]
+
+GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
+"""The name of a format; `build_grammar` says what each is for."""
+
+
+def _gbnf(grammar: Grammar, options: Options) -> str:
+    return print_gbnf(grammar, any_order=options.order == "any")
+
+
+def _lark(grammar: Grammar, options: Options) -> str:
+    return print_lark(grammar, any_order=options.order == "any", extensions=_has_extensions(options))
+
+
+def _has_extensions(options: Options) -> bool:
+    # Arguments alone are the input of one of OpenAI's custom tools, whose Lark has not all that llguidance has.
+    return options.tool_choice != "arguments"
+
+
+def _backend(format: str, options: Options) -> Backend:
+    return Backend(format in ("lark", "regex"), format == "lark" and _has_extensions(options))
+
+
+_PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
+    "gbnf": _gbnf,
+    "lark": _lark,
+    "structural_tag": print_structural_tag,
+    "regex": lambda grammar, options: print_regex(grammar),
+}
+FORMATS = (*_PRINTERS, "relaxng")
+"""The names of all formats of grammars."""
+
+
+@overload
+def build_grammar(
+    tools: Tool | Iterable[Tool], format: Literal["gbnf", "lark", "structural_tag", "regex"], **options: Any
+) -> str: ...
+
+
+@overload
+def build_grammar(tools: Tool, format: str, **options: Any) -> str: ...
+
+
+@overload
+def build_grammar(tools: Iterable[Tool], format: str, **options: Any) -> str | dict[str, str]: ...
+
+
+def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> str | dict[str, str]:
+    """Return a grammar by which an engine writes free text and well-formed, valid calls of the tools, and no others.
+
+    Takes a tool or several, and the format:
+
+    - `"gbnf"`: for llama.cpp, and unchanged for xgrammar (vLLM, SGLang, TensorRT-LLM);
+    - `"lark"`: for llguidance (guidance, the guidance back ends of vLLM and SGLang);
+    - `"structural_tag"`: JSON for xgrammar 0.2 and later, with the quickest masks in free text;
+    - `"regex"`: one call, properties in their order, no recursion;
+    - `"relaxng"`: a schema for a block of one tool, to check stored blocks with lxml. It has no options. For several
+      tools this is a dict, from the tool's name to its schema (`server/name` where two servers have the name).
+
+    Options, by keyword:
+
+    - `tool_choice`: `"auto"` (text with any number of calls), `"required"` (at least one call), `"one"` (one call and
+      no text; the default for `"regex"`), `"named"` (one call of the tool `name`, no text) or `"arguments"` (only what
+      stands inside `<arguments>` of that tool);
+    - `name`: the name of a tool, for the last two;
+    - `order`: `"any"` (arguments in any order; GBNF has it for objects of up to six properties, a larger one keeps its
+      order) or `"schema"`;
+    - `lazy`: the grammar begins behind free text, with the trigger `<tool>` (GBNF only, for llama.cpp's lazy grammars);
+    - `max_calls`: how many calls a reply may hold;
+    - `white_space`: how many characters of white space may stand between two tags; no bound without it, which weak
+      models may fall into;
+    - `cdata`: `"allowed"`, `"required"` (strings stand in CDATA sections) or `"forbidden"`;
+    - `end_tag_in_cdata`: False keeps `</tool>` out of CDATA, for readers that look for it with a regular expression;
+    - `reasoning`: a tag, such as `"think"`, in which the reply may begin with reasoning;
+    - `starts_in_reasoning`: the prompt has opened that tag already.
+
+    What a schema demands and the grammar can't say is told by `grammar_issues`. Raises XMLToolsError for options and
+    tools that make no grammar.
+    """
+    return _build(tools, format, options)[0]
+
+
+def grammar_issues(tools: Tool | Iterable[Tool], format: str, **options: Any) -> list[GrammarIssue]:
+    """Return what in the schemas of the tools the grammar does not hold a model to.
+
+    Takes what `build_grammar` takes, and raises as it does. A call can break an issue's keyword and still be written by
+    the grammar: parse it with the tools, which checks everything.
+    """
+    return _build(tools, format, options)[1]
+
+
+def _build(
+    tools: Tool | Iterable[Tool], format: str, given: dict[str, Any]
+) -> tuple[str | dict[str, str], list[GrammarIssue]]:
+    if format not in FORMATS:
+        raise XMLToolsError(f"there is no grammar format {format!r:.60}; there are {', '.join(map(repr, FORMATS))}")
+    if format == "relaxng":
+        return _schemas(tools, given)
+    options = read_options(given, tool_choice="one" if format == "regex" else "auto")
+    if options.lazy and format != "gbnf":
+        raise XMLToolsError(f"lazy: only llama.cpp waits for a trigger, so only 'gbnf' can be lazy, not {format!r}")
+    listed = _listed(tools)
+    chosen = chosen_tools(listed, options)
+    grammar, issues = make_grammar(chosen, options, _backend(format, options), only_server(listed))
+    return _PRINTERS[format](grammar, options), issues
+
+
+def _listed(tools: Tool | Iterable[Tool]) -> list[Tool]:
+    found = [tools] if isinstance(tools, Tool) else list(tools)
+    for each in found:
+        if not isinstance(each, Tool):
+            raise XMLToolsError(
+                f"expected tools, got {type(each).__name__}; make them with Tool.of, Tool.load or load_tools"
+            )
+    return found
+
+
+def _schemas(tools: Tool | Iterable[Tool], given: dict[str, Any]) -> tuple[str | dict[str, str], list[GrammarIssue]]:
+    if given:
+        raise XMLToolsError(f"'relaxng' has no options, got {', '.join(given)}")
+    found = chosen_tools(_listed(tools), Options())
+    reports = [Report(tool.name) for tool in found]
+    only = only_server(found)
+    texts = [relaxng(tool, report, only) for tool, report in zip(found, reports, strict=True)]
+    issues = [issue for report in reports for issue in report.issues]
+    if len(texts) == 1:
+        return texts[0], issues
+    names = [tool.name for tool in found]
+    keys = [tool.name if names.count(tool.name) == 1 else f"{tool.server}/{tool.name}" for tool in found]
+    return dict(zip(keys, texts, strict=True)), issues

@@ -1,0 +1,1 @@
+"""Tools to one intermediate form, which every printer reads."""

@@ -1,0 +1,144 @@
+"""The text tree: what a reply may be, in the terms that every back end can print in its own way.
+
+A `Grammar` is a set of named rules. Leaves of the tree are literal text and `Lexeme`s, whose regular languages a back
+end may print as rules or as a regular expression. Two nodes say what to achieve and not how: `Permutation` (each
+member at most once, in any order) and `Dispatch` (prose, and a rule that takes over where the trigger stands).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xmltools.grammar.regular.regular import Regular
+
+__all__ = [
+    "Alternatives",
+    "Dispatch",
+    "Grammar",
+    "Lexeme",
+    "Literal",
+    "Member",
+    "Node",
+    "Permutation",
+    "Reference",
+    "Repetition",
+    "Series",
+    "alternatives",
+    "maybe",
+    "series",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """A text of a regular language. Lexemes of one name are the same."""
+
+    name: str
+    language: Regular
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The rule of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One node behind the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Any of the nodes."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """The node `low` to `high` times; without `high`, as often as you like."""
+
+    part: Node
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of those that stand in any order, each at most once."""
+
+    node: Node
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """The members in any order; those that are required exactly once, the others at most once.
+
+    A back end that can't say this for so many members keeps them in their order.
+    """
+
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Prose, with the `body` wherever the `trigger` stands in it, from `low` to `high` times.
+
+    `prose` is what may stand behind the last one and all that begins it, too; `lead` is the prose that may stand in
+    front of a trigger. A prefix of a text `lead` + `trigger` is that text, or it is prose.
+    """
+
+    lead: Regular
+    trigger: str
+    body: Node
+    prose: Regular
+    low: int = 0
+    high: int | None = None
+
+
+Node = Literal | Lexeme | Reference | Series | Alternatives | Repetition | Permutation | Dispatch
+
+
+@dataclass(slots=True)
+class Grammar:
+    """Rules by name; `root` is the rule to begin with."""
+
+    root: Node
+    rules: dict[str, Node] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    """Comments to stand before rules."""
+
+
+def series(*parts: Node) -> Node:
+    """Return the nodes one behind the other; neighbouring literals are one."""
+    flat: list[Node] = []
+    for each in (inner for part in parts for inner in (part.parts if isinstance(part, Series) else (part,))):
+        last = flat[-1] if flat else None
+        if isinstance(each, Literal) and isinstance(last, Literal):
+            flat[-1] = Literal(last.text + each.text)
+        elif each != Literal(""):
+            flat.append(each)
+    return flat[0] if len(flat) == 1 else Series(tuple(flat))
+
+
+def alternatives(*parts: Node) -> Node:
+    """Return a choice of the nodes, each once."""
+    flat = dict.fromkeys(each for part in parts for each in (part.parts if isinstance(part, Alternatives) else (part,)))
+    return next(iter(flat)) if len(flat) == 1 else Alternatives(tuple(flat))
+
+
+def maybe(part: Node) -> Node:
+    """Return the node or nothing."""
+    return Repetition(part, 0, 1)

@@ -1,0 +1,1 @@
+"""The intermediate form as GBNF, Lark, a regular expression or a structural tag."""

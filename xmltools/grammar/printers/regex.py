@@ -1,0 +1,92 @@
+"""One regular expression for a reply: for engines that know nothing else. Properties stand in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xmltools.errors import XMLToolsError
+from xmltools.grammar.lower.permutations import in_order
+from xmltools.grammar.nodes import (
+    Alternatives,
+    Dispatch,
+    Grammar,
+    Lexeme,
+    Literal,
+    Node,
+    Permutation,
+    Reference,
+    Repetition,
+    Series,
+)
+from xmltools.grammar.regular.expressions import expression, suffix
+from xmltools.grammar.regular.regular import literal, sequence
+
+__all__ = ["print_regex"]
+
+_MAX_DEPTH = 50
+"""Rules inside each other that are printed."""
+_MAX_SIZE = 1_000_000
+"""Characters of an expression: a rule is printed wherever it is used, so that they may double from rule to rule."""
+
+
+def print_regex(grammar: Grammar) -> str:
+    """Return the grammar as one regular expression.
+
+    Raises XMLToolsError for a recursive one, which no regular expression says, and for one that is too large or deep.
+    """
+    return _Printer(grammar.rules).text(grammar.root)
+
+
+class _Printer:
+    """Prints rules where they are used, each once."""
+
+    __slots__ = ("_open", "_printed", "_rules")
+
+    def __init__(self, rules: Mapping[str, Node]) -> None:
+        self._rules = rules
+        self._printed: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    def text(self, node: Node) -> str:
+        if isinstance(node, Literal):
+            return expression(literal(node.text))
+        if isinstance(node, Lexeme):
+            return expression(node.language)
+        if isinstance(node, Reference):
+            return self._rule(node.name)
+        if isinstance(node, Series):
+            return "".join(map(self.text, node.parts))
+        if isinstance(node, Alternatives):
+            return f"(?:{'|'.join(map(self.text, node.parts))})" if node.parts else r"[^\s\S]"
+        if isinstance(node, Repetition):
+            return f"(?:{self.text(node.part)}){suffix(node.low, node.high)}" if node.high != 0 else ""
+        if isinstance(node, Permutation):
+            return self.text(in_order(node))
+        return self._dispatch(node)
+
+    def _rule(self, name: str) -> str:
+        if name in self._open:
+            raise XMLToolsError(
+                "a regular expression can't say values that hold values of their own kind, or any JSON; "
+                "use 'gbnf', 'lark' or 'structural_tag', or a schema without recursion and free maps"
+            )
+        if name not in self._printed:
+            self._open.add(name)
+            _refuse(len(self._open) > _MAX_DEPTH)
+            self._printed[name] = self.text(self._rules[name])
+            _refuse(len(self._printed[name]) > _MAX_SIZE)
+            self._open.discard(name)
+        return self._printed[name]
+
+    def _dispatch(self, node: Dispatch) -> str:
+        lead = expression(sequence(node.lead, literal(node.trigger)))
+        body = self.text(node.body)
+        return f"(?:{lead}{body}){suffix(node.low, node.high)}{expression(node.prose)}"
+
+
+def _refuse(too_much: bool) -> None:
+    if too_much:
+        raise XMLToolsError(
+            "the schemas are too large or too deep for one regular expression; use 'gbnf', 'lark' or "
+            "'structural_tag', or give one tool with a simpler schema"
+        )

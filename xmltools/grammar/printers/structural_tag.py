@@ -1,0 +1,63 @@
+"""Structural tags: xgrammar's own description of text with triggers in it (0.2 and later).
+
+Where replies are free text with any number of calls, xgrammar looks out for the trigger by itself, which is quicker
+than rules that spell the text out. Everything else is the GBNF inside a tag.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from xmltools.grammar.lower.elements import SPACE
+from xmltools.grammar.nodes import Dispatch, Grammar, Series
+from xmltools.grammar.options import Options
+from xmltools.grammar.printers.gbnf import print_gbnf
+from xmltools.grammar.regular.expressions import expression
+from xmltools.grammar.regular.regular import Repeat
+
+__all__ = ["print_structural_tag"]
+
+
+def print_structural_tag(grammar: Grammar, options: Options) -> str:
+    """Return the grammar as a structural tag, in JSON."""
+    any_order = options.order == "any"
+    found = _dispatch(grammar)
+    if found is None:
+        form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, any_order=any_order)}
+    else:
+        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), any_order=any_order)
+        form = {
+            "type": "dispatch",
+            "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
+            "loop": True,
+            "excludes": _excluded(found.trigger, options.reasoning_tags),
+        }
+        form = _behind_reasoning(form, options)
+    return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _dispatch(grammar: Grammar) -> Dispatch | None:
+    """Return the dispatch of a grammar that has nothing else to say about what stands around calls."""
+    last = grammar.root.parts[-1] if isinstance(grammar.root, Series) and grammar.root.parts else grammar.root
+    return last if isinstance(last, Dispatch) and last.low == 0 and last.high is None else None
+
+
+def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
+    """Return what free text may not hold: openers that no trigger catches, and reasoning, in which calls are none."""
+    openers = [trigger[:-1] + space for space in " \t\r\n"]
+    return [*openers, f"`{trigger}", f"\\{trigger}", *(f"<{tag}>" for tag in reasoning)]
+
+
+def _behind_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
+    if options.reasoning is None:
+        return form
+    end = f"</{options.reasoning}>"
+    thought = {"type": "any_text", "excludes": [end]}
+    elements: list[dict[str, Any]] = [thought, {"type": "const_string", "value": end}]
+    if options.starts_in_reasoning:
+        return {"type": "sequence", "elements": [*elements, form]}
+    spaces = expression(Repeat(SPACE, 0, options.white_space))
+    opener = {"type": "regex", "pattern": f"{spaces}<{options.reasoning}>"}
+    reasoning = {"type": "optional", "content": {"type": "sequence", "elements": [opener, *elements]}}
+    return {"type": "sequence", "elements": [reasoning, form]}

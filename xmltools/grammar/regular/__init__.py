@@ -1,0 +1,1 @@
+"""Regular languages: automata, expressions, and the patterns and numbers of schemas as such."""

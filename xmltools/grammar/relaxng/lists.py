@@ -1,0 +1,55 @@
+"""How many items a list holds, as far as a RELAX NG schema counts them: it has no counts, and spells them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xmltools.grammar.issues import Report
+from xmltools.grammar.relaxng.rules import Rule, group, optional
+from xmltools.tools.schema import ANY, NEVER, ArrayShape, Items, items_of
+
+__all__ = ["countable", "in_order"]
+
+MAX_ITEMS = 50
+"""Items of a list that are counted."""
+
+
+def countable(shape: ArrayShape, report: Report, path: str) -> Items:
+    """Return what a list holds, with bounds of at most MAX_ITEMS. What is beyond them is reported."""
+    items = _possible(shape)
+    for word in _too_large(items):
+        report.add(path, word, f"no more than {MAX_ITEMS} items are counted")
+    low, high = min(items.low, MAX_ITEMS), items.high
+    if len(items.first) > MAX_ITEMS:
+        return Items(items.first[:MAX_ITEMS], ANY, low, None)
+    if high is not None and high > MAX_ITEMS:
+        return Items(items.first, items.rest, low, None)
+    return Items(items.first, items.rest, items.low if high is not None else low, high)
+
+
+def _too_large(items: Items) -> Iterator[str]:
+    if len(items.first) > MAX_ITEMS:
+        yield "prefixItems"
+    if items.low > MAX_ITEMS:
+        yield "minItems"
+    if items.high is not None and items.high > MAX_ITEMS:
+        yield "maxItems"
+
+
+def _possible(shape: ArrayShape) -> Items:
+    """Return what a list holds: nothing from the first item on that no value fits."""
+    items = items_of(shape)
+    ends = [
+        at
+        for part in shape.parts
+        for at, node in enumerate(part.get("prefixItems", ())[: len(items.first)])
+        if NEVER in node
+    ]
+    return Items(items.first[: min(ends)], None, items.low, min(ends)) if ends else items
+
+
+def in_order(items: Sequence[Rule], tail: Rule, low: int) -> Rule:
+    """Return items one behind the other, and the tail behind all of them; `low` of them must be there."""
+    for at in reversed(range(len(items))):
+        tail = group(items[at], tail) if at < low else optional(group(items[at], tail))
+    return tail

@@ -1,0 +1,9 @@
+"""The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
+
+`parser` cuts the stream: `prose` reads what is outside blocks, `block` what is inside, and `conclude` turns an
+ended block into a call or an error.
+"""
+
+from xmltools.parser.parser import COMPILED, Limits, Parser, build_reply, parse
+
+__all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]

@@ -1,0 +1,480 @@
+"""From an ended block to a call or an error: values, tool, arguments, verdict (protocol, sections 2.5, 3, 4 and 6)."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from xmltools.errors import CallError, Code, Repair, XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.parser.block import Block, Failure, Leaf
+from xmltools.parser.frame import cut_off
+from xmltools.parser.json_body import Envelope, EnvelopeError
+from xmltools.parser.leaf_text import TextReader
+from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
+from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_name, skip_space
+from xmltools.syntax.rope import Rope
+from xmltools.tools import Tool
+from xmltools.tools.schema import ObjectShape, Reading, Shape, read_arguments, read_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Toolbox", "conclude", "partial_error", "resolve_name"]
+
+
+_SHORT = 256
+_QUOTES = " \t\"'`"
+_SEPARATOR = re.compile("::?|[./]")
+_PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
+
+
+class _Refused(Exception):  # noqa: N818 - never leaves this module
+    """The block gives no call."""
+
+    def __init__(self, code: Code, message: str, place: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.place = place
+        self.hint = hint or code.hint
+
+
+class Toolbox:
+    """The tools of a parser, by name and server, with their schemas compiled."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._shapes: dict[str, dict[str, Shape]] = {}
+        self._servers: set[str] = set()
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise XMLToolsError(
+                    f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts"
+                )
+            servers = self._shapes.setdefault(tool.name, {})
+            if tool.server in servers:
+                raise XMLToolsError(
+                    f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
+                )
+            servers[tool.server] = tool.shape
+            self._servers.add(tool.server)
+        # A block that names no server means this one.
+        self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(self._shapes)
+
+    def resolve(self, name: str) -> str | None:
+        """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
+        ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""
+        if name in self._shapes:
+            return name
+        bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
+        if bare in self._shapes:
+            return bare
+        prefix = _PREFIX.match(bare)
+        for separator in _SEPARATOR.finditer(bare, 0, prefix.end()) if prefix else ():
+            if bare[separator.end() :] in self._shapes:
+                return bare[separator.end() :]
+        return None
+
+    def serves(self, name: str, server: str) -> bool:
+        """True if there is a tool of this name on the server."""
+        return server in self._shapes.get(name, {})
+
+    def begins(self, name: str) -> bool:
+        """True if the name of some tool begins so."""
+        return any(known.startswith(name) for known in self._shapes)
+
+    def guess(self, name: str, server: str | None, default: str) -> Shape | None:
+        """The schema by which the arguments will be read, if that can be said before the block has ended."""
+        servers = self._shapes.get(name, {})
+        if server is not None and (server in servers or server in self._servers):
+            return servers.get(server)
+        return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
+
+    def find(self, name: str, server: str | None, default: str) -> tuple[str, Shape]:
+        """The server and schema of a tool; raises what the block is refused with."""
+        servers = self._shapes.get(name)
+        if servers is None:
+            raise _Refused(Code.UNKNOWN_TOOL, f"there is no tool named {name!r}", hint=self._hint(name))
+        wanted = server if server is not None else default
+        if wanted in servers:
+            return wanted, servers[wanted]
+        if len(servers) == 1 and wanted not in self._servers:
+            return next(iter(servers.items()))  # nobody has a tool on that server: it is made up, or left out
+        where = ", ".join(servers)
+        if server is not None or len(servers) > 1:
+            message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
+            raise _Refused(Code.UNKNOWN_TOOL, message, hint=f"Name the server of {name} in <server_name>: {where}.")
+        return next(iter(servers.items()))
+
+    def _hint(self, name: str) -> str:
+        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
+        if near:
+            return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
+        return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
+
+
+def resolve_name(block: Block, toolbox: Toolbox) -> None:
+    """Make the name in a block that of a tool, if it means one."""
+    name = toolbox.resolve(block.name or "")
+    if name is not None and name != block.name:
+        _repair(block, Code.DECORATED_NAME, max(block.name_start, block.start), f"{block.name!r} was read as {name!r}")
+        block.name = name
+
+
+def conclude(
+    block: Block, end: int, text: str, base: int, toolbox: Toolbox | None, strict: bool
+) -> ToolCall | CallError:
+    """The call of an ended block, or why it gives none.
+
+    `end` is the block's end in the stream. It stands in `text`, whose first character is at `base` in the stream.
+    """
+    try:
+        if not block.discard:
+            _read_leaves(block, text, base)
+        if block.error is not None:
+            raise _Refused(*block.error)
+        return _call(block, text, base, end, toolbox, strict)
+    except _Refused as refused:
+        if block.unsure and refused.code is Code.INVALID_JSON:
+            refused = _Refused(*cut_off(end))
+        source = text[block.start - base : end - base] if block.keeps_source else ""
+        return _error(block, end, refused, source, toolbox)
+
+
+def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: Toolbox | None) -> CallError:
+    """The error of a block that the end of the reply cut off, with what had been read: `text`."""
+    if not block.discard:
+        _read_leaves(block, text, block.start)
+    return _error(block, end, _Refused(*failure), text, toolbox)
+
+
+def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
+    arguments: dict[str, Any] = {}
+    if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
+        unfinished = block.open_elements
+        complete = [child for child in block.arguments.children or [] if child not in unfinished]
+        shape = (
+            toolbox.guess(block.name, block.server, block.dialect.default_server) if toolbox and block.name else None
+        )
+        arguments = read_arguments(complete, shape).arguments
+    place = refused.place
+    if place is not None and place > end:
+        place = end  # the limit was met by text that turned out to begin the next block
+    return CallError(
+        code=refused.code,
+        span=(block.start, end),
+        message=refused.message,
+        hint=refused.hint,
+        name=block.name,
+        server=block.server,
+        arguments=arguments,
+        source=source,
+        offset=place,
+    )
+
+
+def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None, strict: bool) -> ToolCall:
+    default = block.dialect.default_server
+    body: Envelope | None = None
+    if block.json is not None:
+        body = _json_body(block, text, base, toolbox)
+    if block.name is None:
+        block.take_name()
+    if block.name is None:
+        raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
+    server, shape = block.server or default, None
+    if toolbox is not None:
+        resolve_name(block, toolbox)
+        server, shape = _find_tool(block, toolbox, text, base)
+        if block.server is None and server not in (default, toolbox.only_server):
+            _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
+        elif block.server is not None and server != block.server:
+            message = f"there is no server {block.server!r}: the tool is on {server!r}"
+            _repair(block, Code.WRONG_SERVER, block.start, message)
+    nothing = not block.arguments.children and block.json is None and block.json_arguments is None
+    takes_some = not isinstance(shape, ObjectShape) or shape.properties
+    if block.lost >= 0 and nothing and takes_some:
+        message = "text stands where the arguments belong, and no argument"
+        hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
+        raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
+    reading = _arguments(block, text, base, end, body, shape)
+    if shape is not None:
+        _judge(block, reading, shape)
+    forbidden = find_forbidden(text, block.start - base, end - base)
+    if forbidden >= 0:
+        _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
+    repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
+    if strict and repairs:
+        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
+    return ToolCall(
+        id=block.call_id or "",
+        name=block.name,
+        arguments=reading.arguments,
+        server=server,
+        repairs=tuple(repairs),
+        legacy_json=block.json is not None,
+        span=(block.start, end),
+    )
+
+
+def _find_tool(block: Block, toolbox: Toolbox, text: str, base: int) -> tuple[str, Shape]:
+    try:
+        return toolbox.find(block.name or "", block.server, block.dialect.default_server)
+    except _Refused as refused:
+        if block.name_start >= 0:
+            refused.place = base + skip_space(text, block.name_start - base)
+        raise
+
+
+def _repair(block: Block, code: Code, place: int, message: str) -> None:
+    block.repairs.append(Repair(code, place, message))
+
+
+def _judge(block: Block, reading: Reading, shape: Shape) -> None:
+    """Refuse arguments that do not fit the schema."""
+    if reading.too_deep:
+        raise _Refused(Code.LIMIT_EXCEEDED, "an argument holds JSON that nests too deep")
+    if reading.duplicates:
+        names = ", ".join(reading.duplicates)
+        place = block.place_of_second(reading.duplicates[0], shape)
+        raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
+    if reading.problems:
+        lines = "; ".join(str(problem) for problem in reading.problems[:20])
+        hint = f"Correct these arguments and call the tool again: {lines}."
+        raise _Refused(Code.INVALID_ARGUMENTS, lines, _place_of_problem(block, reading, shape), hint)
+
+
+def _place_of_problem(block: Block, reading: Reading, shape: Shape) -> int | None:
+    path = reading.problems[0].path
+    start = block.json_start
+    if start is None:
+        return block.place_of(path, shape)
+    return start if path and path[0] in reading.arguments else None
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+
+def _read_leaves(block: Block, source: str, base: int) -> None:
+    for leaf in block.leaves:
+        leaf.element.text = _leaf_text(block, leaf, source, base)
+        if leaf.element.nil and leaf.element.text:
+            leaf.element.nil = False
+            block.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, f"<{leaf.tag}> is null but holds text", leaf.start)
+    for element, start, end in block.nodes:
+        element.inner = source[start - base : end - base]
+
+
+def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
+    """The value of a leaf, and what was odd about how it was written."""
+    if leaf.given is not None:
+        return leaf.given
+    start, end = leaf.start - base, leaf.end - base
+    sections = leaf.sections
+    if len(sections) == 2 and sections[0] - leaf.start == len(CDATA_OPEN) and sections[1] + 3 == leaf.end:
+        if leaf.whole is not None and len(leaf.whole) == sections[1] - sections[0]:
+            return leaf.whole
+        return source[sections[0] - base : sections[1] - base]
+    text = source[start:end] if not sections and leaf.literal < 0 and end - start < _SHORT else ""
+    if text and text[0] > " " and text[-1] > " " and "&" not in text and "]]>" not in text:
+        return text  # the plain case of names, numbers and words
+    reader, parts = TextReader(), Rope()
+    for index in range(0, len(sections), 2):
+        section_start, section_end = sections[index] - base, sections[index + 1] - base
+        _plain(block, leaf, reader, source, base, start, section_start - len(CDATA_OPEN), parts)
+        parts.append(reader.open_cdata())
+        parts.append(source[section_start:section_end])
+        start = section_end + 3
+    _plain(block, leaf, reader, source, base, start, end, parts)
+    parts.append(reader.end(cut=leaf.cut))
+    return parts.take()
+
+
+def _without_comments(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join((*kept, text[at:]))
+
+
+def _plain(
+    block: Block, leaf: Leaf, reader: TextReader, source: str, base: int, start: int, end: int, parts: Rope
+) -> None:
+    """Decode a run of plain text, in two if literal markup begins in it, and add it to `parts`."""
+    if start >= end:
+        return
+    turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
+    if not leaf.mixed:
+        _note_oddities(block, leaf, source, base, start, turn, end)
+    if turn > start:
+        parts.append(reader.text(source[start:turn]))
+    if turn < end:
+        reader.literal = True
+        pasted = source[turn:end] if leaf.shape.exact else _without_comments(source[turn:end])
+        if pasted:
+            parts.append(reader.text(pasted))
+
+
+def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:
+    if source.find("&", start, turn) >= 0:
+        block.note_ampersands(source, start, turn, base, leaf.start)
+    if turn < end:
+        block.note(Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf.start)
+    if (section_end := source.find("]]>", start, turn)) >= 0:
+        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope | None, shape: Shape | None) -> Reading:
+    """The arguments of a block that ends at `stop` in the stream."""
+    if body is not None:
+        return _body_arguments(block, body, shape)
+    if block.json_arguments is None:
+        return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
+    if block.arguments.children:
+        place = block.arguments.children[0].offset
+        raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments", place)
+    if isinstance(block.json_arguments, tuple):
+        start, end = block.json_arguments
+        text, written = source[start - base : end - base], start
+    else:
+        start = block.json_arguments.offset
+        text = _without_fence(block.json_arguments.text)
+        written = base + source.find(text, start - base, stop - base)  # not to be found if it was decoded
+    return read_object(_object(block, text, start, written), shape, start)
+
+
+def _without_fence(text: str) -> str:
+    text = text.rstrip(" \t\r\n")
+    return text.rstrip("`") if text.endswith("```") else text
+
+
+def _object(block: Block, text: str, place: int, written: int, *, is_body: bool = False) -> dict[str, Any]:
+    """The JSON object in `text`, which starts at `place` in the stream.
+
+    Character by character it stands at `written`; before `place` means nowhere, since it was decoded. `is_body`: JSON
+    is right there, and a Python literal is not. Elsewhere a repair says already that elements belong there.
+    """
+    try:
+        value, repairs = loads_lenient(text, depth=block.limits.depth)
+    except JSONError as error:
+        offence = written + error.offset if written >= place else place
+        code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
+        hint = error.hint if isinstance(error, JSONEscapeError) else None
+        raise _Refused(code, f"the JSON could not be read: {error}", offence, hint) from None
+    if not isinstance(value, dict):
+        raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
+    for code, offset, message in repairs:
+        if is_body or code is not Code.PYTHON_LITERAL:
+            _repair(block, code, place + offset, message)
+    return value
+
+
+def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) -> Envelope:
+    """A JSON body; its name and server are set on the block."""
+    assert block.json is not None
+    start, end = block.json
+    text = source[start - base : end - base] + "}" * block.lacks_brace
+    announced, default = block.name, block.dialect.default_server
+
+    def declares(name: str, key: str) -> bool:
+        shape = toolbox.guess(name, None, default) if toolbox else None
+        return shape is not None and shape.has_property(key)
+
+    def is_argument(key: str, value: Any) -> bool:
+        if toolbox is None or block.name is None or toolbox.serves(block.name, str(value)):
+            return False
+        return declares(block.name, key)
+
+    def is_tool(name: str) -> bool:
+        return toolbox is not None and toolbox.resolve(name) is not None
+
+    try:
+        members = _object(block, text, start, start, is_body=True)
+        if block.proposed is not None and not _says_name(block, members, toolbox, declares):
+            block.take_name()
+            announced = block.name
+            body = Envelope(_with_arguments(block, members, declares), block.dialect)
+        else:
+            if block.proposed is not None:
+                block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+            body = Envelope(members, block.dialect)
+            block.name = _name(body.name(is_tool, declares), start)
+        if toolbox is not None and block.name is not None:
+            resolve_name(block, toolbox)
+        if block.call_id is not None and block.name != announced:
+            raise EnvelopeError(Code.DUPLICATE_FIELD, f"both {announced} and {block.name} are named as the tool")
+        block.server = _name(body.server(is_argument), start)
+    except EnvelopeError as error:
+        raise _Refused(error.code, error.message, start, error.hint) from None
+    return body
+
+
+def _says_name(
+    block: Block, members: dict[str, Any], toolbox: Toolbox | None, declares: Callable[[str, str], bool]
+) -> bool:
+    """Does the body name the tool, as the opener does? A key that may be an argument says nothing (protocol, 2.6)."""
+    assert block.proposed is not None
+    dialect = block.dialect
+    fields = (*dialect.json_tool_name, *dialect.json_other_tool_name)
+    tool = toolbox.resolve(block.proposed[0]) if toolbox is not None else None
+    if toolbox is not None and tool is not None:
+        named = [members[key] for key in fields if key in members and not declares(tool, key)]
+        return any(isinstance(name, str) and toolbox.resolve(name.strip(SPACES)) is not None for name in named)
+    inner = next((members[key] for key in dialect.json_wrappers if isinstance(members.get(key), dict)), members)
+    arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
+    return not inner.keys().isdisjoint(fields) and not inner.keys().isdisjoint(arguments)
+
+
+def _with_arguments(block: Block, members: dict[str, Any], declares: Callable[[str, str], bool]) -> dict[str, Any]:
+    """A body whose tool the opener names, with a key for the arguments: where it has none, its members are those."""
+    dialect = block.dialect
+    arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
+    if any(key in members and not declares(block.name or "", key) for key in arguments):
+        return members
+    assert block.json is not None
+    if block.lacks_brace:
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
+    _repair(block, Code.JSON_ARGUMENTS, block.json[0], "the arguments were read from JSON")
+    return {arguments[0]: members}
+
+
+def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Reading:
+    """The arguments of a JSON body, once its tool is known."""
+    assert block.json is not None
+    start = block.json[0]
+    try:
+        arguments = body.wrapped(shape)
+        if isinstance(arguments, str):
+            _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
+            arguments = _object(block, arguments, start, -1)
+        elif arguments is not None and not isinstance(arguments, dict):
+            message = f"expected an object with the arguments, got {arguments!r:.60}"
+            raise _Refused(Code.INVALID_ARGUMENTS, message, start)
+        arguments = arguments or {}
+        beside = body.unwrapped(arguments, shape)
+    except EnvelopeError as error:
+        raise _Refused(error.code, error.message, start, error.hint) from None
+    if block.lacks_brace and (beside or body.in_arguments(arguments, shape)):
+        # It is a brace of the arguments that is missing, and where it belongs can't be said.
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
+    for code, message in body.repairs:
+        _repair(block, code, start, message)
+    return read_object(arguments | beside if beside else arguments, shape, start)
+
+
+def _name(value: Any, place: int) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not is_valid_name(value.strip(" \t\r\n")):
+        raise _Refused(Code.INVALID_NAME, f"{value!r:.60} is no name", place)
+    return value.strip(" \t\r\n") or None

@@ -1,0 +1,284 @@
+"""Calls in the notations of other protocols, which stay text (protocol, 1.9)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from xmltools.dialects import Dialect
+from xmltools.errors import Code, Notice
+from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.shown import Shown
+
+if TYPE_CHECKING:
+    from xmltools.parser.conclude import Toolbox
+
+__all__ = ["ForeignCalls"]
+
+_HEAD_LENGTH: Final = 1_024
+"""Characters in which a call must show what it is."""
+_DEPTH: Final = 128
+_S = "[ \t\r\n]"
+_NAME = "[^ \t\r\n<>\"'/={}]{1,256}"
+
+_CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
+_CUT_FENCE = re.compile(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
+_FUNCTION = re.compile(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
+_INVOKE = re.compile(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
+_TOOL_CALL = re.compile(
+    rf"<tool_call>{_S}*(?:(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
+    rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<|(?P<glm>{_NAME}){_S}*(?=<arg_key>|</tool_call>))"
+)
+# At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
+# looked for much faster than a place.
+_FENCED = re.compile(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
+_TAG = re.compile(
+    rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
+    rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
+)
+_TAG_NAME = re.compile(r"[\w.:-]{1,256}")
+_ATTRIBUTE = re.compile(rf"{_S}+([\w.:-]+)")
+_WRAPPER_END = re.compile(rf"{_S}{{0,64}}</tool_call>")
+_WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
+
+
+@lru_cache(maxsize=64)
+def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
+    """A pattern of what a call begins with that is an element. The elements of the dialect itself are none of them.
+    `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
+    words = ["tool_call", "function", "invoke"]
+    if has_prefix:
+        words.append(r"[\w.-]{1,64}+:invoke")
+    words += (re.escape(name) for name in names if name not in own and _TAG_NAME.fullmatch(name))
+    return re.compile(rf"<({'|'.join(words)})(?=[ \t\r\n>/=])")
+
+
+class _Call:
+    """A call that has begun. Its closer ends it, after the JSON object if it has one. `end`: the place after it, or -1
+    while that is not known."""
+
+    __slots__ = ("closer", "end", "is_fenced", "is_wrapped", "name", "notation", "scanner", "start")
+
+    def __init__(self, notation: str, name: str | None, closer: str, *, start: int) -> None:
+        self.notation = notation
+        self.name = name
+        self.closer = closer
+        self.start = start
+        self.end = -1
+        self.is_fenced = False
+        self.is_wrapped = False  # a `</tool_call>` belongs to it as well
+        self.scanner: ObjectScanner | None = None
+
+
+class ForeignCalls:
+    """Looks for them in the text outside blocks and reasoning, which it hands on to `prose`. `most` of them are found.
+
+    `take` is given the text, and returns how much of it was taken: the rest may be the beginning of something, and is
+    to be given again with what follows. What was found is in `notices`, until it is fetched.
+    """
+
+    __slots__ = ("_at", "_call", "_dialect", "_keys", "_left", "_prose", "_toolbox", "_words", "notices")
+
+    def __init__(
+        self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown, *, most: int
+    ) -> None:
+        self._left = most
+        self._toolbox = toolbox
+        self._dialect = dialect
+        self._prose = prose
+        self._words = (toolbox.names if toolbox is not None else (), (dialect.block, *tags))
+        names = (*dialect.json_tool_name, *dialect.json_other_tool_name)
+        self._keys = (names, (*dialect.json_arguments, *dialect.json_other_arguments))
+        self._call: _Call | None = None
+        self._at = 0  # the place in the stream up to which text was taken
+        self.notices: list[Notice] = []
+
+    def take(self, text: str, *, is_all: bool) -> int:
+        """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it."""
+        if not self._left or (self._call is None and "<" not in text and "`" not in text):
+            self._prose.take(text)
+            self._at += len(text)
+            return len(text)
+        taken = self._search(text, is_all)
+        self._at += taken
+        return taken
+
+    def stop(self) -> None:
+        """A block or a region begins, or the reply ends: so does a call that is open."""
+        call, self._call = self._call, None
+        if call is not None:
+            if call.scanner is not None:
+                self._read_name(call, call.scanner)
+            if call.notation != "json" or self._is_call(call):
+                self._tell(call)
+
+    def skip(self, place: int) -> None:
+        """Text goes on at this place in the stream."""
+        self._at = place
+
+    def _search(self, text: str, is_all: bool) -> int:
+        handed = at = 0  # how much of the text prose has
+        pattern = _elements(*self._words, ":invoke" in text)
+        element = pattern.search(text)
+        fence = _FENCED.search(text) if "{" in text else None
+        while True:
+            if self._call is not None:
+                at, is_decided = self._read_on(self._call, text, at, is_all)
+                if not is_decided:
+                    break
+            if element is not None and element.start() < at:
+                element = pattern.search(text, at)
+            if fence is not None and fence.start() < at:
+                fence = _FENCED.search(text, at)
+            mark = element if fence is None or (element is not None and element.start() < fence.start()) else fence
+            if mark is None or not self._left:
+                at = len(text) if is_all else _find_cut(text, max(at, len(text) - _HEAD_LENGTH))
+                break
+            start = mark.start()
+            call, end = self._begin(text, mark)
+            if end < 0 and not is_all and len(text) - start < _HEAD_LENGTH:
+                at = start  # it depends on what follows
+                break
+            if call is not None:
+                self._prose.take(text[handed:start])
+                handed = start
+                if mark is element:
+                    self._prose.settle()
+                    is_shown = self._prose.may_hide
+                    call.is_fenced = self._prose.open
+                else:
+                    is_shown = not self._prose.may_open_fence
+                    call.is_fenced = True
+                self._call = None if is_shown else call
+            at = max(end, start + 1)
+        self._prose.take(text[handed:at])
+        return at
+
+    # -- what a call begins with -------------------------------------------------------------------------------------
+
+    def _begin(self, text: str, mark: re.Match[str]) -> tuple[_Call | None, int]:
+        """The call that may begin at the mark, and the place after its beginning: -1 if more text may change that."""
+        start, end = mark.span()
+        if text[start] == "`":
+            return (self._json(end, "json"), end) if end - start < _HEAD_LENGTH else (None, end)
+        stop = start + _HEAD_LENGTH
+        word = mark[1]
+        if word == "tool_call":
+            return self._tool_call(text, start)
+        if word == "function":
+            found = _FUNCTION.match(text, start, stop)
+            return (self._called("qwen3_coder", found[1], "</function>", start), found.end()) if found else (None, -1)
+        if word == "invoke" or word.endswith(":invoke"):
+            found = _INVOKE.match(text, start, stop)
+            return (self._called("invoke", found[3], f"</{found[1]}>", start), found.end()) if found else (None, -1)
+        return self._tag(text, start, self._toolbox) if self._toolbox is not None else (None, end)
+
+    def _called(self, notation: str, name: str | None, closer: str, start: int) -> _Call:
+        return _Call(notation, name, closer, start=self._at + start)
+
+    def _json(self, start: int, notation: str) -> _Call:
+        call = self._called(notation, None, "", start)
+        call.scanner = ObjectScanner(_DEPTH, self._keys[0] + self._keys[1])
+        return call
+
+    def _tool_call(self, text: str, start: int) -> tuple[_Call | None, int]:
+        stop = start + _HEAD_LENGTH
+        found = _TOOL_CALL.match(text, start, stop)
+        if found is None:
+            return None, -1
+        if found["function"]:
+            function = _FUNCTION.match(text, found.end(), stop)
+            if function is None:
+                return None, -1
+            call = self._called("qwen3_coder", function[1], "</function>", start)
+            call.is_wrapped = True
+            return call, function.end()
+        if found["json"]:
+            call = self._json(start, "hermes")
+            call.closer = "</tool_call>"
+            return call, found.end() + len(found["json"]) - 1
+        notation = "glm" if found["glm"] else "hermes"
+        return self._called(notation, found["glm"] or found["name"], "</tool_call>", start), found.end()
+
+    def _tag(self, text: str, start: int, toolbox: Toolbox) -> tuple[_Call | None, int]:
+        """An element that is named as a tool."""
+        found = _TAG.match(text, start, start + _HEAD_LENGTH)
+        if found is None:
+            return None, -1
+        name = found[1]
+        shape = toolbox.guess(name, None, self._dialect.default_server)
+        attribute = _ATTRIBUTE.match(found[2])
+        argument = attribute[1] if attribute else found["child"]
+        if argument and (shape is None or not shape.has_property(argument)):
+            return None, found.end()
+        call = self._called("tag_per_tool", name, f"</{name}>", start)
+        if found["closed"]:
+            call.closer = ""
+        return call, found.end()
+
+    # -- how it goes on ----------------------------------------------------------------------------------------------
+
+    def _read_on(self, call: _Call, text: str, at: int, is_all: bool) -> tuple[int, bool]:
+        """Read the text of a call. The place up to which it was read, and whether the call has ended."""
+        if call.scanner is not None:
+            at = call.scanner.scan(text, at)
+            if not (call.scanner.done or call.scanner.error):
+                return at, False
+            self._read_name(call, call.scanner)
+            if not call.closer:
+                if call.scanner.done and self._is_call(call):
+                    call.end = self._at + at
+                    self._tell(call)
+                self._call = None
+                return at, True
+            call.scanner = None
+        if call.end < 0:
+            place = text.find(call.closer, at)
+            if place < 0:
+                return (len(text) if is_all else max(at, len(text) - len(call.closer) + 1)), False
+            at = place + len(call.closer)
+            call.end = self._at + at
+        if call.is_wrapped:
+            found = _WRAPPER_END.match(text, at)
+            if found:
+                at = found.end()
+                call.end = self._at + at
+            elif not is_all and len(text) - at < _WRAPPER_LENGTH:
+                return at, False
+        self._call = None
+        self._tell(call)
+        return at, True
+
+    def _read_name(self, call: _Call, scanner: ObjectScanner) -> None:
+        names = scanner.names
+        call.name = call.name or next((names[key] for key in self._keys[0] if names.get(key)), None)
+
+    def _is_call(self, call: _Call) -> bool:
+        """Does JSON in a fence say all that a call needs?"""
+        assert call.scanner is not None
+        if call.name is None or call.scanner.seen.isdisjoint(self._keys[1]):
+            return False
+        return self._toolbox is None or self._toolbox.resolve(call.name) is not None
+
+    def _tell(self, call: _Call) -> None:
+        is_whole = call.end >= 0
+        end = call.end if is_whole else self._at
+        self._left -= 1
+        of = f" of {call.name!r:.100}" if call.name else ""
+        rest = "" if is_whole else ", whose end is missing,"
+        message = f"a call{of} in another notation ({call.notation}){rest} stayed text"
+        self.notices.append(
+            Notice(Code.FOREIGN_CALL, (call.start, end), message, call.notation, call.name, is_whole, call.is_fenced)
+        )
+
+
+def _find_cut(text: str, at: int) -> int:
+    """Where the end of the text, from `at` on, cuts off what a call may begin with; else the length of the text."""
+    place = text.rfind("<", at)
+    if place >= 0 and _CUT_ELEMENT.match(text, place):
+        return place
+    place = text.rfind("`", at)
+    while place > at and text[place - 1] == "`":
+        place -= 1
+    return place if place >= 0 and _CUT_FENCE.match(text, place) else len(text)

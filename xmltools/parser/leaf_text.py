@@ -1,0 +1,98 @@
+"""The content of a leaf, decoded as it arrives (protocol, section 4).
+
+`TextReader` takes the raw runs of plain text and the CDATA sections of one leaf, in any pieces, and gives decoded
+text out as soon as it is certain. The same class makes the deltas while text streams in and, fed with the whole
+runs, the final value: so the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xmltools.syntax.markup import decode_entities, partial_entity
+from xmltools.syntax.rope import Rope
+
+__all__ = ["TextReader"]
+
+_SPACES = " \t\r\n"
+_LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
+
+
+class TextReader:
+    """Decodes one leaf. All methods return text that is certain now; joined, that is the leaf's content.
+
+    `literal` is set by the owner: entities stay as written from here on, because the model is pasting, not
+    escaping. `idle` says that plain text without `&` and without white space at its end would come out as it goes in.
+    """
+
+    __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "idle", "literal")
+
+    def __init__(self) -> None:
+        self.literal = False
+        self.idle = False
+        self._held = Rope()  # white space, or a cut entity, whose fate is open
+        self._holds_break = False  # … and it begins with a line break
+        self._blank = True  # the run of plain text so far is white space
+        self._after_cdata = False
+        self._framed = False  # the leaf began with a line break that only laid it out
+
+    def text(self, raw: str) -> str:
+        """Take plain text as it was written; not empty."""
+        if not self.idle:
+            if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
+                self._held.append(raw)  # decided by what follows, and not joined on each chunk
+                return ""
+            raw = self._held.take() + raw
+            if self._blank:
+                raw = self._end_blank(raw)
+            self.idle = True
+        end = len(raw)
+        if "&" in raw and not self.literal:
+            end = partial_entity(raw)
+        if end == len(raw) and raw[-1:] in _SPACES:
+            end = _last_break(raw)
+        if end < len(raw):
+            self._held.append(raw[end:])
+            self._holds_break = raw[end] != "&"
+            self.idle = False
+            raw = raw[:end]
+        return raw if self.literal else decode_entities(raw)
+
+    def open_cdata(self) -> str:
+        """A CDATA section starts: what plain text held back is decided."""
+        held = self._held.take()
+        if self._blank:
+            self._framed = self._framed or (not self._after_cdata and _LAYOUT.match(held) is not None)
+            held = ""
+        self._blank = self._after_cdata = True
+        self.idle = False
+        return held
+
+    def end(self, *, cut: bool = False) -> str:
+        """The leaf ends. `cut`: by an end tag of something around it, so that a line break before that is layout."""
+        held = self._held.take()
+        if self._blank:
+            if self._after_cdata:
+                return ""
+            held = self._end_blank(held)
+        return held[: _last_break(held)] if self._framed or cut else held
+
+    def _only_indents(self, raw: str) -> bool:
+        """A line break is held back, and `raw`, which is white space, has no other."""
+        return self._holds_break and "\n" not in raw and "\r" not in raw
+
+    def _end_blank(self, run: str) -> str:
+        """The first run of plain text turns out to have more than white space: drop what only lays it out."""
+        self._blank = False
+        if not self._after_cdata and (layout := _LAYOUT.match(run)):
+            self._framed = True
+            return run[layout.end() :]
+        return run
+
+
+def _last_break(run: str) -> int:
+    """Where the last line break starts, if only spaces and tabs follow it; the length of `run` if not."""
+    kept = run.rstrip(" \t")
+    if kept.endswith("\n"):
+        return len(kept) - (2 if kept.endswith("\r\n") else 1)
+    return len(kept) - 1 if kept.endswith("\r") else len(run)

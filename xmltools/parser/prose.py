@@ -1,0 +1,540 @@
+"""What stands outside blocks: prose, reasoning, regions in brackets, and where a block may open (protocol, section
+1)."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from xmltools.dialects import Dialect
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import Event, ReasoningDelta, TextDelta
+from xmltools.parser.fences import FenceReader
+from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.shown import SECTION_LENGTH, Shown
+from xmltools.syntax.markup import (
+    MORE,
+    NO,
+    OPENER_LENGTH,
+    OPENER_SPACE,
+    Tag,
+    begins_with_field,
+    read_bare_name,
+    read_confirmation,
+    read_opener,
+    skip_space,
+)
+
+__all__ = ["MAX_BRACKETS", "Outside", "checked_tags", "is_json_list"]
+
+MAX_BRACKETS: Final = 10_000
+"""Characters that a region in brackets may have."""
+PATIENCE: Final = 100
+"""End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
+_NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
+"""Keys that name the tool in a JSON body, also those that are not read as its name."""
+_MOST_ENDS: Final = 1_000
+_KEY_LENGTH: Final = 40
+"""Characters that `_NAME_KEY` takes at most."""
+
+
+class Outside:
+    """Reads text outside blocks into events.
+
+    The methods called `_read_…` take a text, where to begin in it, and the place of its first character in the
+    stream. They return the place behind what they have read, or -1 if what is there does not decide.
+    """
+
+    __slots__ = (
+        "_bracket_dead",
+        "_bracket_seen",
+        "_brackets",
+        "_closers",
+        "_covered",
+        "_dialect",
+        "_ends",
+        "_events",
+        "_fenced_calls",
+        "_final",
+        "_found",
+        "_later",
+        "_later_depth",
+        "_later_fence",
+        "_key_search",
+        "_later_from",
+        "_longest",
+        "_nested",
+        "_openers",
+        "_patience",
+        "_origin",
+        "_pieces",
+        "_prose",
+        "_searched",
+        "_settled",
+        "_tags",
+        "_thought",
+        "_thought_start",
+    )
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        tags: tuple[str, ...],
+        *,
+        in_reasoning: bool,
+        brackets: bool,
+        fenced_calls: bool,
+        longest: int,
+    ) -> None:
+        """`longest` is the greatest length of what is held back, if less is allowed than the protocol says."""
+        self._dialect = dialect
+        self._brackets = brackets
+        self._fenced_calls = fenced_calls
+        self._longest = longest
+        self._closers: tuple[str, ...] = tags if in_reasoning else ()  # the elements whose end tag ends the reasoning
+        self._openers = _openers((dialect.block, *tags))
+        self._bracket_seen = 0  # lines before this place end no region in brackets
+        self._bracket_dead = 0  # no region in brackets that starts before this place has an end
+        self._searched = False  # in the text that is being read, for …
+        self._found: re.Match[str] | None = None  # … the next opener
+        self._final = False  # no more text will come
+        self._prose = Shown(dialect.block, longest)
+        # Of the reasoning region; where there is none, nobody asks.
+        self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
+        self._tags = _reasoning_tags(self._closers)
+        self._thought_start = 0  # where reasoning begins that was not said yet
+        self._nested = 0  # openers in the reasoning that have not ended
+        self._settled = 0  # end tags before this place have others behind them
+        self._patience = PATIENCE
+        self._ends: dict[int, int] = {}  # of blocks in what may be a comment, by the places of their openers
+        self._origin = 0  # where the text begins that is being read
+        self._key_search = (-1, 0)  # of the object after an opener in another case: its place, and how far it was read
+        # The end tag that waits for another one: its place, how far that was looked for, and what is open there.
+        self._later_from = -1
+        self._later = 0
+        self._later_depth = 0
+        self._later_fence = ""
+        self._covered = 0  # where reasoning begins that no event covers yet
+        self._events: list[Event] = []
+        self._pieces: list[str] = []  # text that was not yet given to those that follow it
+
+    @abstractmethod
+    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
+        """A block opens at `at`; its opening tag ends at `end`, and its name is spelt `word`."""
+
+    @abstractmethod
+    def _gather(self, *, is_all: bool = True) -> None:
+        """Hand the pieces to those that keep the books. `is_all`: nothing that has begun in them goes on."""
+
+    @abstractmethod
+    def _end_text(self) -> None:
+        """A block or a region begins."""
+
+    @abstractmethod
+    def _text_goes_on(self, place: int) -> None:
+        """After a block or a region, text goes on at this place in the stream."""
+
+    @abstractmethod
+    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
+        """Is `word` the name of a given tool, or, if it `is_cut`, the beginning of one?"""
+
+    def _decides_nothing(self, held: str, chunk: str) -> bool:
+        """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
+        may be?"""
+        size = len(held) + len(chunk)
+        if held[0] == "[":
+            return size < MAX_BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+        return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
+
+    def _read_prose(self, text: str, at: int, base: int) -> int:
+        """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""
+        found = self._find_trigger(text, at)
+        if self._brackets:
+            bracket = self._find_bracket(text, at, found.start() if found else len(text))
+            if bracket >= 0:
+                self._emit_text(text, at, bracket, base)
+                return self._read_brackets(text, bracket, base) if bracket == at else bracket
+        place = found.start() if found else len(text)
+        if place > at:
+            return self._emit_text(text, at, place, base)
+        if found is None or found.lastindex == 2:
+            return -1
+        return self._read_opener(text, place, base)
+
+    def _find_trigger(self, text: str, at: int) -> re.Match[str] | None:
+        """The next opener, or cut opener. It is looked for once: brackets may stop the reading in front of it often."""
+        if not self._searched or (self._found is not None and self._found.start() < at):
+            self._searched = True
+            # Two patterns, since one for both would have no common beginning that is quick to look for.
+            opener, cut, reach = self._openers[:3]
+            self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
+        return self._found
+
+    def _read_opener(self, text: str, at: int, base: int) -> int:
+        self._gather()
+        self._origin = base
+        prose = self._prose
+        prose.settle()
+        found = self._openers.opener.match(text, at)
+        word = found[1] if found else ""
+        if prose.is_escaped or prose.is_quoting:
+            return self._emit_text(text, at, at + 1, base)
+        if word.lower() != self._dialect.block:
+            return self._read_region(text, at, base, word)
+        end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
+        hidden = prose.hides(text, at, final=self._final, is_block=True, measure=self._measure) if end else NO
+        if end is MORE or hidden is MORE:
+            return -1
+        if not end or hidden:
+            return self._emit_text(text, at, hidden or at + 1, base)
+        self._open_block(text, at, end, base, word)
+        return at
+
+    def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
+        """The place behind a block's opening tag, if it opens one."""
+        tag = read_opener(text, at, word)
+        if tag is MORE or tag is NO:
+            return tag
+        begins = None if word == self._dialect.block else self._begins_with_field
+        confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls, begins=begins)
+        if confirmed is NO and begins is None:
+            confirmed = self._confirm_name(text, tag)
+        return tag.end if confirmed else confirmed
+
+    def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
+        """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
+
+        It is measured once, though each opener after an open comment asks for it.
+        """
+        place = self._origin + at
+        known = self._ends.get(place)
+        if known is not None:
+            return known - self._origin if known - self._origin <= stop else MORE
+        found = self._openers.opener.match(text, at)
+        end = self._confirm(text[:stop], at, found[1]) if found else NO
+        end = self._measure_block(text[:stop], at, end) if end else end
+        if end:
+            if len(self._ends) >= _MOST_ENDS:
+                self._ends.clear()
+            self._ends[place] = self._origin + end
+        return end
+
+    @abstractmethod
+    def _measure_block(self, text: str, at: int, end: int) -> int | None:
+        """The end of the block at `at`, whose opening tag ends at `end`, or MORE."""
+
+    def _begins_with_field(self, text: str, at: int) -> bool | None:
+        """An opener in another case may be any other element: only what looks like a call makes it one."""
+        fields = (self._dialect.tool_name, self._dialect.server_name, self._dialect.arguments)
+        place, searched = self._key_search
+        start = searched - self._origin if place == self._origin + at else at
+        answer = begins_with_field(text, at, fields, _NAME_KEY, start)
+        if answer is MORE:
+            self._key_search = self._origin + at, self._origin + max(at, len(text) - _KEY_LENGTH)
+        return answer
+
+    def _confirm_name(self, text: str, tag: Tag) -> bool | None:
+        """Does the bare name of a given tool stand behind the opener, and something to call it with behind that?"""
+        at = skip_space(text, tag.end)
+        word, end, is_cut = read_bare_name(text, at)
+        if not word or at - tag.end > OPENER_SPACE:
+            return NO
+        if self._may_name_tool(word, is_cut=is_cut and end == at + len(word) == len(text)):
+            return MORE if is_cut else True
+        return NO
+
+    def _read_region(self, text: str, at: int, base: int, word: str) -> int:
+        """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
+        tag = read_opener(text, at, word)
+        hidden = self._prose.hides(text, at, final=self._final, measure=self._measure) if tag else NO
+        if tag is MORE or hidden is MORE:
+            return -1
+        if not tag or hidden:
+            return self._emit_text(text, at, hidden or at + 1, base)
+        if self._prose.open:
+            self._emit_text(text, at, tag.end, base)
+            self._gather()
+            self._prose.quote(word)
+            return tag.end
+        self._end_text()
+        self._closers = (self._openers.names[word.lower()],)
+        self._tags = _reasoning_tags(self._closers)
+        self._thought = Shown(self._dialect.block, self._longest, sections=False)
+        self._nested = self._settled = 0
+        self._covered = base + at
+        self._thought_start = base + tag.end
+        return tag.end
+
+    def _emit_text(self, text: str, at: int, end: int, base: int) -> int:
+        if end > at:
+            piece = text if at == 0 and end == len(text) else text[at:end]
+            self._pieces.append(piece)
+            self._events.append(TextDelta.make(piece, base + at))
+        return end
+
+    # -- reasoning -------------------------------------------------------------------------------------------------
+
+    def _read_reasoning(self, text: str, at: int, base: int) -> int:
+        found = self._tags.tag.search(text, at) or self._tags.cut.search(text, max(at, len(text) - self._tags.reach))
+        place = found.start() if found else len(text)
+        if place > at:
+            return self._think(text, at, place, base)
+        if found is None or not found["name"]:
+            return -1
+        self._gather()
+        self._thought.settle()
+        if found["end"]:
+            return self._read_thought_end(text, at, base, found.end())
+        return self._read_nested(text, at, base, found["name"])
+
+    def _think(self, text: str, at: int, end: int, base: int) -> int:
+        """Take reasoning. It is said when all of this text was read, so that its tags do not cut it in pieces."""
+        self._pieces.append(text[at:end])
+        return end
+
+    def _say_thought(self, text: str, end: int, base: int, behind: int) -> None:
+        """Say the reasoning that was taken up to `end`; what stands up to `behind` belongs to the region."""
+        start = self._thought_start - base
+        if end > start or behind > end:
+            self._emit_reasoning(text[start:end], base + behind)
+            self._thought_start = base + behind
+
+    def _read_nested(self, text: str, at: int, base: int, word: str) -> int:
+        """An opener of the region's own name. It counts if it is not only shown."""
+        tag = read_opener(text, at, word)
+        hidden = self._thought.hides(text, at, final=self._final) if tag else NO
+        if tag is MORE or hidden is MORE:
+            return -1
+        if not tag or hidden:
+            return self._think(text, at, hidden or at + 1, base)
+        self._nested += not (self._thought.open or self._thought.is_escaped)
+        return self._think(text, at, tag.end, base)
+
+    def _read_thought_end(self, text: str, at: int, base: int, behind: int) -> int:
+        """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
+        end = skip_space(text, behind)
+        if end == len(text) and end - at < OPENER_LENGTH:
+            return -1
+        if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
+            return self._think(text, at, at + 1, base)
+        end += 1
+        thought = self._thought
+        hidden = thought.hides(text, at, final=self._final)
+        if hidden is MORE:
+            return -1
+        if hidden and thought.is_right_behind_backticks:
+            return self._think(text, at, hidden, base)
+        is_fenced = thought.open and not thought.is_closing
+        is_nested = not hidden and not is_fenced and self._nested > 0
+        if hidden or is_fenced or is_nested:
+            is_later: bool | None = is_nested and base + at < self._settled
+            is_later = is_later or self._ends_later(text, at, end, base, thought.fence if is_fenced else "")
+            if is_later is MORE:
+                return -1
+            if is_later:
+                self._nested -= is_nested
+                return self._think(text, at, hidden or end, base)
+        self._say_thought(text, at, base, end)
+        self._closers = ()
+        self._pieces.clear()
+        self._prose.skip()
+        self._text_goes_on(base + end)
+        return end
+
+    def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
+        """Does an end tag that no opener claims stand behind the one from `at` to `end`? If that stands in a fence,
+        which `marker` opened, the fence must end first."""
+        if not self._patience:
+            return NO
+        if self._later_from != base + at:
+            self._later_from = base + at
+            self._later = end - at
+            self._later_depth = 0
+            self._later_fence = marker
+        most = end + min(SECTION_LENGTH, self._longest)
+        last = at + self._later
+        for found in self._tags.later.finditer(text, last, min(most, len(text))):
+            last = found.end()
+            if self._later_fence:
+                fence = found["fence"]
+                if fence and fence[0] == self._later_fence[0] and len(fence) >= len(self._later_fence):
+                    self._later_fence = ""
+            elif found["fence"]:
+                continue
+            elif not found["end"]:
+                self._later_depth += 1
+            elif self._later_depth:
+                self._later_depth -= 1
+            else:
+                if not marker:
+                    self._settled = base + found.start()
+                return True
+        if self._final or len(text) >= most:
+            self._patience -= 1
+            return NO
+        self._later = max(last, len(text) - OPENER_LENGTH) - at
+        return MORE
+
+    def _emit_reasoning(self, text: str, end: int) -> None:
+        if end > self._covered:
+            self._events.append(ReasoningDelta(text, (self._covered, end)))
+            self._covered = end
+
+    def _find_bracket(self, text: str, at: int, end: int) -> int:
+        """The first `[` at the start of a line before `end`, or -1."""
+        if at < end and text[at] == "[":
+            is_at_start = self._pieces[-1][-1] == "\n" if self._pieces else self._prose.is_at_line_start
+            if is_at_start:
+                return at
+        return text.find("\n[", at, end) + 1 or -1
+
+    def _read_brackets(self, text: str, at: int, base: int, *, final: bool = False) -> int:
+        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
+        it is the list that was asked for and no thought, it is text.
+
+        Lines that were seen to end no region are not looked at again, neither for this `[` nor for the next one.
+        """
+        if self._is_fenced():
+            return self._emit_text(text, at, at + 1, base)
+        line = max(at, self._bracket_seen - base)
+        while base + at >= self._bracket_dead:
+            found = _LINE_END.search(text, line)
+            stop = found.start() if found else len(text)
+            if found and found[0] == "\r" and found.end() == len(text) and not final:
+                found = None  # half a line break, perhaps
+            content = text[line:stop].rstrip(" \t")
+            end = line + len(content)
+            opener = self._openers.opener.search(text, line, stop)
+            if end - at > MAX_BRACKETS or not (found or final or opener):
+                self._bracket_seen = base + line
+                if end - at <= MAX_BRACKETS:
+                    return -1
+                break
+            if opener or not content:
+                self._bracket_dead = base + (opener.start() if opener else line)
+            elif content[-1] == "]" and end - 1 > at:
+                if is_json_list(text[at:end]):
+                    return self._emit_text(text, at, end, base)
+                self._gather()
+                self._end_text()
+                self._covered = base + at
+                self._emit_reasoning(text[at + 1 : end - 1], base + end)
+                self._text_goes_on(base + end - 1)
+                self._pieces.append("]")
+                return end
+            elif found:
+                line = found.end()
+            else:
+                break
+        return self._emit_text(text, at, at + 1, base)
+
+    def _is_fenced(self) -> bool:
+        """Does the line that begins here stand in a fence? What may begin a call of another notation goes on."""
+        self._gather(is_all=False)
+        if not self._pieces:
+            return self._prose.marker != ""
+        # What is not handed on yet is short.
+        fence = FenceReader()
+        fence.marker = self._prose.marker
+        for line in (self._prose.begun + "".join(self._pieces)).split("\n")[:-1]:
+            fence.read(line)
+            fence.end_line()
+        return fence.marker != ""
+
+
+def is_json_list(text: str) -> bool:
+    """Return whether a text from `[` to `]` is a list in JSON, or the beginning of one."""
+    scanner = ObjectScanner(_LIST_DEPTH)
+    if scanner.scan(text, 0) < len(text) or scanner.error:
+        return False
+    try:
+        json.loads(text + scanner.missing, parse_int=str)
+    except ValueError:
+        return False
+    return True
+
+
+_LIST_DEPTH: Final = 128
+_LINE_OR_MARKUP = re.compile(r"[\r\n<]")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def _any_case(word: str) -> str:
+    """A pattern of a word in any case. It begins with a literal character, so that it is quick to look for."""
+    return "".join(f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else re.escape(c) for c in word)
+
+
+def _any_start(words: Sequence[str]) -> str:
+    """A pattern of what a word may begin with, but for nothing at all."""
+    starts = {word[:size] for word in words for size in range(1, len(word) + 1)}
+    return "|".join(map(_any_case, sorted(starts, key=len, reverse=True)))
+
+
+class _Openers(NamedTuple):
+    """What a block or a reasoning region may begin with, with its name as a group; what the end of a text cuts off of
+    it, as a group too, and the greatest length of that; the names by their spelling in small letters; what stands in
+    each text with an opener, in small letters and in capitals; and the letters that names begin with."""
+
+    opener: re.Pattern[str]
+    cut: re.Pattern[str]
+    reach: int
+    names: dict[str, str]
+    lead: str
+    other_lead: str
+    letters: str
+
+
+@lru_cache(maxsize=32)
+def _openers(words: tuple[str, ...]) -> _Openers:
+    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True)))
+    letters = "".join({letter for word in words for letter in (word[0].lower(), word[0].upper())})
+    lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
+    return _Openers(
+        re.compile(f"<({names})[> \t\r\n]"),
+        re.compile(f"<()((?:{_any_start(words)})?)\\Z"),
+        1 + max(map(len, words)),
+        {word.lower(): word for word in reversed(words)},
+        lead,
+        lead.upper(),
+        letters,
+    )
+
+
+class _Tags(NamedTuple):
+    """Patterns of the tags of a reasoning region: its end tags and openers; what the end of a text cuts off of them,
+    and the greatest length of that; and what matters behind an end tag."""
+
+    tag: re.Pattern[str]
+    cut: re.Pattern[str]
+    reach: int
+    later: re.Pattern[str]
+
+
+@lru_cache(maxsize=32)
+def _reasoning_tags(names: tuple[str, ...]) -> _Tags:
+    any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
+    tag = f"<(?P<end>/?)(?P<name>{any_name})"
+    fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
+    return _Tags(
+        re.compile(f"{tag}(?=[> \t\r\n])"),
+        re.compile(f"<(?P<end>/?)(?P<name>)(?:{_any_start(names) or '(?!)'})?\\Z"),
+        2 + max(map(len, names), default=0),
+        re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
+    )
+
+
+def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """Return the names of reasoning tags as a tuple. Raises XMLToolsError for what can be none."""
+    if isinstance(tags, str):
+        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
+    for tag in tags:
+        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag.lower() == dialect.block:
+            raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
+    found: dict[str, str] = {}
+    for tag in tags:
+        found.setdefault(tag.lower(), tag)
+    return tuple(found.values())

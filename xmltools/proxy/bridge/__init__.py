@@ -1,0 +1,27 @@
+"""Tool calls for models that only write text: the core of the proxy and of the transport, without any I/O.
+
+A request of OpenAI's or Anthropic's API becomes one whose tools are instructions and whose history is text; the text
+that comes back is read as it streams and becomes the calls that the client's API has.
+"""
+
+from xmltools.proxy.bridge.chunks import read_chunk
+from xmltools.proxy.bridge.errors import Api, Refusal, error_body
+from xmltools.proxy.bridge.exchange import Exchange
+from xmltools.proxy.bridge.settings import Settings
+from xmltools.proxy.bridge.sse import SSEDecoder
+from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
+
+__all__ = [
+    "Api",
+    "Exchange",
+    "Refusal",
+    "SSEDecoder",
+    "Settings",
+    "Stats",
+    "error_body",
+    "error_message",
+    "error_status",
+    "is_error",
+    "read_chunk",
+]

@@ -1,0 +1,5 @@
+"""What `xmltools serve` starts as a process of its own: see `_helper.py`."""
+
+from xmltools.proxy.bridge.helper import main
+
+main()

@@ -1,0 +1,457 @@
+"""One request on its way through: to a model that only writes text, and its reply back as calls.
+
+No sockets here: whoever has them (the server, the transport) sends `request` to the upstream and feeds what comes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from xmltools.errors import CallError, Code, Notice
+from xmltools.models.events import CallCompleted, CallFailed, Event
+from xmltools.proxy.bridge.apis import CallIds, make_encoder, new_id, read_request
+from xmltools.proxy.bridge.deltas import calls_of, details_of, is_silent, reasoning_of, text_of
+from xmltools.proxy.bridge.encoders import ChatEncoder
+from xmltools.proxy.bridge.errors import Api, Refusal
+from xmltools.proxy.bridge.filters import failure_in_words
+from xmltools.proxy.bridge.reading import ReplyReader
+from xmltools.proxy.bridge.settings import Settings
+from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
+from xmltools.proxy.bridge.upstream_request import upstream_body, upstream_messages
+from xmltools.render import render_retry
+
+__all__ = ["Exchange"]
+
+_CUT = ("length", "content_filter")
+_LONG = 2_048
+"""Characters that are read in some two milliseconds, if it is the worst of texts."""
+_REASONS = {
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "function_call": "stop",
+    "tool_use": "stop",
+    "max_tokens": "length",
+}
+"""What servers say for OpenAI's finish reasons. Whether there are calls, is seen in the text."""
+
+
+class Exchange:
+    """A request of a client, and the reply to it.
+
+    Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
+    body as JSON, and the settings; `id` and `created` (seconds since 1970) for the response are made if not given.
+    Raises Refusal for a request that can't be honoured.
+
+    `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
+    to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
+    chunks to `feed`, until it ends or `done` says that no more is needed; then call `end`. If `next_turn` is true after
+    that, `request` has another turn for the upstream, whose chunks are fed likewise.
+
+    Where the reply is cut short here, behind the one call that is wanted or in front of a stop sequence, a client that
+    is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
+    on talking, it is left.
+    """
+
+    __slots__ = (
+        "_api",
+        "_calls",
+        "_counted",
+        "_encoder",
+        "_finished",
+        "_good",
+        "_heard",
+        "_incoming",
+        "_is_broken",
+        "_listener",
+        "_messages",
+        "_new_id",
+        "_readers",
+        "_settings",
+        "_spent",
+        "_tools",
+        "_unsent",
+        "_worded",
+        "again",
+        "begun",
+        "plain",
+        "request",
+        "stats",
+    )
+
+    def __init__(
+        self,
+        api: Api,
+        body: Mapping[str, Any],
+        settings: Settings | None = None,
+        *,
+        id: str | None = None,
+        created: int | None = None,
+    ) -> None:
+        if not isinstance(body, Mapping):
+            raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
+        self._api = api
+        self._settings = settings or Settings()
+        self._incoming = read_request(api, body, strict=self._settings.strict_requests)
+        self._tools = self._incoming.choice.of(self._incoming.tools)
+        notes = self._incoming.notes
+        self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
+        self._listener = _Listener(self.stats)
+        self.again = False
+        self.plain = api == "chat" and self._incoming.is_plain
+        self._is_broken = False
+        self.begun = False  # whether the upstream has said anything of this turn
+        self._calls = 0
+        self._spent: dict[str, Any] = {}
+        self._counted = False  # whether this turn's tokens are known
+        self._worded = False  # whether thoughts came as plain text
+        self._finished: set[int] = set()
+        self._good: list[CallCompleted] = []  # the calls of replies that were sent back for another one
+        self._unsent: list[CallCompleted] = []  # … and those that the client does not have yet
+        self._heard = ""  # the text of those replies that the client has
+        identity = id or new_id(api)
+        self._new_id = CallIds(api, identity)
+        self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
+        self._messages: list[dict[str, Any]] = []
+        if self.plain:
+            self.request = dict(body)
+        else:
+            self._messages = upstream_messages(self._incoming, self._tools, self._settings)
+            self.request = self._body()
+        self._readers = [self._reader(index) for index in range(self._incoming.choices)]
+
+    def _body(self) -> dict[str, Any]:
+        return upstream_body(self._incoming, self._tools, self._settings, self._messages)
+
+    def _reader(self, choice: int, source: str = "") -> ReplyReader:
+        return ReplyReader(
+            self._tools,
+            stop=self._incoming.stop,
+            live=self._is_live,
+            keep_failure=self._retries_left > 0,
+            keep_calls=self._keeps_calls,
+            one=not self._incoming.parallel or self._incoming.choice.named,
+            split_reasoning=self._settings.split_reasoning,
+            show_reasoning=self._incoming.show_reasoning,
+            new_id=self._new_id,
+            told=partial(self._listener.told, choice),
+            source=source,
+            heard=self._heard,
+        )
+
+    @property
+    def _is_live(self) -> bool:
+        """Whether the client hears of calls as they are written. Of another try it hears when it is known that no call
+        is written twice."""
+        return self._settings.live_arguments and self._incoming.stream and not self.stats.retries
+
+    @property
+    def _keeps_calls(self) -> bool:
+        """Whether calls are sent at the end of the reply: what fails after them may be tried again until then."""
+        return not self._is_live and self._settings.retries > 0 and self._incoming.choices == 1
+
+    @property
+    def on_event(self) -> Callable[[int, Event], None] | None:
+        """What hears of all events of the parsers, each with the number of its choice."""
+        return self._listener.on_event
+
+    @on_event.setter
+    def on_event(self, heard: Callable[[int, Event], None] | None) -> None:
+        self._listener.on_event = heard
+
+    @property
+    def _retries_left(self) -> int:
+        return self._settings.retries - self.stats.retries if self._incoming.choices == 1 else 0
+
+    @property
+    def streams(self) -> bool:
+        """Whether the client wants a stream."""
+        return self._incoming.stream
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
+        if self.again or self._is_broken:
+            return True
+        return all(reader.done for reader in self._readers) and not self.awaits_usage
+
+    @property
+    def awaits_usage(self) -> bool:
+        """Whether the client has all but the usage, so that nothing can go wrong any more: if it does, call `end`."""
+        if not self._finished or self.again or self._counted or not self._incoming.include_usage:
+            return False
+        return all(reader.done and not reader.goes_on for reader in self._readers) and not self._misses_call
+
+    @property
+    def keepalive(self) -> bytes:
+        """What may be sent while the upstream says nothing."""
+        return self._encoder.keepalive
+
+    def may_take_long(self, chunk: Mapping[str, Any]) -> bool:
+        """Return whether it may take more than some milliseconds to `feed` the chunk, however short it is. Whoever has
+        others to serve does it beside them then; so he does with `answer`, and the making of an exchange."""
+        choices = chunk.get("choices")
+        return isinstance(choices, list) and any(map(self._choice_may_take_long, choices))
+
+    def _choice_may_take_long(self, choice: Any) -> bool:
+        index = self._index(choice)
+        if index < 0:
+            return False
+        delta = choice.get("delta")
+        text = text_of(delta) if isinstance(delta, dict) else ""
+        return self._readers[index].weigh(text, is_last=bool(choice.get("finish_reason"))) > _LONG
+
+    @property
+    def may_end_long(self) -> bool:
+        """Whether `end` may take as long."""
+        return any(reader.weigh("", is_last=True) > _LONG for reader in self._readers)
+
+    def _index(self, choice: Any) -> int:
+        """Return the number of a choice that was asked for; -1 for anything else."""
+        index = choice.get("index", 0) if isinstance(choice, dict) else -1
+        return index if isinstance(index, int) and index < len(self._readers) else -1
+
+    def feed(self, chunk: Mapping[str, Any]) -> bytes:
+        """Take a chunk of the upstream's stream; return what to send to the client.
+
+        A chunk that is none says nothing. Raises Refusal for an error that the upstream sent.
+        """
+        if is_error(chunk):
+            raise Refusal(error_message(chunk), status=error_status(chunk), code="upstream_error")
+        usage = chunk.get("usage")
+        if usage is not None and isinstance(usage, Mapping):
+            self._count(usage)
+        choices = chunk.get("choices")
+        return b"".join(map(self._choice, choices if isinstance(choices, list) else ()))
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """Take the tokens of a turn; those of several turns are added."""
+        before = self._spent
+        self._counted = True
+        self.stats.usage = {
+            name: value + before[name] if type(value) is int and type(before.get(name)) is int else value
+            for name, value in usage.items()
+        }
+
+    def _choice(self, choice: Any) -> bytes:
+        index = self._index(choice)
+        if index < 0 or self.again or self._is_broken:
+            return b""
+        self.begun = True
+        delta = choice.get("delta") or choice.get("message")
+        if index in self._finished:
+            self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
+            return b""
+        sent = self._delta(index, delta) if isinstance(delta, dict) else b""
+        reason = choice.get("finish_reason")
+        if not isinstance(reason, str) or not reason:  # some servers say "" until the end
+            reason = None
+        is_done = self._readers[index].done
+        if is_done and self._readers[index].broken is not None:
+            return sent + self._break(index)
+        if reason is not None or is_done:
+            sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
+        return sent
+
+    def _delta(self, index: int, delta: dict[str, Any]) -> bytes:
+        reader = self._readers[index]
+        text = delta.get("content")
+        if len(delta) == 1 and type(text) is str and text:  # nearly every one
+            return self._encoder.feed(index, reader.text(text))
+        events = self._thoughts(reader, delta)
+        if text := text_of(delta):
+            events += reader.text(text)
+        if calls := calls_of(delta):
+            events += reader.calls(calls)
+        return self._encoder.feed(index, events)
+
+    def _thoughts(self, reader: ReplyReader, delta: dict[str, Any]) -> list[Event]:
+        key, text = reasoning_of(delta)
+        if not text:
+            # Who gives thoughts in both forms says the same twice.
+            text = "" if self._worded else details_of(delta)
+            return reader.reasoning(text) if text else []
+        self._worded = True
+        if isinstance(self._encoder, ChatEncoder):
+            self._encoder.reasoning_key = key
+        return reader.reasoning(text)
+
+    def _finish(self, index: int, reason: str) -> bytes:
+        """A choice has ended: send the rest, or prepare another turn."""
+        reader = self._readers[index]
+        sent = self._encoder.feed(index, reader.close(reason))
+        if reader.broken is not None:
+            return sent + self._break(index)
+        new = self._new_calls(reader)
+        self._calls += len(new)
+        if reason not in _CUT and self._try_again(reader, new):
+            return sent
+        if reader.failed is not None:
+            sent += self._encoder.feed(index, reader.tell(reader.failed))
+        if self._keeps_calls:
+            sent += self._encoder.feed(index, [*self._unsent, *new])
+        self.stats.failed += reader.failures
+        self.stats.invented += reader.invents
+        self._finished.add(index)
+        self.stats.finish_reasons.append(reason)
+        if reason not in _CUT and self._misses_call:
+            return sent + self._encoder.fail(_MISSED, 422)
+        return sent + self._encoder.finish(index, reason, reader.stop_found)
+
+    def _break(self, index: int) -> bytes:
+        """A call failed that the client had heard of. Whatever ends a reply in order, some client runs such a call:
+        only an error keeps all of them from it."""
+        error = self._readers[index].broken
+        assert error is not None
+        self.stats.failed += 1
+        self.stats.finish_reasons.append("error")
+        self._is_broken = True
+        return self._encoder.fail(failure_in_words(error), 422)
+
+    @property
+    def _misses_call(self) -> bool:
+        is_required = self._incoming.choice.mode == "required" and bool(self._tools)
+        return is_required and not self._calls and not self.stats.failed
+
+    def _new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
+        """Return the calls of a reply without those that the one before held too: the model wrote them again."""
+        if not self._good:
+            return reader.completed
+        before = Counter(map(_same, self._good))
+        new: list[CallCompleted] = []
+        for event in reader.completed:
+            if before[_same(event)] > 0:
+                before[_same(event)] -= 1
+            else:
+                new.append(event)
+        return new
+
+    def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
+        # A call in another notation is no failure, but the model should hear that nobody reads it.
+        unread = reader.foreign if not self._good else None
+        if not self._retries_left or (reader.failed is None and unread is None and not self._misses_call):
+            return False
+        error = reader.failed.error if reader.failed is not None else None
+        was_live = self._is_live
+        self._messages += (
+            {"role": "assistant", "content": reader.said(error)},
+            {"role": "user", "content": self._reminder(error or unread, bool(self._good or new))},
+        )
+        self.stats.retries += 1
+        self._spent = self.stats.usage or {}
+        self._counted = self._worded = self.begun = False
+        self.again = True
+        self.request = self._body()
+        # What was cut off is continued, so its beginning is read again.
+        source = error.source if error is not None and error.code is Code.TRUNCATED else ""
+        self._heard += reader.heard
+        reader.abandon()
+        self._good += new
+        self._unsent += () if was_live else new
+        self._readers = [self._reader(0, source)]
+        return True
+
+    def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
+        if error is not None:
+            text = render_retry(error, self._tools, server_names=self._settings.server_names)
+            return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
+        names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
+        return (
+            f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
+            "now, in the form that was described, and write nothing else."
+        )
+
+    def end(self, *, is_whole: bool = False) -> bytes:
+        """Say that the upstream's stream has ended; return the rest. Ask `next_turn` whether this was the end.
+
+        A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
+        was all (`is_whole`), and it is not nothing, it ended as replies do: some servers give no reason.
+        """
+        if self.again or self._is_broken:
+            return b""  # there is another turn, or the error was the end
+        if is_whole and self.begun:
+            sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
+            return sent if self.again else sent + self.end()
+        if len(self._finished) < len(self._readers):
+            return self.fail("the upstream ended its reply without a reason")
+        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+            return b""  # the error was the end
+        return self._encoder.end(self.stats.usage)
+
+    def next_turn(self) -> bool:
+        """Return whether the upstream is to be asked once more, with `request`, and begin with that turn."""
+        again, self.again = self.again, False
+        return again
+
+    def _lacks(self, index: int) -> bool:
+        return index not in self._finished and not self.again
+
+    def fail(self, message: str, *, status: int = 502) -> bytes:
+        """Return the error that ends a stream which has begun. A call that is open in it is made unreadable first: not
+        all clients take notice of errors."""
+        open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
+        ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
+        return b"".join(ended) + self._encoder.fail(message, status)
+
+    def abandon(self) -> None:
+        """Say that nobody wants any more of the reply, nor hears of its events. Else what is open in it, and what
+        listens if it knows the exchange, waits for the garbage collector."""
+        self._listener.on_event = None
+        for reader in self._readers:
+            reader.abandon()
+
+    def answer(self, completion: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.
+
+        Raises Refusal if it is no completion, or a call was required and is not in it.
+        """
+        choices = completion.get("choices") if isinstance(completion, Mapping) else None
+        if not isinstance(choices, list) or not choices:
+            raise Refusal("the upstream's answer is no chat completion", status=502, code="upstream_error")
+        self.feed(completion)
+        for index in range(min(len(choices), len(self._readers))):
+            if self._lacks(index):
+                self._finish(index, "stop")
+        if self.next_turn():
+            return None
+        if len(self._finished) < len(self._readers):
+            raise Refusal(
+                "the upstream's answer has fewer choices than were asked for", status=502, code="upstream_error"
+            )
+        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+            raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
+        self._encoder.end(self.stats.usage)
+        return self._encoder.body(self.stats.usage)
+
+
+class _Listener:
+    """Hears of all events. It does not know the exchange, so that no ring of objects is left of that."""
+
+    __slots__ = ("_stats", "on_event")
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        self.on_event: Callable[[int, Event], None] | None = None
+
+    def told(self, choice: int, event: Event) -> None:
+        self._stats.count(event)
+        if self.on_event is not None:
+            self.on_event(choice, event)
+
+
+def _same(event: CallCompleted) -> tuple[str, str, str]:
+    """What tells whether two calls are the same."""
+    call = event.call
+    return call.name, call.server, json.dumps(call.arguments, sort_keys=True)
+
+
+_LOST = CallError(code=Code.TRUNCATED, span=(0, 0), message="the upstream broke off", hint=Code.TRUNCATED.hint)
+_KEPT = "Your other calls were right, and are carried out: do not write them again."
+_MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"

@@ -1,0 +1,172 @@
+"""A process that reads for a server what may take long: `python -m xmltools.proxy.bridge`.
+
+Threads of one process take turns, and none is sure of its turn where the machine is busy. So a server gives what may
+take long to processes like this one, and goes on with what its other clients say. Messages come on the standard input,
+and each is answered on the standard output. It ends when its input does.
+
+A message has two parts: JSON, and bytes that go with it. Both lengths stand in front (see `pack_message`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import struct
+import sys
+import time
+from dataclasses import fields
+from typing import Any, BinaryIO
+
+from xmltools.conversations.compaction import estimate_tokens
+from xmltools.errors import XMLToolsError
+from xmltools.formats import load
+from xmltools.models.events import ArgumentDelta, Event
+from xmltools.proxy.bridge.chunks import read_chunk
+from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.exchange import Exchange
+from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, parse_object
+from xmltools.proxy.bridge.replay import Replay
+from xmltools.proxy.bridge.settings import Settings
+from xmltools.proxy.bridge.stats import Stats
+
+__all__ = ["LENGTHS", "Exchanges", "HelperAnswer", "estimate", "main", "open_exchange", "pack_message"]
+
+LENGTHS = struct.Struct(">II")
+"""What a message begins with: the bytes of its JSON, and those that go with it."""
+_NICE = 5
+"""By how much the server comes first where there are more processes than cores. By much more, what is long would never
+be read on a busy machine."""
+
+HelperAnswer = tuple[dict[str, Any], bytes]
+"""What a process like this one answers: what it says, and what is to be sent."""
+
+
+def pack_message(head: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return the bytes of a message."""
+    written = json.dumps(head).encode()
+    return LENGTHS.pack(len(written), len(body)) + written + body
+
+
+def open_exchange(api: Any, body: bytes, settings: Settings, id: str, created: int) -> Exchange:
+    """Make the exchange of a request. Raises Refusal for one that can't be honoured."""
+    try:
+        return Exchange(api, parse_object(body), settings, id=id, created=created)
+    except RecursionError:
+        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
+
+
+def estimate(body: bytes, settings: Settings) -> int:
+    """Return how many tokens the upstream would get for a request of Anthropic's API. Raises Refusal for none."""
+    exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
+    return estimate_tokens(load(exchange.request["messages"], "openai"))
+
+
+class Exchanges:
+    """Answers messages, each of which is about one exchange, by its number."""
+
+    def __init__(self) -> None:
+        self._exchanges: dict[int, Exchange] = {}
+        self._heard_argument: set[int] = set()
+
+    def answer(self, head: dict[str, Any], body: bytes) -> HelperAnswer:
+        """Return the answer to a message: what went wrong stands in it, beside what is to be sent nevertheless."""
+        began = time.perf_counter()
+        sent: list[bytes] = []
+        number = head.get("number", 0)
+        said: dict[str, Any] = {"ticket": head.get("ticket")}
+        try:
+            said |= getattr(self, f"_{head['do']}")(number, head, body, sent)
+        except Refusal as refusal:
+            given = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
+            said["refusal"] = {"message": str(refusal), **given}
+        except XMLToolsError as error:
+            said["error"] = str(error)
+        except Exception as error:  # our fault: the server says so, and this process goes on
+            said["fault"] = type(error).__name__
+        exchange = self._exchanges.get(number)
+        if exchange is not None:
+            said |= {"done": exchange.done, "awaits_usage": exchange.awaits_usage, "begun": exchange.begun}
+            said |= {"stats": _fields(exchange.stats), "heard_argument": number in self._heard_argument}
+        return {**said, "seconds": time.perf_counter() - began}, b"".join(sent)
+
+    def _open(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        exchange = open_exchange(head["api"], body, Settings(**head["settings"]), head["id"], head["created"])
+        Replay.play(head["steps"], exchange)
+        if exchange.plain:
+            return {"plain": True}
+        self._exchanges[number] = exchange
+        heard = self._heard_argument
+
+        def hear(_: int, event: Event) -> None:
+            if isinstance(event, ArgumentDelta):
+                heard.add(number)
+                exchange.on_event = None
+
+        exchange.on_event = hear
+        sent.append(encoded(exchange.request))
+        asked = {name: value for name, value in exchange.request.items() if name not in ("messages", "tools")}
+        return {"streams": exchange.streams, "keepalive": exchange.keepalive.decode(), "asked": asked}
+
+    def _feed(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        for data in head["data"]:
+            sent.append(self._exchanges[number].feed(read_chunk(data)))  # noqa: PERF401 - all that came before an error
+        return {}
+
+    def _end(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        exchange = self._exchanges[number]
+        sent.append(exchange.end(is_whole=head["is_whole"]))
+        return {"request": encoded(exchange.request).decode()} if exchange.next_turn() else {}
+
+    def _answer(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        exchange = self._exchanges[number]
+        response = exchange.answer(parse_answer(body))
+        if response is None:
+            return {"request": encoded(exchange.request).decode()}
+        sent.append(encoded(response))
+        return {}
+
+    def _fail(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        sent.append(self._exchanges[number].fail(head["message"], status=head["status"]))
+        return {}
+
+    def _abandon(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        exchange = self._exchanges.pop(number, None)
+        self._heard_argument.discard(number)
+        if exchange is not None:
+            exchange.abandon()
+        return {}
+
+    def _estimate(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        return {"tokens": estimate(body, Settings(**head["settings"]))}
+
+
+def _fields(stats: Stats) -> dict[str, Any]:
+    # Not dataclasses.asdict: it makes counters of pairs.
+    return {each.name: getattr(stats, each.name) for each in fields(stats)}
+
+
+def serve(source: BinaryIO, target: BinaryIO) -> None:
+    """Answer messages from `source` on `target`, until there are no more."""
+    exchanges = Exchanges()
+    while len(lengths := source.read(LENGTHS.size)) == LENGTHS.size:
+        size, more = LENGTHS.unpack(lengths)
+        head, body = json.loads(source.read(size)), source.read(more)
+        target.write(pack_message(*exchanges.answer(head, body)))
+        target.flush()
+
+
+def main() -> None:
+    """Run until the standard input ends. Whatever is printed by mistake goes to the standard error."""
+    if sys.stdin.isatty():
+        sys.exit("this process is started by `xmltools serve`, which talks to it; there is nothing to type here")
+    for name in ("SIGINT", "SIGTERM"):  # the server is told too, and lets its streams come to their ends
+        with contextlib.suppress(AttributeError, ValueError):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(_NICE)
+    target = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        serve(sys.stdin.buffer, target)

@@ -1,0 +1,49 @@
+"""JSON on the wire: objects out of bytes, or a refusal with the reason, and bytes out of values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from xmltools.proxy.bridge.errors import Refusal
+
+__all__ = ["encoded", "parse_answer", "parse_object"]
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is. Raises Refusal for anything else."""
+    try:
+        value = json.loads(body.decode(), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise Refusal(f"the body is no UTF-8 at byte {error.start}", code="invalid_json") from None
+    except json.JSONDecodeError as error:
+        raise Refusal(
+            f"the body is no JSON: {error.msg} at line {error.lineno}, column {error.colno}", code="invalid_json"
+        ) from None
+    except RecursionError:
+        raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
+    except ValueError:
+        raise Refusal("the body holds a number that is no JSON, or too long", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise Refusal(f"the body of a request is a JSON object, not {type(value).__name__}", code="invalid_json")
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def parse_answer(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that an upstream sent. Raises Refusal, with the status 502, for anything else."""
+    try:
+        return parse_object(body)
+    except Refusal:
+        raise Refusal("the upstream sent what is no JSON object", status=502, code="upstream_error") from None
+
+
+def encoded(value: Any) -> bytes:
+    """Return a JSON value as bytes."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # lone surrogates have no other spelling
+        return json.dumps(value, separators=(",", ":")).encode()

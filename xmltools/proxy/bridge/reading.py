@@ -1,0 +1,300 @@
+"""The reply of one choice: text in, events out, by way of the parser and the filters that the request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xmltools.dialects import FORGE
+from xmltools.errors import CallError, Notice
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.parser import Parser
+from xmltools.proxy.bridge.filters import (
+    HoldCalls,
+    NoInvention,
+    NoReasoning,
+    NoRepetition,
+    OneCall,
+    Outgoing,
+    ReasoningAsText,
+    StopText,
+)
+from xmltools.proxy.bridge.native_calls import NativeCalls
+from xmltools.syntax.rope import Rope
+from xmltools.tools import Tool
+
+__all__ = ["ReplyReader"]
+
+
+_OPENER = f"<{FORGE.block}>"
+_MOST_FIRST = 1_024
+"""Characters of white space from which a reply that may continue a block does so."""
+
+
+class ReplyReader:
+    """Reads one reply.
+
+    `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `live`: a call is told
+    of while it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be
+    sent back, unless it was told of. `keep_calls`: complete calls are put into `completed`, and not told of. `one`:
+    only the first call counts. `source`: the beginning of a block that the reply continues. `heard`: what the client
+    has of the replies before, which this one may begin with again. `told` hears of every event of the parser.
+    """
+
+    __slots__ = (
+        "_filters",
+        "_first",
+        "_foreign",
+        "_hold",
+        "_invention",
+        "_is_idle",
+        "_is_live",
+        "_keep_calls",
+        "_last",
+        "_may_retry",
+        "_native",
+        "_new_id",
+        "_one",
+        "_outgoing",
+        "_parser",
+        "_place",
+        "_said",
+        "_source",
+        "_stop",
+        "_thoughts",
+        "_told",
+        "_tools",
+        "completed",
+        "goes_on",
+    )
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        stop: Sequence[str],
+        live: bool,
+        keep_failure: bool,
+        keep_calls: bool,
+        one: bool,
+        split_reasoning: bool,
+        show_reasoning: bool,
+        new_id: Callable[[], str],
+        told: Callable[[Event], None],
+        source: str = "",
+        heard: str = "",
+    ) -> None:
+        self._tools = tools
+        self._new_id = new_id
+        self._parser = Parser(tools, new_id=new_id) if tools else None
+        self._native: NativeCalls | None = None  # most replies have none
+        self._last: Event | None = None  # of the parser
+        self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
+        self._keep_calls = keep_calls
+        self._may_retry = keep_failure
+        self._invention = NoInvention(tool.name for tool in tools) if tools else None
+        again = NoRepetition(heard) if heard and not source else None
+        self._outgoing = Outgoing(keeps=keep_failure, before=heard, is_new=bool(heard) and not source)
+        self._one = OneCall() if one else None
+        self._stop = StopText(stop) if stop and tools else None
+        self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
+        unheard = None if show_reasoning else NoReasoning()
+        filters = (
+            *(unheard, self._thoughts, self._hold, self._invention, self._one, again, self._stop),
+            self._outgoing,
+        )
+        self._filters = tuple(each for each in filters if each is not None)
+        self._is_idle = False  # no filter has anything to do with text; so far nobody knows
+        self._is_live = live
+        self._told = told
+        self._foreign: Notice | None = None  # the first that may be sent back
+        self._said = Rope()
+        self._place = 0
+        self.completed: list[CallCompleted] = []
+        """The calls that are complete."""
+        self.goes_on = False
+        """Whether the model was heard to say more behind the end of the reply."""
+        self._source = source
+        self._first = ""  # of the reply, while it is not known whether it continues the source
+
+    @property
+    def failed(self) -> CallFailed | None:
+        """The call that failed, if failures are kept back. Behind the end of the reply there are none."""
+        return self._hold.failed if self._hold is not None and not self._is_cut else None
+
+    @property
+    def foreign(self) -> Notice | None:
+        """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
+        stand in a fence, and the reply has no call of ours."""
+        return None if self.completed or self.failed or self.failures or self._native else self._foreign
+
+    @property
+    def failures(self) -> int:
+        """How many calls the client was told of that failed."""
+        return self._outgoing.failed
+
+    def tell(self, failure: CallFailed) -> list[Event]:
+        """Return what to tell the client of a failure that was kept back."""
+        return list(self._outgoing.read([CallFailed(failure.error)]))
+
+    @property
+    def broken(self) -> CallError | None:
+        """Why the call failed that the client had heard of, if one did. The reply can only end with an error then."""
+        return self._outgoing.broken
+
+    @property
+    def is_call_open(self) -> bool:
+        """Whether the client has heard of a call, and not of its end."""
+        return self._outgoing.is_open and not self._keep_calls
+
+    @property
+    def heard(self) -> str:
+        """The text of the reply that the client has; kept only where a failure may be."""
+        return self._outgoing.said
+
+    @property
+    def stop_found(self) -> str | None:
+        """The stop sequence that ended the reply."""
+        return self._stop.found if self._stop is not None else None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that follows counts."""
+        if self._is_idle:
+            return False
+        return self._is_cut or self.failed is not None or self.broken is not None
+
+    @property
+    def _is_cut(self) -> bool:
+        """Whether the client wants no more, though the model may."""
+        return self.stop_found is not None or (self._one is not None and self._one.done) or self.invents
+
+    @property
+    def invents(self) -> bool:
+        """Whether the reply was ended in front of a result that the model made up."""
+        return self._invention is not None and self._invention.found
+
+    def said(self, error: CallError | None) -> str:
+        """Return the reply as the model wrote it, up to the end of a call that failed."""
+        text = str(self._said)
+        if error is None:
+            return text
+        start, end = error.span
+        return text[:end] if start < end else f"{text}{error.source}"  # a call of the upstream has no place in the text
+
+    def weigh(self, piece: str, *, is_last: bool = False) -> int:
+        """Return how many characters may have to be looked at to read the piece, and the end of the reply after it."""
+        if self._parser is None:
+            return len(piece)
+        return len(self._first) + len(self._source) + self._parser.weigh(piece, is_last=is_last)
+
+    def text(self, piece: str) -> list[Event]:
+        """Take the next text of the reply."""
+        if self.done:
+            return []
+        if self._may_retry:
+            self._said.append(piece)
+        if self._parser is not None and self._source:
+            piece = self._continued(piece)
+        if self._parser is not None:
+            return self._beside(self._parsed(self._parser, piece))
+        self._place += len(piece)
+        return self._beside([TextDelta.make(piece, self._place - len(piece))])
+
+    def _continued(self, piece: str) -> str:
+        """Return what the parser is to read of a reply that may continue the block before: many models write the whole
+        call anew instead, and that is no part of the old one."""
+        self._first += piece
+        begun = self._first.lstrip()[: len(_OPENER)].lower()
+        if begun != _OPENER and _OPENER.startswith(begun) and len(self._first) <= _MOST_FIRST:
+            return ""
+        return self._joined()
+
+    def _joined(self) -> str:
+        """Return the source and what was held of the reply, or only that if it begins a block of its own."""
+        first, source = self._first, self._source
+        self._first = self._source = ""
+        return first if first.lstrip().lower().startswith(_OPENER) else source + first
+
+    def reasoning(self, piece: str) -> list[Event]:
+        """Take reasoning that the upstream told apart itself."""
+        return [] if self.done else self._beside([ReasoningDelta(piece, (self._place, self._place))])
+
+    def calls(self, calls: list[dict[str, Any]]) -> list[Event]:
+        """Take calls, or parts of them, that the upstream told apart itself."""
+        if self.done:
+            return []
+        if self._native is None:
+            # What stands in a call that is open is all that a parser then tells of.
+            is_open = isinstance(self._last, (CallStarted, ArgumentDelta))
+            self._native = NativeCalls(self._tools, self._new_id, is_open=is_open)
+        return self._filtered(self._native.feed(calls))
+
+    def abandon(self) -> None:
+        """Give up the reply."""
+        if self._parser is not None:
+            self._parser.abandon()
+
+    def close(self, reason: str = "stop") -> list[Event]:
+        """Say that the reply has ended, and why; return the rest."""
+        if self.done:
+            return []
+        last = self._parser.feed(self._joined()) + self._parser.close() if self._parser is not None else []
+        events = self._filtered(last if self._native is None else self._native.end(last, reason))
+        if self._thoughts is not None:
+            events += self._thoughts.close()
+        rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
+        if self._stop is not None and self._stop.found is None:
+            rest = [*self._stop.read(rest), *self._stop.close()]
+        return [*events, *self._outgoing.read(rest)]
+
+    def _parsed(self, parser: Parser, piece: str) -> list[Event]:
+        events = parser.feed(piece)
+        if events:
+            self._last = events[-1]
+        return events
+
+    def _beside(self, events: list[Event]) -> list[Event]:
+        return self._filtered(events if self._native is None else self._native.beside(events))
+
+    def _filtered(self, events: list[Event]) -> list[Event]:
+        if self._is_idle and len(events) == 1:  # nearly always
+            event = events[0]
+            if isinstance(event, TextDelta):
+                self._told(event)
+                self._outgoing.keep(event)
+                return events
+            if self._is_live and isinstance(event, ArgumentDelta):
+                self._told(event)
+                return events
+        for event in events:
+            self._told(event)
+            if isinstance(event, Noticed):
+                self._notice(event.notice)
+        stream: Iterable[Event] = (event for event in events if not isinstance(event, Noticed))
+        for each in self._filters:
+            stream = each.read(stream)
+        passed = list(stream)
+        self._is_idle = all(each.is_idle for each in self._filters)
+        completed = [event for event in passed if isinstance(event, CallCompleted)]
+        self.completed += completed
+        if self._keep_calls:
+            passed = [event for event in passed if isinstance(event, (TextDelta, ReasoningDelta))]
+        if self._is_cut:
+            cuts = (self._one, self._stop, self._hold)
+            self.goes_on = self.invents or any(each.goes_on for each in cuts if each is not None)
+        return passed
+
+    def _notice(self, notice: Notice) -> None:
+        is_meant = notice.is_whole and not notice.is_fenced and any(tool.name == notice.name for tool in self._tools)
+        if is_meant and self._foreign is None:
+            self._foreign = notice

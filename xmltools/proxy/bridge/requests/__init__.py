@@ -1,0 +1,1 @@
+"""Requests of clients, one module for each API, read into one form (`incoming`)."""

@@ -1,0 +1,178 @@
+"""Requests of Anthropic's messages API, put into OpenAI's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools import formats
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation
+from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.requests.anthropic_blocks import plain_blocks
+from xmltools.proxy.bridge.requests.client_tools import anthropic_client_tool
+from xmltools.proxy.bridge.requests.incoming import (
+    SAMPLING,
+    Choice,
+    Incoming,
+    Notes,
+    fields_of,
+    flag,
+    model_of,
+    read_tool,
+    read_tools,
+    stops_of,
+    system_first,
+    whole_number,
+)
+from xmltools.tools import Tool
+
+__all__ = ["read_messages_request"]
+
+_KNOWN = frozenset(
+    ("model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences", "max_tokens", "metadata")
+) | {"thinking", "service_tier"}
+_NO_FORMAT = "replies of a given form are not supported here; leave it out"
+_HINTS = {
+    "container": "there is no code execution behind this endpoint; leave it out",
+    "mcp_servers": "there are no servers behind this endpoint; give their tools as tools",
+    "context_management": "contexts are not edited here; send the messages that the model is to see",
+    "stream_options": "this is a field of OpenAI's API, not of this one; leave it out",
+    "parallel_tool_calls": "this is a field of OpenAI's API, not of this one; leave it out",
+}
+"""Fields without which the reply is no worse, and why nothing comes of them."""
+_REFUSED = dict.fromkeys(
+    ("n", "stop", "response_format", "functions", "function_call"),
+    "this is a field of OpenAI's API, not of this one; leave it out",
+)
+_ENGINE = SAMPLING | {
+    *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "ignore_eos"),
+    *("reasoning_effort", "skip_special_tokens", "include_stop_str_in_output", "cache_prompt", "grammar"),
+}
+"""What the upstream gets as it is: nothing of it has another meaning in Anthropic's API."""
+_MOST_TOKENS = 2**31 - 1
+
+
+def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
+    """Read the body of a request. What is not known is passed over, or refused if it is to be `strict`.
+
+    Raises Refusal for what is malformed, or can't be honoured.
+    """
+    notes = Notes(strict)
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes))
+    choice, parallel = _choice(body.get("tool_choice"))
+    fields = _fields(body, notes, bool(choice.of(tools)))
+    if body.get("max_tokens") is not None:
+        fields["max_tokens"] = whole_number(body, "max_tokens", 1, _MOST_TOKENS)
+    return Incoming(
+        model=model_of(body),
+        conversation=_conversation(body, notes),
+        tools=tools,
+        choice=choice,
+        parallel=parallel,
+        stream=flag(body, "stream", False),
+        include_usage=True,
+        stop=stops_of(body.get("stop_sequences"), "stop_sequences"),
+        show_reasoning=_thinking(body.get("thinking"), notes),
+        fields=fields,
+        notes=notes,
+    )
+
+
+def _fields(body: Mapping[str, Any], notes: Notes, may_call: bool) -> dict[str, Any]:
+    """Return the fields for the upstream's chat completions."""
+    if notes.strict:
+        return fields_of(body, _KNOWN, {**_REFUSED, **_HINTS, "output_config": _NO_FORMAT, "output_format": _NO_FORMAT})
+    fields: dict[str, Any] = {}
+    for name, value in fields_of(body, _KNOWN, _REFUSED).items():
+        if name in _ENGINE:
+            fields[name] = value
+        elif name == "output_config" and isinstance(value, Mapping):
+            fields |= _reply_format(value.get("format"), "output_config.format", may_call)
+            for each in value:
+                if each != "format" and value[each] is not None:
+                    notes.ignore(f"{name}.{each}", "")
+        elif name == "output_format":
+            fields |= _reply_format(value, name, may_call)
+        elif value not in (None, False, [], {}):
+            notes.ignore(name, "")
+    return fields
+
+
+def _reply_format(form: Any, at: str, may_call: bool) -> dict[str, Any]:
+    """Return how chat completions ask for a reply of a form."""
+    if form is None:
+        return {}
+    if may_call:
+        raise Refusal(f"{at}: a reply that must be JSON can't hold calls as text; leave it out, or the tools", param=at)
+    schema = form.get("schema") if isinstance(form, Mapping) and form.get("type") == "json_schema" else None
+    if not isinstance(schema, Mapping):
+        raise Refusal(f'{at}: expected {{"type": "json_schema", "schema": {{...}}}}, got {form!r:.80}', param=at)
+    return {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": schema, "strict": True},
+        }
+    }
+
+
+def _thinking(value: Any, notes: Notes) -> bool:
+    """Return whether the client is to hear of the model's thoughts. How many there are is the model's affair."""
+    if value is None:
+        return True
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind not in ("enabled", "adaptive", "disabled"):
+        right = f'expected {{"type": "enabled" | "adaptive" | "disabled"}}, got {value!r:.80}'
+        if not isinstance(kind, str):
+            raise Refusal(f"thinking: {right}", param="thinking")
+        notes.ignore("thinking", right)
+    return bool(kind != "disabled" and value.get("display") != "omitted")
+
+
+def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        raise Refusal("messages: expected a list of at least one message", param="messages")
+    source = {"messages": plain_blocks(body["messages"], notes)}
+    if body.get("system"):
+        source["system"] = body["system"]
+    try:
+        return system_first(formats.load(source, "anthropic", issues=[]))
+    except XMLToolsError as error:
+        at = "system" if str(error).startswith("system: ") else "messages"
+        raise Refusal(f"{at}: {str(error).removeprefix('system: ')}", param=at) from None
+
+
+def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
+    """Return a tool, None for one that Anthropic's servers run."""
+    kind = definition.get("type") if isinstance(definition, Mapping) else None
+    if kind in (None, "custom"):
+        return read_tool(definition, at)
+    known = None if notes.strict else anthropic_client_tool(definition)
+    if known is not None:
+        return read_tool(known, at)
+    why = (
+        f"{kind!r:.60} is a tool of Anthropic's servers, which are not behind this endpoint; "
+        "give a tool with an input_schema"
+    )
+    if not isinstance(kind, str):
+        raise Refusal(f"{at}: {why}", param=at)
+    notes.leave_out(at, kind, why)
+    return None
+
+
+def _choice(value: Any) -> tuple[Choice, bool]:
+    if value is None:
+        return Choice(), True
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind not in ("auto", "any", "tool", "none"):
+        raise Refusal(
+            f'tool_choice: expected {{"type": "auto" | "any" | "tool" | "none"}}, got {value!r:.80}',
+            param="tool_choice",
+        )
+    parallel = not flag(value, "disable_parallel_tool_use", False, "tool_choice.")
+    if kind == "tool":
+        name = value.get("name")
+        if not isinstance(name, str):
+            raise Refusal('tool_choice: expected {"type": "tool", "name": ...}, got no name', param="tool_choice")
+        return Choice("required", (name,), named=True), parallel
+    return Choice({"auto": "auto", "any": "required", "none": "none"}[kind]), parallel  # type: ignore[arg-type]

@@ -1,0 +1,155 @@
+"""Requests of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xmltools import formats
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation
+from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.requests.custom_tools import read_custom_tool
+from xmltools.proxy.bridge.requests.incoming import (
+    Choice,
+    Incoming,
+    Notes,
+    fields_of,
+    flag,
+    model_of,
+    read_tool,
+    read_tools,
+    stops_of,
+    whole_number,
+)
+from xmltools.tools import Tool
+
+__all__ = ["read_chat_request"]
+
+_KNOWN = frozenset(
+    ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
+)
+_REFUSED = {
+    "functions": 'the old form of tools is not read; send "tools": [{"type": "function", "function": {...}}]',
+    "function_call": 'the old form of tool_choice is not read; send "tool_choice"',
+}
+_WITH_TOOLS = {
+    "logprobs": "probabilities can't be kept where calls are cut out of the text; leave it out, or the tools",
+    "top_logprobs": "probabilities can't be kept where calls are cut out of the text; leave it out, or the tools",
+    "audio": "a spoken reply can't hold calls as text; leave it out, or the tools",
+}
+
+
+def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
+    """Read the body of a request: fields that say nothing about tools go to the upstream as they are.
+
+    A custom tool gets one argument, its input. Tools that the client does not run are left out, or refused if it is to
+    be `strict`. Raises Refusal for what is malformed, or can't be honoured.
+    """
+    notes = Notes(strict)
+    custom: set[str] = set()
+    tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom))
+    choice = read_choice(body.get("tool_choice"))
+    fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
+    _check_format(fields, choice.of(tools))
+    options = body.get("stream_options") or {}
+    if not isinstance(options, Mapping):
+        raise Refusal(f"stream_options: expected an object, got {options!r:.60}", param="stream_options")
+    return Incoming(
+        model=model_of(body),
+        conversation=_conversation(body.get("messages")),
+        tools=tools,
+        choice=choice,
+        parallel=flag(body, "parallel_tool_calls", True),
+        stream=flag(body, "stream", False),
+        include_usage=flag(options, "include_usage", False, "stream_options."),
+        choices=whole_number(body, "n", 1, 128),
+        stop=stops_of(body.get("stop"), "stop"),
+        fields=fields,
+        custom=frozenset(custom),
+        notes=notes,
+    )
+
+
+def _conversation(messages: Any) -> Conversation:
+    if not isinstance(messages, list) or not messages:
+        raise Refusal(f"messages: expected a list of at least one message, got {messages!r:.60}", param="messages")
+    try:
+        return formats.load(messages, "openai", issues=[])
+    except XMLToolsError as error:
+        raise Refusal(f"messages: {error}", param="messages") from None
+
+
+def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
+    """Return a tool, and put the name of a custom one into `custom`; None for one that the client does not run."""
+    kind = definition.get("type", "function") if isinstance(definition, Mapping) else "function"
+    if kind == "function":
+        return read_tool(definition, at)
+    if kind == "custom":
+        inner = definition.get("custom")
+        if not isinstance(inner, Mapping):
+            raise Refusal(f'{at}.custom: expected {{"name": ...}}, got {inner!r:.60}', param=f"{at}.custom")
+        tool = read_custom_tool(inner, f"{at}.custom", notes)
+        custom.add(tool.name)
+        return tool
+    why = (
+        f'only tools of the types "function" and "custom" can be called in text, got {kind!r:.40}; '
+        "give a function that does it"
+    )
+    if not isinstance(kind, str):
+        raise Refusal(f"{at}: {why}", param=at)
+    notes.leave_out(at, kind, why)
+    return None
+
+
+def read_choice(value: Any) -> Choice:
+    """Return what `tool_choice` asks for. Raises Refusal for what it is not."""
+    if value is None or value == "auto":
+        return Choice()
+    if value == "none":
+        return Choice("none")
+    if value == "required":
+        return Choice("required")
+    if isinstance(value, Mapping):
+        found = _named(value)
+        if found is not None:
+            return found
+    raise Refusal(
+        'tool_choice: expected "auto", "none", "required", {"type": "function", "function": {"name": ...}}, '
+        '{"type": "custom", "custom": {"name": ...}} or '
+        f'{{"type": "allowed_tools", "allowed_tools": {{"mode": ..., "tools": [...]}}}}, got {value!r:.80}',
+        param="tool_choice",
+    )
+
+
+def _named(value: Mapping[str, Any]) -> Choice | None:
+    if value.get("type") in ("function", "custom"):
+        name = _name_of(value)
+        return Choice("required", (name,), named=True) if name is not None else None
+    if value.get("type") == "allowed_tools":
+        inner = value.get("allowed_tools", value)
+        return _allowed(inner) if isinstance(inner, Mapping) else None
+    return None
+
+
+def _allowed(inner: Mapping[str, Any]) -> Choice | None:
+    mode, tools = inner.get("mode", "auto"), inner.get("tools")
+    if mode not in ("auto", "required") or not isinstance(tools, list):
+        return None
+    names = [_name_of(each) for each in tools]
+    return Choice(mode, tuple(name for name in names if name is not None)) if None not in names else None
+
+
+def _name_of(tool: Any) -> str | None:
+    inner = tool.get(str(tool.get("type", "function")), tool) if isinstance(tool, Mapping) else None
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _check_format(fields: Mapping[str, Any], tools: list[Tool]) -> None:
+    form = fields.get("response_format")
+    if tools and isinstance(form, Mapping) and form.get("type") not in (None, "text"):
+        raise Refusal(
+            "response_format: a reply that must be JSON can't hold calls as text; leave it out, or the tools",
+            param="response_format",
+        )

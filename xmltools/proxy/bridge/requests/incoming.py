@@ -1,0 +1,224 @@
+"""What a client asks for, whatever its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from xmltools.errors import XMLToolsError
+from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
+from xmltools.proxy.bridge.errors import Refusal
+from xmltools.tools import Tool
+
+__all__ = [
+    "SAMPLING",
+    "Choice",
+    "Incoming",
+    "Notes",
+    "check_tools",
+    "fields_of",
+    "flag",
+    "model_of",
+    "read_tool",
+    "read_tools",
+    "stops_of",
+    "system_first",
+    "whole_number",
+]
+
+
+SAMPLING = frozenset(
+    (
+        *("temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "min_tokens"),
+        *("repetition_penalty", "logit_bias", "stop_token_ids", "prediction", "user", "chat_template_kwargs"),
+    )
+)
+"""How tokens are chosen, by the names that chat completions have for it: OpenAI's, and those of inference engines."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a request asks for that is passed over here; if `strict`, it is refused instead.
+
+    `fields` are names of fields, `tools` types of tools, in the order of the request.
+    """
+
+    strict: bool = False
+    fields: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+
+    def ignore(self, name: str, why: str, at: str = "") -> None:
+        """Pass over a field; `at` is its place, if that is not its name.
+
+        Raises Refusal with the reason if nothing may be passed over.
+        """
+        if self.strict:
+            place = (at or name)[:80]
+            raise Refusal(f"{place}: {why}", param=place)
+        self.fields.append(name)
+
+    def leave_out(self, at: str, kind: str, why: str) -> None:
+        """Pass over a tool of a type. Raises Refusal with the reason if nothing may be passed over."""
+        if self.strict:
+            raise Refusal(f"{at}: {why}", param=at)
+        self.tools.append(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which tools a reply may, must or must not call. `names`: only these, None for all."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    names: tuple[str, ...] | None = None
+    named: bool = False
+    """Whether one tool was named: then the reply is that call, and OpenAI says that it stopped."""
+
+    def of(self, tools: list[Tool]) -> list[Tool]:
+        """Return the tools that may be called. Raises Refusal for a name that no tool has."""
+        if self.mode == "none":
+            return []
+        known = {tool.name for tool in tools}
+        for name in self.names or ():
+            if name not in known:
+                there = f"name one of them: {', '.join(sorted(known))}" if known else "send it among the tools"
+                raise Refusal(
+                    f"tool_choice: there is no tool {name!r:.80} among the tools; {there:.400}", param="tool_choice"
+                )
+        if self.mode == "required" and not tools:
+            raise Refusal("tool_choice: a call is required, but there are no tools; send tools", param="tool_choice")
+        return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A request of a client in one form. `fields` go to the upstream as they are, by OpenAI's names."""
+
+    model: str
+    conversation: Conversation
+    said_in: str = "messages"
+    """The field of the request that the conversation stands in."""
+    tools: list[Tool] = field(default_factory=list)
+    choice: Choice = field(default_factory=Choice)
+    parallel: bool = True
+    stream: bool = False
+    include_usage: bool = False
+    choices: int = 1
+    stop: tuple[str, ...] = ()
+    show_reasoning: bool = True
+    fields: dict[str, Any] = field(default_factory=dict)
+    echo: dict[str, Any] = field(default_factory=dict)
+    """What the response repeats of the request (Responses)."""
+    custom: frozenset[str] = frozenset()
+    """Names of custom tools, whose one argument is `input`."""
+    namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The namespace and the name in it that the client has for the name of a tool."""
+    client_tools: Mapping[str, str] = field(default_factory=dict)
+    """The types of tools that the client knows by their type, for the names that the model knows."""
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing in it is about tools."""
+        return not (self.tools or self.notes.tools) and not any(
+            isinstance(part, (ToolCall, ToolResult)) for message in self.conversation for part in message.parts
+        )
+
+
+def model_of(body: Mapping[str, Any]) -> str:
+    """Return the name of the model. Raises Refusal if there is none."""
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise Refusal(f"model: expected the name of a model, got {model!r:.60}", param="model")
+    return model
+
+
+def fields_of(body: Mapping[str, Any], known: frozenset[str], refused: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a request that are not `known`, which the upstream gets. Raises Refusal for refused ones."""
+    for name, why in refused.items():
+        if body.get(name) not in (None, False, [], {}):
+            raise Refusal(f"{name}: {why}", param=name)
+    return {name: value for name, value in body.items() if name not in known and name not in refused}
+
+
+def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> list[Tool]:
+    """Return the tools of a request. `read` takes a definition and its place, and returns None for one left out.
+
+    Raises Refusal for what is no list of definitions, as `read` does, and for two tools of one name.
+    """
+    if definitions is None:
+        return []
+    if not isinstance(definitions, list):
+        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
+    tools = [read(each, f"tools[{number}]") for number, each in enumerate(definitions)]
+    return check_tools([tool for tool in tools if tool is not None])
+
+
+def read_tool(definition: Any, at: str) -> Tool:
+    """Return a tool of a definition. Raises Refusal with the place."""
+    try:
+        tool = Tool.load(definition)
+        _ = tool.shape
+    except XMLToolsError as error:
+        raise Refusal(f"{at}: {error}", param=at, code="invalid_tool") from None
+    return tool
+
+
+def check_tools(tools: list[Tool]) -> list[Tool]:
+    """Return the tools. Raises Refusal if two have the same name."""
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name in seen:
+            raise Refusal(
+                f"tools: there are two of the name {tool.name!r:.80}; leave one out, or rename it",
+                param="tools",
+                code="invalid_tool",
+            )
+        seen.add(tool.name)
+    return tools
+
+
+def flag(body: Mapping[str, Any], name: str, default: bool, at: str = "") -> bool:
+    """Return a field that is true or false; `at` is the place in front of it. Raises Refusal for anything else."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise Refusal(f"{at}{name}: expected true or false, got {value!r:.60}", param=f"{at}{name}")
+    return value
+
+
+def whole_number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    """Return a field that is a number from 1. Raises Refusal for anything else."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if type(value) is not int or not 1 <= value <= most:
+        raise Refusal(f"{name}: expected a whole number from 1 through {most}, got {value!r:.60}", param=name)
+    return value
+
+
+def stops_of(value: Any, name: str) -> tuple[str, ...]:
+    """Return stop sequences. Raises Refusal for what is no string, or no list of them."""
+    if value is None:
+        return ()
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values) or len(values) > 16:
+        raise Refusal(f"{name}: expected a string, or up to 16 that are not empty, got {value!r:.60}", param=name)
+    return tuple(values)
+
+
+def system_first(conversation: Conversation) -> Conversation:
+    """Return the conversation with messages of the system only at its start, which is all that many templates take.
+
+    What it says later becomes a message of the user that is marked as the agents themselves mark reminders.
+    """
+    begun = False
+    messages: list[Message] = []
+    for message in conversation:
+        begun = begun or message.role != "system"
+        if begun and message.role == "system":
+            text = f"<system-reminder>\n{message.text.strip()}\n</system-reminder>"
+            message = Message(role="user", parts=(Text(text=text),))
+        messages.append(message)
+    return conversation.with_messages(messages)

@@ -1,0 +1,50 @@
+"""What happened in an exchange, for metrics and logs: numbers and codes, no content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
+
+__all__ = ["Stats"]
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
+    calls that the client was told of as not made, after all retries. `invented`: results that the model made up.
+    `foreign`: calls in other notations, which stayed text.
+    `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
+    """
+
+    model: str = ""
+    calls: list[str] = field(default_factory=list)
+    repairs: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    text: int = 0
+    reasoning: int = 0
+    retries: int = 0
+    failed: int = 0
+    invented: int = 0
+    foreign: int = 0
+    usage: dict[str, Any] | None = None
+    finish_reasons: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def count(self, event: Event) -> None:
+        """Take an event of a parser into account."""
+        if isinstance(event, TextDelta):
+            self.text += len(event.text)
+        elif isinstance(event, ReasoningDelta):
+            self.reasoning += len(event.text)
+        elif isinstance(event, CallCompleted):
+            self.calls.append("repaired" if event.call.repairs else "ok")
+            self.repairs.update(repair.code.value for repair in event.call.repairs)
+        elif isinstance(event, CallFailed):
+            self.calls.append(event.error.code.value)
+            self.errors[event.error.code.value] += 1
+        elif isinstance(event, Noticed):
+            self.foreign += 1

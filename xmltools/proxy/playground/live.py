@@ -1,0 +1,214 @@
+"""Streams that pass through a proxy, shown to pages while they pass: a hub with many readers, none of which can hold
+it up.
+
+    hub = LiveHub()
+    hub.begin("req_1", "chat", "some-model")
+    hub.event("req_1", 0, event)      # for each event of the parser of choice 0
+    hub.end("req_1", "ok")
+
+    async for data in hub.listen(): ...   # server-sent events, for one page
+
+The hub is plain memory in one event loop: its methods never wait. Each reader has a queue with a bound. A reader that
+is too slow loses what does not fit, and is told how much that was. The last messages are kept, so that a page that is
+opened late shows what has just happened. What streams say is kept nowhere else, and never logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    CallStarted,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    TextDelta,
+)
+from xmltools.proxy.playground.value_rows import write_path, write_rows
+
+__all__ = ["LiveHub"]
+
+_LONGEST = 8_192  # characters of one text in a message: more is cut, and the message says how much
+
+
+class LiveHub:
+    """Hands the events of streams to all pages that listen.
+
+    `kept`: bytes of messages kept for pages that come later, and also what a slow page may have waiting for it.
+    `readers`: pages at once. `keep_alive`: seconds of silence after which a comment is sent, so that a page that has
+    gone is noticed. `clock` gives the time in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        kept: int = 1 << 20,
+        readers: int = 16,
+        keep_alive: float = 15.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._most = readers
+        self._keep_alive = keep_alive
+        self._clock = clock
+        self._past = _Queue(kept)
+        self._kept = kept
+        self._readers: list[_Reader] = []
+        self._closed = False
+
+    @property
+    def full(self) -> bool:
+        """Whether no further page can listen now."""
+        return len(self._readers) >= self._most
+
+    def begin(self, id: str, api: str, model: str) -> None:
+        """A stream begins: the id of its request, the client's API, and the model."""
+        self._send({"type": "begin", "stream": id, "api": api, "model": _cut(model)[0], "time": self._clock()})
+
+    def event(self, id: str, choice: int, event: Event) -> None:
+        """The parser of one choice of a stream has said something."""
+        self._send({"stream": id, "choice": choice, **_written(event)})
+
+    def end(self, id: str, outcome: str) -> None:
+        """A stream has ended, and how: a short word, such as `"ok"`."""
+        self._send({"type": "end", "stream": id, "outcome": outcome, "time": self._clock()})
+
+    def close(self) -> None:
+        """End what the pages read. A server that waits for open answers before it stops calls this first."""
+        self._closed = True
+        for reader in self._readers:
+            reader.wake()
+
+    async def listen(self) -> AsyncIterator[bytes]:
+        """Yield server-sent events for one page, beginning with what was kept, until `close`.
+
+        Raises XMLToolsError if too many pages listen already.
+        """
+        if self.full:
+            raise XMLToolsError(f"the live view has {self._most} readers, and takes no more: close another page")
+        reader = _Reader(self._past.copy(), self._keep_alive)
+        self._readers.append(reader)
+        try:
+            yield _sse({"type": "hello"})
+            while not self._closed:
+                yield await reader.take()
+        finally:
+            self._readers.remove(reader)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = _sse(message)
+        self._past.push(data)
+        for reader in self._readers:
+            reader.push(data)
+
+
+class _Queue:
+    """Messages of at most `size` bytes in all: the oldest make room for the newest."""
+
+    __slots__ = ("_held", "_size", "items")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held = 0
+        self.items: deque[bytes] = deque()
+
+    def push(self, data: bytes) -> int:
+        """Add a message, and return how many had to go for it."""
+        self.items.append(data)
+        self._held += len(data)
+        gone = 0
+        while self._held > self._size and len(self.items) > 1:
+            self._held -= len(self.items.popleft())
+            gone += 1
+        return gone
+
+    def take_all(self) -> bytes:
+        data = b"".join(self.items)
+        self.items.clear()
+        self._held = 0
+        return data
+
+    def copy(self) -> _Queue:
+        other = _Queue(self._size)
+        other.items = self.items.copy()
+        other._held = self._held
+        return other
+
+
+class _Reader:
+    """What waits for one page."""
+
+    def __init__(self, queue: _Queue, keep_alive: float) -> None:
+        self._queue = queue
+        self._keep_alive = keep_alive
+        self._dropped = 0
+        self._news = asyncio.Event()
+        self._news.set()
+
+    def push(self, data: bytes) -> None:
+        self._dropped += self._queue.push(data)
+        self._news.set()
+
+    def wake(self) -> None:
+        self._news.set()
+
+    async def take(self) -> bytes:
+        """Return all that waits, and first how much was lost; a comment if nothing comes for long."""
+        try:
+            async with asyncio.timeout(self._keep_alive):
+                await self._news.wait()
+        except TimeoutError:
+            return b": nothing new\n\n"
+        self._news.clear()
+        lost = _sse({"type": "dropped", "count": self._dropped}) if self._dropped else b""
+        self._dropped = 0
+        return lost + self._queue.take_all()
+
+
+def _sse(message: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n\n"
+
+
+def _written(event: Event) -> dict[str, Any]:
+    match event:
+        case TextDelta(text):
+            return {"type": "text", **_text(text)}
+        case ReasoningDelta(text):
+            return {"type": "reasoning", **_text(text)}
+        case ArgumentDelta(path, text):
+            return {"type": "argument", "path": _cut(write_path(path))[0], **_text(text)}
+        case CallStarted(id, name):
+            return {"type": "started", "id": id, "name": name, "server": event.server}
+        case CallCompleted(call):
+            codes = [repair.code for repair in call.repairs]
+            arguments = [_row(row) for row in write_rows(call.arguments)[:_ROWS]]
+            return {"type": "call", "id": call.id, "name": call.name, "arguments": arguments, "repairs": codes}
+        case CallFailed(error):
+            return {"type": "error", "id": event.id, "code": error.code, "message": _cut(error.message)[0]}
+        case Noticed(notice):
+            return {"type": "notice", "code": notice.code, "message": _cut(notice.message)[0]}
+    raise AssertionError(event)
+
+
+_ROWS = 100
+
+
+def _row(row: dict[str, str]) -> dict[str, str]:
+    return {name: _cut(value)[0] for name, value in row.items()}
+
+
+def _text(text: str) -> dict[str, Any]:
+    shown, cut = _cut(text)
+    return {"text": shown, "cut": cut} if cut else {"text": shown}
+
+
+def _cut(text: str) -> tuple[str, int]:
+    return text[:_LONGEST], max(0, len(text) - _LONGEST)

@@ -1,0 +1,79 @@
+"""The same text, cut differently: does the parser say the same?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from xmltools.models.events import ArgumentDelta, CallStarted, Event, Noticed, ReasoningDelta, TextDelta
+from xmltools.parser import Parser
+from xmltools.proxy.playground.reading import gather_parts
+
+__all__ = ["cut", "outcome", "rechunk"]
+
+_SIZES = (1, 3, 8, 30, 200)  # mean sizes of pieces: characters, tokens, lines, network packets
+_PIECES = 20_000
+_SHOWN = 2_000
+
+
+def rechunk(text: str, expected: Iterable[Event], parser: Parser, seed: int) -> dict[str, Any]:
+    """Cut the text at random, feed the pieces to the parser, and compare what it says with the expected events.
+
+    Takes the seed of the cuts, which gives the same cuts each time. Returns whether all is the same, how many pieces
+    there were, the sizes of the smallest and the largest, how many events they brought, and the first cuts.
+    """
+    cuts = cut(len(text), seed)
+    pieces = [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
+    events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
+    sizes = [len(piece) for piece in pieces]
+    return {
+        "same": outcome(events) == outcome(expected),
+        "seed": seed,
+        "pieces": len(pieces),
+        "smallest": min(sizes),
+        "largest": max(sizes),
+        "events": len(events),
+        "cuts": cuts[:_SHOWN],
+    }
+
+
+def cut(length: int, seed: int) -> list[int]:
+    """Return where a text of that length is cut: places in it, in order, each once."""
+    pick = random.Random(seed)
+    mean = max(min(pick.choice(_SIZES), max(2, length // 8)), length // _PIECES)
+    cuts: list[int] = []
+    at = pick.randint(1, 2 * mean - 1)
+    while at < length:
+        cuts.append(at)
+        at += pick.randint(1, 2 * mean - 1)
+    return cuts
+
+
+def outcome(events: Iterable[Event]) -> list[str]:
+    """Return all that events say, whichever way it came: deltas are joined, and each value says its type."""
+    events = list(events)
+    parts = [
+        f"{part.kind} {part.start} {part.end} {''.join(part.texts)!r} {part.outcome!r}" for part in gather_parts(events)
+    ]
+    return [*parts, *_calls(events), *(repr(event.notice) for event in events if isinstance(event, Noticed))]
+
+
+def _calls(events: Iterable[Event]) -> Iterator[str]:
+    """The starts of calls, and the joined deltas of each argument."""
+    path: tuple[str | int, ...] | None = None
+    texts: list[str] = []
+    for event in events:
+        if isinstance(event, TextDelta | ReasoningDelta | Noticed):
+            continue
+        if texts and not (isinstance(event, ArgumentDelta) and event.path == path):
+            yield f"{path} {''.join(texts)!r}"
+            texts = []
+        if isinstance(event, ArgumentDelta):
+            path = event.path
+            texts.append(event.text)
+        elif isinstance(event, CallStarted):
+            yield repr(event)
+    if texts:
+        yield f"{path} {''.join(texts)!r}"

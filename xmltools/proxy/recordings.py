@@ -1,0 +1,265 @@
+"""What an upstream said, kept exactly: each exchange in a file of its own, and played again as an upstream.
+
+A file holds JSON Lines: the request, the head of the response, each chunk of its body as it came with its time in
+seconds since the request, and the end. It has no headers of the request and only harmless ones of the response, no
+query of the URL, and no field of the request that is there for credentials. What was said stays: whoever may read the
+file may read the conversation, so only its owner may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import error_body
+from xmltools.proxy.recorded_exchange import VERSION, Recorded, read_recording, written
+from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
+
+__all__ = ["Recorded", "Recorder", "Recording", "Replay", "read_recording"]
+
+_logger = logging.getLogger(__name__)
+
+_SECRETS = frozenset(
+    ("api_key", "apikey", "api-key", "x-api-key", "authorization", "access_token", "token", "password", "secret")
+) | {"cookie", "headers", "extra_headers", "default_headers"}
+"""Fields of a request that may hold credentials, in small letters."""
+_KEPT_HEADERS = ("content-type", "content-encoding", "cache-control", "retry-after", "x-request-id", "request-id")
+
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+# Keeping
+
+
+class Recorder:
+    """Keeps exchanges in a folder, which is made if it is not there.
+
+    Raises XMLToolsError if nothing can be written there.
+    """
+
+    __slots__ = ("_clock", "_folder", "_numbers")
+
+    def __init__(self, directory: Path | str, *, clock: Clock = time.monotonic) -> None:
+        self._folder = Path(directory)
+        self._clock = clock
+        self._numbers = count(1)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise XMLToolsError(f"recordings can't be kept in {self._folder}: {error.strerror}") from None
+        if not os.access(self._folder, os.W_OK | os.X_OK):
+            raise XMLToolsError(f"recordings can't be kept in {self._folder}: nothing may be written there")
+
+    def start(
+        self, request: Mapping[str, Any] | bytes, *, method: str = "POST", path: str = "/v1/chat/completions"
+    ) -> Recording:
+        """Begin a recording. Takes the body of the request as it goes to the upstream, its method and its path.
+
+        A body that is no JSON object is left out. A folder that is full stops the recording and not the exchange:
+        that is logged, and the recording keeps nothing.
+        """
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{next(self._numbers):06}-{secrets.token_hex(4)}.jsonl"
+        recording = Recording(self._folder / name, self._clock)
+        recording._begin(method, path.partition("?")[0], _body_of(request))
+        return recording
+
+
+class Recording:
+    """One exchange that is being kept: `head`, then `chunk` for each piece, then `end`. As a context manager it ends
+    itself, and notes an exception as what broke the exchange off."""
+
+    __slots__ = ("_clock", "_file", "_start", "path")
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        self._start = clock()
+        self._file: Any = None
+
+    def _begin(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            self._file = os.fdopen(os.open(self.path, flags, 0o600), "w", encoding="utf-8", newline="\n", buffering=1)
+        except OSError as error:
+            self._give_up(error)
+        when = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._write("request", version=VERSION, time=when, method=method, path=path, body=body)
+
+    def head(self, status: int, headers: Mapping[str, str]) -> None:
+        """Note the status and the headers of the response; of the headers only harmless ones are kept."""
+        kept = {name.lower(): value for name, value in headers.items() if name.lower() in _KEPT_HEADERS}
+        self._write("response", at=self._now(), status=status, headers=kept)
+
+    def chunk(self, data: bytes) -> None:
+        """Note a piece of the body, as it came."""
+        self._write("chunk", at=self._now(), **written(data))
+
+    def end(self, error: str | None = None) -> None:
+        """Note the end, and what broke the exchange off, if it was broken off. A second end says nothing."""
+        self._write("end", at=self._now(), error=error)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end(kind.__name__ if kind else None)
+
+    def _now(self) -> float:
+        return round(self._clock() - self._start, 6)
+
+    def _write(self, kind: str, **fields: Any) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps({"type": kind, **fields}, separators=(",", ":")) + "\n")
+        except OSError as error:
+            file, self._file = self._file, None
+            self._give_up(error)
+            _close(file)
+
+    def _give_up(self, error: OSError) -> None:
+        _logger.error("the recording %s is not kept any further: %s", self.path.name, error.strerror)
+
+
+def _close(file: Any) -> None:
+    with suppress(OSError):  # what could not be written can't be written now either
+        file.close()
+
+
+def _body_of(request: Mapping[str, Any] | bytes) -> Mapping[str, Any] | None:
+    if isinstance(request, bytes):
+        try:
+            request = json.loads(request)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(request, Mapping):
+        return None
+    return {name: value for name, value in request.items() if name.lower() not in _SECRETS}
+
+
+# Playing
+
+
+class Replay:
+    """Recorded exchanges as an ASGI application that answers as their upstream did: exact chunks, at their times.
+
+    Takes the files, or folders of them; how fast they are played (2 is twice as fast, 0 does not wait), how to wait
+    and what the time is. A request gets the recording with the same method, path and body; if none has that body, the
+    next one of that method and path, in the order of the files. After the last one the first is played again. Where
+    the upstream broke off, so does this.
+
+    Raises XMLToolsError if a file is no recording, there is none, or `speed` is no number from 0 on.
+    """
+
+    def __init__(
+        self,
+        files: Iterable[Path | str],
+        *,
+        speed: float = 1.0,
+        sleep: Sleep = asyncio.sleep,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._speed = check_speed(speed)
+        self._sleep = sleep
+        self._clock = clock
+        self._recorded = [read_recording(file) for each in files for file in _files(Path(each))]
+        if not self._recorded:
+            raise XMLToolsError("there is no recording to play; name files that --record wrote, or their folder")
+        self._played = [0] * len(self._recorded)
+        self._app = Starlette(
+            routes=[Route("/{path:path}", self._answer, methods=list(_METHODS))],
+            exception_handlers={HTTPException: _not_recorded},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._app(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        pace = Pace(self._speed, sleep=self._sleep, clock=self._clock)
+        path = _route(request.url.path)
+        fitting = [
+            number
+            for number, each in enumerate(self._recorded)
+            if each.method == request.method and _route(each.path) == path
+        ]
+        if fitting:
+            return _Playing(self._recorded[self._next(fitting, await request.body())], pace)
+        if (request.method, path) == ("GET", "models"):
+            return JSONResponse({"object": "list", "data": self._models()})
+        raise HTTPException(404)
+
+    def _next(self, fitting: list[int], body: bytes) -> int:
+        """Return the number of the recording that is to be played: the first of those that were played least."""
+        asked = _body_of(body)
+        same = [number for number in fitting if self._recorded[number].body == asked]
+        number = min(same or fitting, key=lambda each: (self._played[each], each))
+        self._played[number] += 1
+        return number
+
+    def _models(self) -> list[dict[str, Any]]:
+        names = (each.body["model"] for each in self._recorded if each.body and isinstance(each.body.get("model"), str))
+        return [{"id": name, "object": "model", "created": 0, "owned_by": "recording"} for name in dict.fromkeys(names)]
+
+
+class _Playing(Response):
+    """A recorded response. It says nothing to a client that has left."""
+
+    def __init__(self, recorded: Recorded, pace: Pace) -> None:
+        super().__init__(status_code=recorded.status)
+        self._recorded = recorded
+        self._pace = pace
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        recorded = self._recorded
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in recorded.headers.items()]
+        await self._pace.until(recorded.head_at)
+        await send({"type": "http.response.start", "status": recorded.status, "headers": headers})
+        for at, chunk in recorded.chunks:
+            await self._pace.until(at)
+            if await request.is_disconnected():
+                return
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._pace.until(recorded.end_at)
+        if recorded.error is None:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        # Else the response stays open, and the server breaks off the connection.
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+
+
+def _route(path: str) -> str:
+    """Return a path without what stands before the API: upstreams have it at different places."""
+    return path.rpartition("/v1/")[2].strip("/")
+
+
+async def _not_recorded(request: Request, error: Exception) -> Response:
+    message = f"nothing is recorded for {request.method} {request.url.path:.200}"
+    return JSONResponse(error_body("chat", message, status=404, code="not_found"), status_code=404)

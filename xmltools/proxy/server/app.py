@@ -1,0 +1,187 @@
+"""The server: an app of Starlette, and how it is run."""
+
+from __future__ import annotations
+
+import gc
+import math
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import Api, Exchange
+from xmltools.proxy.playground import LiveHub
+from xmltools.proxy.scripted.server import ScriptedModel
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.guard import Guard
+from xmltools.proxy.server.helpers import Helpers
+from xmltools.proxy.server.local import LocalApp
+from xmltools.proxy.server.logging import configure_logging
+from xmltools.proxy.server.metrics import Metrics
+from xmltools.proxy.server.network import Connections, Sender
+from xmltools.proxy.server.routes import make_routes
+from xmltools.proxy.server.service import Service
+from xmltools.proxy.server.start import report_upstream
+from xmltools.proxy.server.upstream import Upstream
+
+__all__ = ["create_app", "run", "run_app"]
+
+_HEADERS = ("x-request-id", "request-id", "retry-after")
+_MESSAGES = [{"role": "user", "content": "Hello"}]
+_FIRST: dict[Api, dict[str, Any]] = {
+    "chat": {"model": "m", "messages": _MESSAGES, "stream": True},
+    "messages": {"model": "m", "messages": _MESSAGES, "max_tokens": 1, "stream": True},
+    "responses": {"model": "m", "input": "Hello", "stream": True},
+}
+_HEAD_SIZE = 64 * 1024
+_BACKLOG = 2048
+_OTHER_FILES = 256
+
+
+def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlette:
+    """Return the server as an ASGI app.
+
+    `sender` sends the requests to the upstream and stays the caller's; by default they go over the network, or, for a
+    demo, to the scripted model. Raises XMLToolsError if recordings can't be kept where they should.
+    """
+    hub = LiveHub() if config.live else None
+    metrics = Metrics()
+    used = sender or _sender(config)
+    service = Service(config, Upstream(config, used), metrics, hub, Helpers(config.most_helpers))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await service.helpers.close()
+        if sender is None:
+            await used.close()
+
+    middleware = [Middleware(Guard, config=config, metrics=metrics)]
+    if config.origins:
+        middleware.insert(0, Middleware(CORSMiddleware, **_cors(config)))
+    app = Starlette(routes=make_routes(service), middleware=middleware, lifespan=lifespan)
+    app.state.hub = hub
+    return app
+
+
+def _cors(config: ServeConfig) -> dict[str, Any]:
+    every = {"allow_methods": ["*"], "allow_headers": ["*"]}
+    return {"allow_origins": list(config.origins), "expose_headers": list(_HEADERS), **every}
+
+
+def _sender(config: ServeConfig) -> Sender:
+    if config.demo:
+        return LocalApp(ScriptedModel(speed=config.speed))
+    return Connections(config.base_url, config.connect_timeout)
+
+
+class _Server(uvicorn.Server):
+    """A server that first ends what pages of the live view read, which has no end of its own."""
+
+    def __init__(self, config: uvicorn.Config, hub: LiveHub | None) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: take nothing new, and let what is open come to its end."""
+        if self._hub is not None:
+            self._hub.close()
+        await super().shutdown(sockets)
+
+
+def run(config: ServeConfig, *, log_format: str = "text") -> int:
+    """Serve until the process is told to stop. Returns the exit status.
+
+    `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at.
+    """
+    app = create_app(config)
+    _load_translators()
+    # What was loaded stays. The garbage collector, which stops all streams while it looks, need not look at it.
+    gc.collect()
+    gc.freeze()
+    configure_logging(log_format)
+    _allow_files(2 * config.max_streams + _OTHER_FILES)
+    target = "a scripted model" if config.demo else config.base_url
+    if not config.demo:
+        threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True).start()
+    return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
+
+
+def _load_translators() -> None:
+    """Read a request and a reply of each API, so that what is loaded on first use is there for the first client."""
+    for api, request in _FIRST.items():
+        exchange = Exchange(api, request)
+        exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]})
+        exchange.end()
+
+
+def _allow_files(number: int) -> None:
+    """Let the process have so many open files, or as many as the system allows: each stream holds two connections."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0, hub: LiveHub | None = None) -> int:
+    """Run an ASGI app until the process is told to stop; say on stderr where it is and `what` it is.
+
+    Returns the exit status. Raises XMLToolsError if the address can't be listened at.
+    """
+    listener = _listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    print(
+        f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it", file=sys.stderr, flush=True
+    )
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            http="h11",  # the other one has no bound for heads
+            server_header=False,
+            h11_max_incomplete_event_size=_HEAD_SIZE,
+            timeout_graceful_shutdown=math.ceil(grace),
+        ),
+        hub,
+    )
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:  # what it is stopped by, when all is done
+        return 0
+    finally:
+        listener.close()
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        # Not socket.create_server: asyncio turns off Nagle's algorithm, which holds back small pieces, only for sockets
+        # that were made with the protocol's number.
+        listener = socket.socket(*found[0][:3])
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(found[0][4])
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise XMLToolsError(f"can't listen at {host} port {port}: {reason}; choose another --host or --port") from None
+    return listener

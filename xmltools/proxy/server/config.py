@@ -1,0 +1,148 @@
+"""What whoever runs the server chooses, checked before anything starts."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import Settings
+
+__all__ = ["ServeConfig"]
+
+_MIB = 1024 * 1024
+_SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """How the server runs.
+
+    `upstream` is the base URL of a server that speaks OpenAI's chat completions, such as `http://localhost:8000/v1`;
+    without a path it gets `/v1`. `demo` takes the scripted model in its place, which waits like a real one, times
+    `speed` faster (0: not at all). `settings` say how requests are written for the model.
+
+    `api_key` must be sent by clients, as `Authorization: Bearer` or `x-api-key`; None asks for none. `upstream_key`
+    goes to the upstream. Without both, the upstream gets what the client sent; a key of our own is never passed on.
+
+    Time-outs are in seconds: `connect_timeout` until there is a connection, `first_byte_timeout` from then until an
+    answer begins (where it is not streamed, that is when the model is ready), `idle_timeout` between two pieces.
+    `keepalive`: after so much silence a streaming client is told that we are still here. `grace`: how long open
+    streams may go on when the server is stopped. `max_body` is the size of a request, `max_answer` that of an answer
+    that is not streamed, in bytes. `max_streams` is how many requests to a model may be open at once, whether they
+    stream or not, since each holds a connection to the upstream (0: any number); one more is refused with 503.
+
+    `helpers` is how many processes may read, beside the server, what may take long (large requests, long calls), so
+    that no client waits for another one's. They are started when they are needed (None: as many as there are cores,
+    but 2 to 4; 0: none).
+
+    `live` shows the streams at `/live`. `record` is a folder that keeps all that the upstream says. Web pages of
+    `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the server
+    is reached; where it listens on the loopback interface, all others but its own are refused.
+
+    Raises XMLToolsError for values that make no sense.
+    """
+
+    upstream: str | None = None
+    demo: bool = False
+    speed: float = 1.0
+    host: str = "127.0.0.1"
+    port: int = 8080
+    settings: Settings = field(default_factory=Settings)
+    api_key: str | None = field(default=None, repr=False)
+    upstream_key: str | None = field(default=None, repr=False)
+    connect_timeout: float = 10.0
+    first_byte_timeout: float = 600.0
+    idle_timeout: float = 120.0
+    keepalive: float = 15.0
+    grace: float = 30.0
+    max_body: int = 16 * _MIB
+    max_answer: int = 64 * _MIB
+    max_streams: int = 1000
+    helpers: int | None = None
+    live: bool = False
+    record: Path | None = None
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.demo == (self.upstream is not None):
+            raise XMLToolsError(
+                "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"
+            )
+        if self.upstream is not None:
+            _check_url(self.upstream)
+        for name in _SECONDS:
+            _check_number(name, getattr(self, name), above=True)
+        for name in ("speed", "grace"):
+            _check_number(name, getattr(self, name), above=False)
+        for name in ("max_body", "max_answer"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
+                raise XMLToolsError(f"{name}: expected a number of bytes from 1, got {getattr(self, name)!r:.60}")
+        _check_count("max_streams", self.max_streams, "any number")
+        if self.helpers is not None:
+            _check_count("helpers", self.helpers, "none")
+        if type(self.port) is not int or not 0 <= self.port <= 65535:
+            raise XMLToolsError(
+                f"port: expected a number from 0 (any that is free) through 65535, got {self.port!r:.60}"
+            )
+        for name in ("api_key", "upstream_key"):
+            _check_key(name, getattr(self, name))
+
+    @property
+    def base_url(self) -> str:
+        """The URL under which the upstream has `/chat/completions`, without a slash at its end."""
+        url = (self.upstream or "http://demo.invalid").rstrip("/")
+        return url if urlsplit(url).path else f"{url}/v1"
+
+    @property
+    def most_helpers(self) -> int:
+        """How many processes may read beside the server."""
+        return min(max(os.cpu_count() or 2, 2), 4) if self.helpers is None else self.helpers
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches the server."""
+        name = self.host.lower()
+        try:
+            return ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return name == "localhost" or name.startswith("127.")
+
+
+def _check_url(url: str) -> None:
+    right = "expected a URL such as http://localhost:8000/v1"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise XMLToolsError(f"upstream: {right}, got one that can't be read: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise XMLToolsError(f"upstream: {right}, got {url!r:.200}")
+    if parts.username is not None or parts.password is not None:
+        raise XMLToolsError(f"upstream: {right} without a name or password; give the key as upstream_key")
+    if parts.query or parts.fragment:
+        raise XMLToolsError(f"upstream: {right} that ends with its path, without ? and #")
+
+
+def _check_count(name: str, value: int, none: str) -> None:
+    if type(value) is not int or value < 0:
+        raise XMLToolsError(f"{name}: expected a whole number from 0 ({none}), got {value!r:.60}")
+
+
+def _check_number(name: str, value: float, *, above: bool) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or value < 0 or (above and value == 0):
+        raise XMLToolsError(f"{name}: expected a number {'above' if above else 'from'} 0, got {value!r:.60}")
+
+
+def _check_key(name: str, key: str | None) -> None:
+    # What a header can carry, and nothing that ends it.
+    if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key and key):
+        raise XMLToolsError(
+            f"{name}: expected printable ASCII without spaces around it; check where the key is read from"
+        )

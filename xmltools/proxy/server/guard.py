@@ -1,0 +1,205 @@
+"""Around every request: who may ask, how many at once, under which id, and what is written down when it is over.
+
+A server on the loopback interface is reached by every web page that its user opens. So requests of pages of other
+origins are refused, unless they were allowed, and so are names that were pointed at this machine from outside.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import ipaddress
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from xmltools.proxy.bridge import Refusal
+from xmltools.proxy.server.answers import api_of, send_error
+from xmltools.proxy.server.body import ClientGoneError
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.logging import log_failure, log_request
+from xmltools.proxy.server.metrics import Metrics
+from xmltools.proxy.server.record import Record
+
+__all__ = ["Guard"]
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_OPEN = ("/healthz",)
+_LEFT = 499
+_STATIC = "/playground/static/"
+_ROUTES = frozenset(
+    (
+        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse", "/live", "/live/events"),
+        *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/models"),
+    )
+)
+"""Paths that are told in numbers and logs as they are; all others are named by what answers them."""
+_FULL = Refusal(
+    "as many requests as this server takes are open (--max-streams); try again in a moment",
+    status=503,
+    code="too_many_streams",
+)
+_AGAIN = (b"retry-after", b"1")
+
+
+class Guard:
+    """An ASGI app around another one. Takes the configuration and where requests are counted."""
+
+    def __init__(self, app: ASGIApp, config: ServeConfig, metrics: Metrics) -> None:
+        self._app = app
+        self._config = config
+        self._metrics = metrics
+        self._hosts = frozenset((*_LOCAL, config.host, *config.hosts))
+        self._key = config.api_key.encode() if config.api_key is not None else None
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; others pass."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = Record.of(scope)
+        record.route = _route_of(scope["path"])
+        try:
+            await self._answer(scope, receive, _Tracked(record, send))
+        finally:
+            self._metrics.count(record)
+            log_request(record)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: _Tracked) -> None:
+        try:
+            refusal = self._refusal(scope)
+            if refusal is None:
+                await self._pass(scope, receive, send)
+            else:
+                await self._refuse(scope, send, refusal)
+        except ClientGoneError:
+            send.record.outcome = "client_left"
+        except anyio.get_cancelled_exc_class():
+            send.record.outcome = "stopped"
+            raise
+        except Exception as error:
+            await self._failed(scope, send, error)
+        if send.record.outcome == "client_left" and not send.record.status:
+            send.record.status = _LEFT
+
+    async def _pass(self, scope: Scope, receive: Receive, send: _Tracked) -> None:
+        takes_place = _is_for_model(scope)
+        self._open += takes_place
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open -= takes_place
+
+    async def _failed(self, scope: Scope, send: _Tracked, error: Exception) -> None:
+        send.record.outcome = "failed"
+        log_failure(send.record, error)
+        if not send.record.status:
+            await send_error(scope, send, api_of(scope["path"]), "the server failed; its log says where", 500)
+
+    async def _refuse(self, scope: Scope, send: _Tracked, refusal: Refusal) -> None:
+        send.record.outcome = "refused"
+        # A browser asks its user for a name and a key, for the pages.
+        ask = [] if scope["path"].startswith("/v1") else [(b"www-authenticate", b'Basic realm="xmltools"')]
+        headers = {401: ask, 503: [_AGAIN]}.get(refusal.status, [])
+        await send_error(scope, send, api_of(scope["path"]), str(refusal), refusal.status, refusal.code, headers)
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        """Return why a request is not let in."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self._config.is_loopback and host and not self._is_known(host):
+            return Refusal(
+                f"this server is not reached under the name {host!r:.100}; allow it with --allow-host",
+                status=403,
+                code="unknown_host",
+            )
+        origin = headers.get("origin")
+        if origin is not None and not self._is_allowed(origin, host):
+            return Refusal(
+                f"web pages of {origin!r:.100} may not use this server; allow them with --allow-origin",
+                status=403,
+                code="unknown_origin",
+            )
+        if self._key is not None and scope["path"] not in _OPEN and not self._has_key(headers):
+            return Refusal(
+                "expected the key of this server, as Authorization: Bearer or x-api-key",
+                status=401,
+                code="invalid_api_key",
+            )
+        return _FULL if 0 < self._config.max_streams <= self._open and _is_for_model(scope) else None
+
+    def _is_known(self, host: str) -> bool:
+        name = _name_of(f"//{host}")
+        return name in self._hosts or name.endswith(".localhost") or _is_address(name)
+
+    def _is_allowed(self, origin: str, host: str) -> bool:
+        allowed = self._config.origins
+        return "*" in allowed or origin in allowed or origin.partition("://")[2] == host != ""
+
+    def _has_key(self, headers: Headers) -> bool:
+        assert self._key is not None
+        # All are compared, and each in the same time whatever it holds.
+        same = [hmac.compare_digest(given.encode("latin-1"), self._key) for given in _keys(headers)]
+        return True in same
+
+
+def _is_for_model(scope: Scope) -> bool:
+    return scope["method"] == "POST" and bool(scope["path"].startswith("/v1/"))
+
+
+def _route_of(path: str) -> str:
+    if path in _ROUTES:
+        return path
+    return _STATIC.rstrip("/") if path.startswith(_STATIC) else "other"
+
+
+def _keys(headers: Headers) -> Iterator[str]:
+    """Yield what a request offers as a key; of a name and a password, the password."""
+    yield headers.get("x-api-key", "")
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        yield value.strip()
+    elif scheme.lower() == "basic":
+        try:
+            yield base64.b64decode(value, validate=True).decode("latin-1").partition(":")[2]
+        except binascii.Error:
+            return
+
+
+def _name_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    # No foreign name server can make an address mean another machine.
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class _Tracked:
+    """A `send` of ASGI that gives each response the id of its request, and notes the status."""
+
+    __slots__ = ("_send", "record")
+
+    def __init__(self, record: Record, send: Send) -> None:
+        self.record = record
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.record.status = message["status"]
+            id = self.record.id.encode()
+            # Anthropic's client looks for the id under the second name.
+            message = {**message, "headers": [*message["headers"], (b"x-request-id", id), (b"request-id", id)]}
+        await self._send(message)

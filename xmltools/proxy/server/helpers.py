@@ -1,0 +1,189 @@
+"""Processes that read for the server what may take long, so that it always has time for all its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import xmltools
+from xmltools.proxy.bridge.helper import LENGTHS, HelperAnswer, pack_message
+
+__all__ = ["Helper", "HelperLostError", "Helpers"]
+
+_LOG = logging.getLogger("xmltools.proxy.server")
+_COMMAND = (sys.executable, "-P", "-m", "xmltools.proxy.bridge")
+_PATIENCE = 5.0
+"""Seconds in which a process ends that has nothing more to do."""
+
+
+class HelperLostError(Exception):
+    """The process that read something has ended, and what it knew is lost."""
+
+
+class Helper:
+    """One process. It does one thing after the other; `clients` are those for which it has something open."""
+
+    def __init__(self) -> None:
+        self.clients: Counter[str] = Counter()
+        self.is_lost = False
+        self._process: asyncio.subprocess.Process | None = None
+        self._waiting: dict[int, asyncio.Future[HelperAnswer]] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._numbers = count(1)
+
+    def number(self) -> int:
+        """Return a number for something new."""
+        return next(self._numbers)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid if self._process is not None else 0
+
+    async def start(self) -> None:
+        """Start the process. Raises OSError if the system does not let us."""
+        path = os.pathsep.join(filter(None, (str(Path(xmltools.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
+        pipe = subprocess.PIPE
+        self._process = await asyncio.create_subprocess_exec(
+            *_COMMAND, stdin=pipe, stdout=pipe, env={**os.environ, "PYTHONPATH": path}
+        )
+        self._reading = asyncio.create_task(self._read())
+
+    async def ask(self, head: dict[str, Any], body: bytes = b"") -> HelperAnswer:
+        """Send a message; return its answer. Raises HelperLostError if there is none."""
+        number = self.number()
+        answer: asyncio.Future[HelperAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            self.tell({**head, "ticket": number}, body)
+            if self._process is not None and self._process.stdin is not None:
+                await self._process.stdin.drain()
+            return await answer
+        except ConnectionError:
+            raise HelperLostError from None
+        finally:
+            self._waiting.pop(number, None)
+
+    def tell(self, head: dict[str, Any], body: bytes = b"") -> None:
+        """Send a message to which nobody waits for an answer."""
+        if self.is_lost or self._process is None or self._process.stdin is None:
+            raise HelperLostError
+        self._process.stdin.write(pack_message(head, body))
+
+    def give_back(self, client: str, number: int = 0) -> None:
+        """Say that something of a client's is over, and by which number it was known."""
+        self.clients[client] -= 1
+        if not self.clients[client]:
+            del self.clients[client]
+        if number and not self.is_lost:
+            self.tell({"do": "abandon", "number": number})
+
+    async def _read(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        source = self._process.stdout
+        try:
+            while True:
+                size, more = LENGTHS.unpack(await source.readexactly(LENGTHS.size))
+                head: dict[str, Any] = json.loads(await source.readexactly(size))
+                body = await source.readexactly(more)
+                waiting = self._waiting.get(head.get("ticket") or 0)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result((head, body))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            _LOG.warning("a process that reads for the server has ended; another one is started when it is needed")
+        finally:
+            self.is_lost = True
+            for each in self._waiting.values():
+                if not each.done():
+                    each.set_exception(HelperLostError())
+
+    async def close(self) -> None:
+        """End the process."""
+        self.is_lost = True
+        process = self._process
+        if process is None:
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        if process.stdin is not None:
+            process.stdin.close()
+        # What it still says must be taken: asyncio knows of its end only when it has seen that of its output.
+        skipping = asyncio.create_task(_skip(process.stdout)) if process.stdout is not None else None
+        try:
+            await asyncio.wait_for(process.wait(), _PATIENCE)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        finally:
+            if skipping is not None:
+                skipping.cancel()
+
+
+async def _skip(source: asyncio.StreamReader) -> None:
+    """Read what nobody wants."""
+    with suppress(ConnectionError):
+        while await source.read(1 << 16):
+            pass
+
+
+class Helpers:
+    """The processes of a server: at most so many, and each is started when it is first needed."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._helpers: list[Helper] = []
+        self._starting = asyncio.Lock()
+        self._is_refused = False
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes that run."""
+        return [each.pid for each in self._helpers if not each.is_lost]
+
+    async def take(self, client: str) -> Helper | None:
+        """Return a process for something of a client's, None if the system lets us have none.
+
+        A client keeps to one process while that has something open for it: so it can't fill all of them. Others get
+        the one that has the least to do, by the number of clients.
+        """
+        if not self._most:
+            return None
+        async with self._starting:
+            for lost in [each for each in self._helpers if each.is_lost]:
+                self._helpers.remove(lost)
+                await lost.close()
+            own = next((each for each in self._helpers if each.clients[client]), None)
+            helper = own or min(self._helpers, key=lambda each: len(each.clients), default=None)
+            if helper is None or (not own and helper.clients and len(self._helpers) < self._most):
+                helper = await self._start() or helper
+        if helper is not None:
+            helper.clients[client] += 1
+        return helper
+
+    async def _start(self) -> Helper | None:
+        helper = Helper()
+        try:
+            await helper.start()
+        except OSError as error:
+            if not self._is_refused:
+                self._is_refused = True
+                _LOG.warning("no process can be started (%s): what takes long is read where all clients wait", error)
+            return None
+        self._helpers.append(helper)
+        return helper
+
+    async def close(self) -> None:
+        """End all processes."""
+        helpers, self._helpers = self._helpers, []
+        for each in helpers:
+            await each.close()

@@ -1,0 +1,143 @@
+"""One line a request: when, what, how long, what came of it. Never content, headers or keys.
+
+Names that clients give (ids, models) are cut and written so that they can't break a line or steer a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from xmltools.proxy.bridge import Stats
+from xmltools.proxy.server.names import Names
+from xmltools.proxy.server.record import Record
+
+__all__ = ["LOGGER", "PassedOver", "configure_logging", "log_failure", "log_request"]
+
+LOGGER = logging.getLogger("xmltools.proxy.server")
+logging.getLogger("xmltools").addHandler(logging.NullHandler())
+
+_LONGEST = 128
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/+-,")
+_LEVELS = {"failed": logging.ERROR} | dict.fromkeys(("upstream_error", "timeout", "call_failed"), logging.WARNING)
+
+
+def log_request(record: Record) -> None:
+    """Write the line of a request that has been answered."""
+    level = _LEVELS.get(record.outcome, logging.INFO)
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, "request", extra={"fields": dict(_fields(record))})
+
+
+def _fields(record: Record) -> Iterator[tuple[str, Any]]:
+    yield from (("id", record.id), ("method", record.method), ("route", record.route), ("status", record.status))
+    yield "outcome", record.outcome
+    yield "ms", _milliseconds(record.elapsed)
+    if record.model:
+        yield from (("model", record.model[:_LONGEST]), ("stream", record.stream))
+    if record.upstream_status:
+        yield "upstream_status", record.upstream_status
+    if record.error:
+        yield "error", record.error
+    if record.ttft is not None:
+        yield "ttft_ms", _milliseconds(record.ttft)
+    if record.stats is not None:
+        yield "overhead_ms", _milliseconds(record.overhead)
+        yield from _reply_fields(record)
+
+
+def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
+    assert record.stats is not None
+    stats = record.stats
+    yield "calls", len(stats.calls)
+    for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
+        if counts:
+            yield name, ",".join(f"{code}:{number}" for code, number in sorted(counts.items()))
+    for name in ("retries", "failed", "invented", "foreign"):
+        if count := getattr(stats, name):
+            yield name, count
+    if stats.finish_reasons:
+        yield "finish", ",".join(map(str, stats.finish_reasons))[:_LONGEST]
+    for name, key in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):
+        number = (stats.usage or {}).get(key)
+        if isinstance(number, int):
+            yield name, number
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 1)
+
+
+def log_failure(record: Record, error: BaseException) -> None:
+    """Write that our own code failed: which error and where, but not its message, which may quote the reply."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = f"{last.tb_frame.f_globals.get('__name__')}:{last.tb_lineno}" if last is not None else ""
+    LOGGER.error("failure", extra={"fields": {"id": record.id, "error": type(error).__name__, "at": place}})
+
+
+class PassedOver:
+    """Says once for each name which fields and tools of requests nothing comes of here."""
+
+    def __init__(self) -> None:
+        self._fields = Names()
+        self._types = Names()
+        self._told: set[tuple[str, str]] = set()
+
+    def tell(self, stats: Stats, route: str) -> None:
+        """Write a line for each field and each type of tool that has none yet: names, never values."""
+        for name in stats.ignored:
+            self._tell("field", self._fields.known(name), logging.INFO, "ignored", route)
+        for name in stats.left_out:
+            self._tell("tool", self._types.known(name), logging.WARNING, "left_out", route)
+
+    def _tell(self, kind: str, name: str, level: int, message: str, route: str) -> None:
+        if (kind, name) not in self._told:
+            self._told.add((kind, name))
+            LOGGER.log(level, message, extra={"fields": {kind: name, "route": route}})
+
+
+class _TextFormatter(logging.Formatter):
+    """`time LEVEL message name=value name=value`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, "fields", {})
+        words = [_time(record), record.levelname, _one_line(record.getMessage())]
+        return " ".join([*words, *(f"{name}={_written(value)}" for name, value in fields.items())])
+
+
+class _JSONFormatter(logging.Formatter):
+    """One JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, "fields", {})
+        head = {"time": _time(record), "level": record.levelname.lower(), "message": record.getMessage()}
+        return json.dumps({**head, **fields}, default=str)
+
+
+def _time(record: logging.LogRecord) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _written(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if text and _PLAIN.issuperset(text) else json.dumps(text)
+
+
+def configure_logging(format: str) -> None:
+    """Send the log to standard error, as "text" or as "json"; what uvicorn has to say too, from warnings up."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JSONFormatter() if format == "json" else _TextFormatter())
+    for name, level in (("xmltools", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

@@ -1,0 +1,158 @@
+"""The endpoints: which request is answered by what."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from xmltools import __version__
+from xmltools.proxy.bridge import Api, Refusal
+from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
+from xmltools.proxy.playground import routes as playground_routes
+from xmltools.proxy.server.answers import send_bytes, send_error, send_json, send_refusal
+from xmltools.proxy.server.body import read_body
+from xmltools.proxy.server.metrics import CONTENT_TYPE
+from xmltools.proxy.server.model_list import anthropic_model, anthropic_models
+from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
+from xmltools.proxy.server.record import record_of
+from xmltools.proxy.server.service import Service
+from xmltools.proxy.server.stream import StreamedAnswer
+from xmltools.proxy.server.tracing import spanning
+from xmltools.proxy.server.translation import Translation, count_tokens
+from xmltools.proxy.server.whole import Ask, WholeAnswer, reply_to
+
+__all__ = ["make_routes"]
+
+Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
+
+
+def make_routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of a server. The first that fits a path and its method answers."""
+    return [
+        Route("/v1/chat/completions", _Calls(service, "chat"), methods=["POST"]),
+        Route("/v1/messages", _Calls(service, "messages"), methods=["POST"]),
+        Route("/v1/messages/count_tokens", _App(service, _count_tokens, "/v1/messages/count_tokens"), methods=["POST"]),
+        Route("/v1/responses", _Calls(service, "responses"), methods=["POST"]),
+        Route("/v1/models", _App(service, _models, "/v1/models"), methods=["GET"]),
+        Route("/v1/models/{id:path}", _App(service, _models, "/v1/models"), methods=["GET"]),
+        Route("/v1/{path:path}", Passthrough(service)),
+        Route("/healthz", _App(service, _health, "/healthz"), methods=["GET"]),
+        Route("/metrics", _App(service, _metrics, "/metrics"), methods=["GET"]),
+        Route("/", _App(service, _front, "/"), methods=["GET"]),
+        *playground_routes(service.hub, hosts=service.config.hosts),
+        Route("/{path:path}", _App(service, _nothing)),
+    ]
+
+
+class _App:
+    """An endpoint of a function that gets the service too. Routes take only objects for plain ASGI apps."""
+
+    def __init__(self, service: Service, answer: Answer, route: str = "other") -> None:
+        self._service = service
+        self._answer = answer
+        self._route = route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record_of(scope).route = self._route
+        await self._answer(self._service, scope, receive, send)
+
+
+class _Calls:
+    """An endpoint whose replies may hold calls."""
+
+    def __init__(self, service: Service, api: Api) -> None:
+        self._service = service
+        self._api = api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record = record_of(scope)
+        record.route = scope["path"]
+        try:
+            body = await read_body(scope, receive, self._service.config.max_body)
+            helpers = self._service.helpers if self._service.hub is None else None  # whose events are here
+            exchange = Translation(scope, helpers, self._api, body, self._service.config.settings)
+            try:
+                await exchange.begin()
+            except BaseException:
+                exchange.abandon()
+                raise
+        except Refusal as refusal:
+            record.outcome = "refused"
+            await send_refusal(scope, send, self._api, refusal)
+            return
+        record.model, record.stream = exchange.stats.model, exchange.streams
+        server = urlsplit(self._service.config.base_url).hostname or ""
+        try:
+            with spanning(scope, record, exchange.asked, server):
+                await self._answer(exchange, body, scope, receive, send)
+        finally:
+            exchange.abandon()
+
+    async def _answer(self, exchange: Translation, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        record, hub = record_of(scope), self._service.hub
+        if exchange.plain:
+            await forward(self._service, scope, receive, send, b"/chat/completions", body)
+            return
+        record.stats = exchange.stats
+        self._service.passed_over.tell(exchange.stats, record.route)
+        if exchange.exchange is not None:
+            self._service.observe(exchange.exchange, record)
+        if hub is not None:
+            hub.begin(record.id, self._api, record.model)
+        try:
+            if exchange.streams:
+                await StreamedAnswer(self._service, self._api, exchange, scope, receive, send).run()
+            else:
+                reply = reply_to(self._service, exchange, scope)
+                await WholeAnswer(self._service, self._api, reply, scope, receive, send).run()
+        finally:
+            if record.outcome == "ok" and exchange.stats.failed:
+                record.outcome = "call_failed"
+            if hub is not None:
+                hub.end(record.id, record.outcome)
+
+
+async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        body = await read_body(scope, receive, service.config.max_body)
+        tokens = await count_tokens(scope, service.helpers, body, service.config.settings)
+    except Refusal as refusal:
+        record_of(scope).outcome = "refused"
+        await send_refusal(scope, send, "messages", refusal)
+        return
+    await send_json(send, {"input_tokens": tokens})
+
+
+async def _models(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass on the upstream's models; a client of Anthropic's API gets them in its words."""
+    if "anthropic-version" not in Headers(scope=scope):
+        await Passthrough(service)(scope, receive, send)
+        record_of(scope).route = "/v1/models"
+        return
+    await read_body(scope, receive, service.config.max_body)
+
+    async def reply(ask: Ask) -> bytes:
+        value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
+        return encoded(anthropic_models(value) if isinstance(value.get("data"), list) else anthropic_model(value))
+
+    await WholeAnswer(service, "messages", reply, scope, receive, send).run()
+
+
+async def _health(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    await send_json(send, {"status": "ok", "version": __version__})
+
+
+async def _metrics(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    await send_bytes(send, service.metrics.render(), CONTENT_TYPE.encode())
+
+
+async def _front(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    await send_bytes(send, b"", b"text/plain", 307, [(b"location", b"/playground")])
+
+
+async def _nothing(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    await send_error(scope, send, "chat", "there is nothing here; the API is below /v1/", 404, "not_found")

@@ -1,0 +1,46 @@
+"""What all endpoints share: the configuration, the upstream, the numbers, and who watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xmltools.models.events import ArgumentDelta, Event
+from xmltools.proxy.bridge import Exchange
+from xmltools.proxy.playground import LiveHub
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.helpers import Helpers
+from xmltools.proxy.server.logging import PassedOver
+from xmltools.proxy.server.metrics import Metrics
+from xmltools.proxy.server.record import Record
+from xmltools.proxy.server.upstream import Upstream
+
+__all__ = ["Service"]
+
+
+@dataclass(slots=True)
+class Service:
+    """The parts that make up a running server."""
+
+    config: ServeConfig
+    upstream: Upstream
+    metrics: Metrics
+    hub: LiveHub | None
+    helpers: Helpers
+    passed_over: PassedOver = field(default_factory=PassedOver)
+
+    def observe(self, exchange: Exchange, record: Record) -> None:
+        """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""
+        exchange.on_event = _hook(exchange, record, self.hub)
+
+
+def _hook(exchange: Exchange, record: Record, hub: LiveHub | None) -> Callable[[int, Event], None]:
+    def heard(choice: int, event: Event) -> None:
+        if record.first_argument is None and isinstance(event, ArgumentDelta):
+            record.first_argument = record.elapsed
+            if hub is None:
+                exchange.on_event = None  # nothing more is wanted, and every event would pay
+        if hub is not None:
+            hub.event(record.id, choice, event)
+
+    return heard

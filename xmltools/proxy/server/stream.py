@@ -1,0 +1,220 @@
+"""An answer that streams: what the upstream says is translated as it comes.
+
+A slow client slows the upstream down, and nothing piles up here. Nothing is sent before the upstream has begun, so
+that an error until then keeps its status; only if it takes long, the client is told that we are still here, and errors
+from then on are events of the stream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import anyio
+from starlette.types import Receive, Scope, Send
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import Api, Refusal, SSEDecoder, error_message
+from xmltools.proxy.server.errors import send_failed, send_refused
+from xmltools.proxy.server.record import record_of
+from xmltools.proxy.server.service import Service
+from xmltools.proxy.server.translation import Translation
+from xmltools.proxy.server.upstream import UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.watch import Watch
+
+__all__ = ["StreamedAnswer"]
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_REST = 1.0
+"""Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
+be used again."""
+_GATHERING = 0.008
+"""Seconds in which the pieces of a fast stream come together. Each read and each write costs as much as what is said in
+a short piece, and one client's fast stream would leave the streams of the others waiting."""
+_FAST = 8
+"""A stream is fast where so many pieces in a row came not much later than that after the one before."""
+_LAST_WORDS = 1.0
+"""Seconds for the error event when the server is stopped."""
+
+
+class StreamedAnswer:
+    """Answers one request with a stream."""
+
+    def __init__(
+        self, service: Service, api: Api, exchange: Translation, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self._service = service
+        self._api = api
+        self._exchange = exchange
+        self._scope = scope
+        self._send = send
+        self._record = record_of(scope)
+        self._watch = Watch(receive, keepalive=self._keep_alive, every=service.config.keepalive)
+        self._passing_on = False
+        self._kept_alive: anyio.Event | None = None
+        self._ready: list[bytes] = []
+        self._started = False
+        self._all_said = False  # the upstream says that this was all
+
+    async def run(self) -> None:
+        """Answer."""
+        self._service.metrics.streams.add()
+        try:
+            await self._watch.run(self._work)
+            await self._explain()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_LAST_WORDS, shield=True):
+                await self._fail(UpstreamError("the server is being stopped", 503))
+            raise
+        finally:
+            self._service.metrics.streams.add(-1)
+
+    async def _explain(self) -> None:
+        """Say why the work was cancelled, if it was."""
+        if self._watch.left:
+            self._record.outcome = "client_left"
+        elif self._watch.expired:
+            self._record.outcome = "timeout"
+            await self._fail(UpstreamError("the upstream said nothing for too long", 504))
+
+    async def _work(self) -> None:
+        try:
+            while await self._turn():
+                pass
+        except UpstreamStatusError as error:
+            self._record.outcome = "upstream_error"
+            await self._refused(error)
+        except UpstreamError as error:
+            self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
+            await self._fail(error)
+        except Refusal as refusal:
+            self._record.outcome = "upstream_error"
+            await self._fail(UpstreamError(str(refusal), refusal.status))
+        except XMLToolsError as error:
+            self._record.outcome = "upstream_error"
+            await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
+
+    async def _turn(self) -> bool:
+        """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
+        config, upstream = self._service.config, self._service.upstream
+        asked = time.perf_counter()
+        self._watch.wait(config.connect_timeout + config.first_byte_timeout)
+        async with upstream.open(upstream.chat(self._scope, self._exchange.request), self._record) as answer:
+            await answer.check()
+            if answer.content_type.startswith("application/json"):
+                raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
+            async with aclosing(answer.pieces) as pieces:
+                return await self._relay(pieces, asked)
+
+    async def _relay(self, pieces: AsyncGenerator[bytes, None], asked: float) -> bool:
+        decoder = SSEDecoder()
+        self._all_said = False
+        fast, last = 0, 0.0
+        async for piece in pieces:
+            self._watch.busy()
+            if self._record.ttft is None:
+                self._record.ttft = time.perf_counter() - asked
+            try:
+                await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
+            finally:  # what stood in front of something that can't be read was said, however the bytes were cut
+                await self._flush()
+            if self._all_said or self._exchange.done:
+                again = await self._end(is_whole=self._all_said)
+                if self._all_said and not again:
+                    await self._read_to_end(pieces)
+                return again
+            now = time.monotonic()
+            fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
+            if fast >= _FAST:
+                await anyio.sleep(_GATHERING)
+            self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
+        await self._exchange.feed(self._data(decoder.close()), self._ready)
+        return await self._end()
+
+    async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
+        self._watch.wait(_REST)
+        async for _ in pieces:
+            pass
+
+    def _data(self, events: list[tuple[str, str]]) -> list[str]:
+        """Return the data of chunks, up to what says that this was all."""
+        found: list[str] = []
+        for _, data in events:
+            if data.startswith("[DONE]"):
+                self._all_said = True
+                break
+            found.append(data)
+        return found
+
+    async def _end(self, *, is_whole: bool = False) -> bool:
+        """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
+        if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
+            raise UpstreamError("the upstream broke off its reply")
+        if await self._exchange.end(self._ready, is_whole=is_whole):
+            await self._flush()
+            return True
+        await self._finish()
+        return False
+
+    async def _flush(self) -> None:
+        data = b"".join(self._ready)
+        self._ready.clear()
+        if data:
+            await self._pass_on(data)
+
+    async def _keep_alive(self) -> None:
+        """Tell the client that we are still here, unless it is being told more than that."""
+        if self._passing_on:
+            return
+        self._kept_alive = anyio.Event()
+        try:
+            await self._write(self._exchange.keepalive, True)
+        finally:
+            self._kept_alive.set()
+            self._kept_alive = None
+
+    async def _pass_on(self, data: bytes, more: bool = True) -> None:
+        # Two tasks write, and neither may come between the other's head and its first bytes. A lock would do, but each
+        # of the many pieces would pay for what happens once in many seconds.
+        self._passing_on = True
+        if self._kept_alive is not None:
+            await self._kept_alive.wait()
+        await self._write(data, more)
+        self._passing_on = False
+
+    async def _write(self, data: bytes, more: bool) -> None:
+        if not self._started:
+            self._started = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _finish(self) -> None:
+        self._watch.finish()
+        await self._pass_on(b"".join(self._ready), False)
+
+    async def _refused(self, error: UpstreamStatusError) -> None:
+        if self._started:
+            self._ready.append(await self._exchange.fail(error_message(error.body, error.status), error.status))
+            await self._finish()
+        else:
+            self._watch.finish()
+            await send_refused(self._scope, self._send, self._api, error)
+
+    async def _fail(self, error: UpstreamError) -> None:
+        if self._watch.finished:
+            return
+        if self._exchange.awaits_usage:  # all else has been said
+            self._record.outcome = "ok"
+            await self._exchange.end(self._ready)
+            await self._finish()
+        elif self._started:
+            self._ready.append(await self._exchange.fail(str(error), error.status))
+            await self._finish()
+        else:
+            self._watch.finish()
+            await send_failed(self._scope, self._send, self._api, error)

@@ -1,0 +1,197 @@
+"""Requests to the upstream: where they go, which headers they have, and what can go wrong.
+
+There is one upstream, from the configuration; nothing in a request leads elsewhere, and redirects are not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager, nullcontext
+
+import httpx2
+from starlette import datastructures
+from starlette.types import Scope
+
+from xmltools import __version__
+from xmltools.proxy.recordings import Recorder, Recording
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UpstreamError
+from xmltools.proxy.server.record import Record, record_of
+from xmltools.proxy.server.tracing import trace_headers
+
+__all__ = ["Content", "Request", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]
+
+_SECRET = frozenset((b"authorization", b"x-api-key", b"api-key"))
+_CHAT_HEADERS = (b"user-agent", b"openai-organization", b"openai-project", b"http-referer", b"x-title")
+"""Headers of a client that mean something to the upstream, whatever the client's API."""
+_HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+# Cookies know no ports: those of other servers on this machine would go along. The rest is about the way to us.
+_NOT_PASSED_UP = frozenset(
+    (b"host", b"cookie", b"origin", b"referer", b"expect", b"x-request-id", b"traceparent", b"tracestate")
+)
+_NOT_PASSED_DOWN = frozenset((b"set-cookie", b"date", b"server", b"x-request-id"))
+_ABOUT_LIMITS = (b"retry-after", b"x-ratelimit-", b"anthropic-ratelimit-")
+_USER_AGENT = f"xmltools/{__version__}".encode()
+_MAX_ERROR = 1024 * 1024
+
+
+class UpstreamStatusError(Exception):
+    """The upstream answered with an error."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class UpstreamAnswer:
+    """The head of an answer, and its body as it comes."""
+
+    def __init__(self, response: Response, pieces: AsyncGenerator[bytes, None]) -> None:
+        self.status = response.status
+        self.pieces = pieces
+        self._headers = [(name.lower(), value) for name, value in response.headers]
+        self.content_type = _first(self._headers, b"content-type").decode("latin-1")
+
+    def passed_headers(self) -> Headers:
+        """Return the headers for a client that gets the body as it is."""
+        dropped = _HOP_BY_HOP | _NOT_PASSED_DOWN | _named_by_connection(self._headers)
+        return [(name, value) for name, value in self._headers if name not in dropped]
+
+    def limit_headers(self) -> Headers:
+        """Return the headers that say when, and how much, may be asked next."""
+        return [(name, value) for name, value in self._headers if name.startswith(_ABOUT_LIMITS)]
+
+    async def read(self, most: int) -> bytes:
+        """Return the body. Raises UpstreamError if it has more than `most` bytes."""
+        parts: list[bytes] = []
+        size = 0
+        async for piece in self.pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size > most:
+                raise UpstreamError(f"the upstream's answer has more than {most:,} bytes")
+        return b"".join(parts)
+
+    async def check(self) -> None:
+        """Raise UpstreamStatusError if the answer is an error, and UpstreamError if it is none."""
+        if 200 <= self.status < 300:
+            return
+        if self.status < 400:
+            raise UpstreamError("the upstream's answer is elsewhere, and redirects are not followed: change its URL")
+        kind = (b"content-type", self.content_type.encode("latin-1") or b"application/octet-stream")
+        raise UpstreamStatusError(self.status, [kind, *self.limit_headers()], await self.read(_MAX_ERROR))
+
+
+class Upstream:
+    """Makes requests for the upstream and sends them."""
+
+    def __init__(self, config: ServeConfig, sender: Sender) -> None:
+        self._config = config
+        self._sender = sender
+        base = httpx2.URL(config.base_url)
+        self._base = f"{base.scheme}://{base.netloc.decode('ascii')}{base.raw_path.decode('ascii').rstrip('/')}"
+        self._recorder = Recorder(config.record) if config.record is not None else None
+
+    def chat(self, scope: Scope, body: bytes) -> Request:
+        """Return the request for a chat completion."""
+        headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
+        return self._request("POST", b"/chat/completions", headers, body)
+
+    def get(self, scope: Scope, path: bytes) -> Request:
+        """Return a request of ours for what is at a path below the base URL, in the name of the client."""
+        return self._request("GET", path, self._own_headers(scope), None)
+
+    def _own_headers(self, scope: Scope) -> Headers:
+        given = {b"user-agent": _USER_AGENT, **dict(scope["headers"])}
+        passed = [(name, given[name]) for name in _CHAT_HEADERS if name in given]
+        # No compression: it would be undone here, and hold streams back.
+        return [*passed, (b"accept-encoding", b"identity"), *self._bearer(given), *_trace(scope)]
+
+    def passed(self, scope: Scope, path: bytes, content: Content) -> Request:
+        """Return a request that is passed on as it came, to a path below the base URL."""
+        given = dict(scope["headers"])
+        dropped = _HOP_BY_HOP | _NOT_PASSED_UP | _named_by_connection(scope["headers"])
+        if isinstance(content, bytes):
+            dropped |= {b"content-length"}
+        if self._config.api_key is not None or self._config.upstream_key is not None:
+            dropped |= _SECRET
+        headers = [(name, value) for name, value in scope["headers"] if name not in dropped]
+        if dropped >= _SECRET:
+            headers += self._bearer(given)
+        query = b"?" + scope["query_string"] if scope["query_string"] else b""
+        return self._request(scope["method"], path + query, [*headers, *_trace(scope)], content)
+
+    def _request(self, method: str, target: bytes, headers: Headers, content: Content) -> Request:
+        return Request(method, self._base + target.decode("latin-1"), headers, content)
+
+    def _bearer(self, given: Mapping[bytes, bytes]) -> Headers:
+        """Return the credentials for the upstream: ours, or the client's unless they were meant for us."""
+        if self._config.upstream_key is not None:
+            return [(b"authorization", b"Bearer " + self._config.upstream_key.encode())]
+        if self._config.api_key is not None:
+            return []
+        if b"authorization" in given:
+            return [(b"authorization", given[b"authorization"])]
+        return [(b"authorization", b"Bearer " + given[b"x-api-key"])] if b"x-api-key" in given else []
+
+    @asynccontextmanager
+    async def open(self, request: Request, record: Record, *, raw: bool = False) -> AsyncIterator[UpstreamAnswer]:
+        """Send a request; give the answer, whose body is decoded unless `raw`.
+
+        Raises UpstreamError if there is none, and, also out of the block, if it breaks off.
+        """
+        recording = self._recording(request)
+        try:
+            with recording or nullcontext():
+                async with self._sender.open(request, decode=not raw) as response:
+                    record.upstream_status = response.status
+                    if recording is None:
+                        yield UpstreamAnswer(response, response.pieces)
+                    else:
+                        recording.head(response.status, datastructures.Headers(raw=response.headers))
+                        yield UpstreamAnswer(response, _kept(response.pieces, recording))
+        except UpstreamError as error:
+            if not record.upstream_status:
+                record.error = str(error)
+            raise
+
+    def _recording(self, request: Request) -> Recording | None:
+        """Begin to keep an exchange of chat completions, if any are to be kept."""
+        path = httpx2.URL(request.url).path
+        if self._recorder is None or not path.endswith("/chat/completions"):
+            return None
+        body = request.content if isinstance(request.content, bytes) else b""
+        return self._recorder.start(body, method=request.method, path=path)
+
+
+async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> AsyncGenerator[bytes, None]:
+    async with aclosing(pieces):
+        async for piece in pieces:
+            recording.chunk(piece)
+            yield piece
+
+
+def _first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    return next((value for key, value in headers if key == name), b"")
+
+
+def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    return frozenset(word.strip().lower() for word in _first(headers, b"connection").split(b","))
+
+
+def _trace(scope: Scope) -> Headers:
+    return [(b"x-request-id", record_of(scope).id.encode()), *trace_headers(scope)]

@@ -1,0 +1,224 @@
+"""One request on its way: one generator says what to do next, to send or to read, and the transports only do it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import httpx2
+
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import (
+    Api,
+    Exchange,
+    Refusal,
+    SSEDecoder,
+    error_message,
+    error_status,
+    read_chunk,
+)
+from xmltools.proxy.transport.headers import EVENTS, JSON, request_headers, response_headers
+from xmltools.proxy.transport.options import Options
+from xmltools.proxy.transport.steps import Given, Head, Step, Steps, Take
+
+__all__ = ["Course", "course_of"]
+
+_APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
+_CALLED = re.compile(rf"(?:{'|'.join(_APIS)})\Z")
+# The messages of OpenAI's threads have the last word of their path in common with Anthropic's API, and nothing else.
+_THREADS = re.compile(r"/threads/[^/]+/messages\Z")
+
+
+def course_of(request: httpx2.Request, options: Options) -> Course | None:
+    """Return the course of a request, None for one that is not ours."""
+    path = request.url.path
+    found = _CALLED.search(path)
+    if request.method != "POST" or found is None or _THREADS.search(path):
+        return None
+    return Course(_APIS[found[0]], request, options)
+
+
+class Course:
+    """One request on its way, without any input and output of its own."""
+
+    def __init__(self, api: Api, request: httpx2.Request, options: Options) -> None:
+        self._api = api
+        self._request = request
+        self._options = options
+        self._begun = False
+
+    def steps(self) -> Steps:
+        """Say what to do next, from the reading of the request to the last byte for the client."""
+        try:
+            body = yield from self._whole("the request", 413)
+            exchange = Exchange(self._api, _object(body, "the request", 400), self._options.settings)
+        except Refusal as refusal:
+            yield from self._refused(refusal)
+            return
+        if self._options.on_exchange is not None:
+            self._options.on_exchange(exchange)
+        if exchange.plain:
+            yield (yield self._as_it_came(body))
+        else:
+            yield from self._translated(exchange)
+
+    def _translated(self, exchange: Exchange) -> Steps:
+        """Answer. What goes wrong has a status of its own, or is an event of the stream once that has begun."""
+        try:
+            yield from self._streamed(exchange) if exchange.streams else self._answered(exchange)
+        except (httpx2.HTTPError, XMLToolsError) as error:
+            if exchange.awaits_usage:  # all else has been said
+                yield exchange.end()
+            elif self._begun:
+                yield exchange.fail(_reason(error), status=_status(error))
+            elif isinstance(error, XMLToolsError):
+                yield from self._refused(error)
+            else:
+                raise
+
+    def _answered(self, exchange: Exchange) -> Steps:
+        answer = None
+        while answer is None:
+            response = yield self._to_upstream(exchange)
+            body = yield from self._whole("the upstream's answer", 502)
+            completion = _object(body, "the upstream's answer", 502) if response.is_success else {}
+            if "choices" not in completion:
+                yield from self._unsuccessful(response, body)
+                return
+            answer = exchange.answer(completion)
+        yield from self._say(200, answer, response.headers)
+
+    def _streamed(self, exchange: Exchange) -> Steps:
+        again = True
+        while again:
+            response = yield self._to_upstream(exchange)
+            if not response.is_success or response.headers.get("content-type", "").startswith(JSON):
+                body = yield from self._whole("the upstream's answer", 502)
+                yield from self._unsuccessful(response, body)
+                return
+            head = Head(200, response_headers(response.headers, self._api, f"{EVENTS}; charset=utf-8"))
+            again = yield from self._chunks(exchange, head)
+
+    def _chunks(self, exchange: Exchange, head: Head) -> Generator[Step | Given, Any, bool]:
+        """Give the client what becomes of one stream of the upstream. Return whether another is to follow."""
+        decoder = SSEDecoder()
+        ended = is_whole = False
+        while not ended:
+            data = yield Take.TAKE
+            ended = data is None
+            for _, text in decoder.close() if data is None else decoder.feed(data):
+                ended = is_whole = text.startswith("[DONE]")
+                if not ended:
+                    yield from self._give(head, exchange.feed(read_chunk(text)))
+                    ended = exchange.done
+                if ended:
+                    break
+        if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
+            raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
+        yield from self._give(head, exchange.end(is_whole=is_whole))
+        return exchange.next_turn()
+
+    def _give(self, head: Head, data: bytes) -> Steps:
+        """Give the client a part of the stream. The head waits for the first: errors until then keep their status."""
+        if data and not self._begun:
+            self._begun = True
+            yield head
+        if data:
+            yield data
+
+    # Requests
+
+    def _to_upstream(self, exchange: Exchange) -> httpx2.Request:
+        headers = request_headers(self._request.headers, self._api, streams=exchange.streams)
+        content = json.dumps(exchange.request, separators=(",", ":")).encode()
+        url, extensions = self._upstream_url(), self._request.extensions
+        return httpx2.Request("POST", url, headers=headers, content=content, extensions=extensions)
+
+    def _upstream_url(self) -> httpx2.URL:
+        url = self._request.url
+        raw, _, query = url.raw_path.partition(b"?")
+        path = self._options.upstream_path or _CALLED.sub("/chat/completions", raw.decode("ascii"))
+        # What Anthropic's clients ask behind the question mark is not for a server of chat completions.
+        kept = b"?" + query if query and self._api != "messages" else b""
+        return url.copy_with(raw_path=path.encode("ascii") + kept)
+
+    def _as_it_came(self, body: bytes) -> httpx2.Request:
+        """The request again, since its body has been read."""
+        came = self._request
+        return httpx2.Request(came.method, came.url, headers=came.headers, content=body, extensions=came.extensions)
+
+    # Answers
+
+    def _whole(self, what: str, status: int) -> Generator[Step, Any, bytes]:
+        """Read what is open to its end. Raises Refusal if that is too far away."""
+        parts: list[bytes] = []
+        size = 0
+        while (data := (yield Take.TAKE)) is not None:
+            size += len(data)
+            if size > self._options.max_body:
+                raise Refusal(f"{what} has more than {self._options.max_body:,} bytes", status=status, code="too_large")
+            parts.append(data)
+        return b"".join(parts)
+
+    def _unsuccessful(self, response: httpx2.Response, body: bytes) -> Steps:
+        """Give the client an error of the upstream: as it is, where that is in the words of the client's API."""
+        as_it_is = self._api == "chat" or (self._api == "responses" and response.is_error)
+        if self._begun or response.is_success or not as_it_is:
+            raise _UpstreamError(_read(body), response)
+        yield Head(
+            response.status_code, response_headers(response.headers, self._api, response.headers.get("content-type"))
+        )
+        yield body
+
+    def _refused(self, error: XMLToolsError) -> Steps:
+        """Say what is wrong: with the request, else with the upstream."""
+        status, headers = _status(error), getattr(error, "headers", None)
+        refusal = error if isinstance(error, Refusal) else Refusal(str(error), status=status, code="upstream_error")
+        yield from self._say(status, refusal.body(self._api), headers)
+
+    def _say(self, status: int, body: Mapping[str, Any], headers: httpx2.Headers | None = None) -> Steps:
+        content = json.dumps(body, separators=(",", ":")).encode()
+        written = response_headers(headers or httpx2.Headers(), self._api, JSON)
+        written["content-length"] = str(len(content))
+        yield Head(status, written)
+        yield content
+
+
+class _UpstreamError(Refusal):
+    """An error that the upstream reported in an answer of its own: `said` is its JSON."""
+
+    def __init__(self, said: Mapping[str, Any], response: httpx2.Response) -> None:
+        status = response.status_code if response.is_error else error_status(said)
+        super().__init__(error_message(said), status=status, code="upstream_error")
+        self.headers = response.headers
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, Refusal):
+        return error.status
+    return 504 if isinstance(error, httpx2.TimeoutException) else 502
+
+
+def _reason(error: Exception) -> str:
+    """What is told of an error. What the inner transport says of one may be about addresses: that is left out."""
+    return f"the upstream broke off ({type(error).__name__})" if isinstance(error, httpx2.HTTPError) else str(error)
+
+
+def _object(text: bytes | str, what: str, status: int) -> dict[str, Any]:
+    """Return the JSON object in a text. Raises Refusal for anything else."""
+    try:
+        value = json.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Refusal(f"{what} is no JSON object", status=status, code="invalid_json")
+    return value
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        return _object(body, "", 502)
+    except Refusal:
+        return {}

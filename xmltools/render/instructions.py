@@ -1,0 +1,257 @@
+"""The part of a system prompt that teaches the protocol and documents the tools.
+
+The same tools, options and wording give the same text to the byte, tools in the order in which they come: prompt
+caches rely on it. Names, descriptions and values of tools are data: what could open a block in them is defused, and
+each line of them stands behind something, so that none can pass for a heading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from xmltools.dialects import FORGE
+from xmltools.errors import XMLToolsError
+from xmltools.models import Message, Text, ToolCall, ToolResult
+from xmltools.render.calls import render_call, write_call
+from xmltools.render.names import only_server, refuse_unsayable
+from xmltools.render.prompt_sentences import ENGLISH, Wording, fill
+from xmltools.render.quoting import neutral, neutral_line
+from xmltools.render.results import render_results
+from xmltools.render.signature import signature
+from xmltools.render.types import (
+    ABSENT,
+    children_of,
+    constraints,
+    fact,
+    identity,
+    json_text,
+    other_properties,
+    start_tag,
+    type_words,
+)
+from xmltools.syntax.markup import find_forbidden, is_xml_name
+from xmltools.tools import Tool
+from xmltools.tools.schema import ObjectShape, Shape, is_code_name, sample_arguments
+
+__all__ = ["Style", "render_instructions"]
+
+Style = Literal["full", "compact"]
+
+MAX_DEPTH = 8
+"""Levels of nested properties that are written out."""
+
+
+def render_instructions(
+    tools: Iterable[Tool],
+    *,
+    style: Style = "full",
+    parallel_tool_calls: bool = True,
+    tool_choice: Literal["auto", "required"] = "auto",
+    reasoning_tag: str | None = None,
+    bracket_reasoning: bool = False,
+    turns: Sequence[Message] = (),
+    preamble: str = "",
+    wording: Wording = ENGLISH,
+    server_names: bool = False,
+) -> str:
+    """Write the instructions for a system prompt: how to call tools, and which there are.
+
+    Takes the tools; `style`: `"full"` (a section a tool, with an example call) or `"compact"` (a line a tool, without
+    the descriptions of arguments: for some 50 tools and more); whether a reply may hold several calls, and whether it
+    must hold one; `reasoning_tag`: a tag to think in, such as `"think"`; `bracket_reasoning`: to think in square
+    brackets, as Forge's models do, which the parser reads with the option of this name; `turns`: messages to
+    show as an example conversation; `preamble`: text of your own to stand before it all; `wording`: other sentences;
+    `server_names`: whether calls name their server also where all tools are on one, as Forge's do. Where the tools are
+    on several servers, they always do.
+
+    Returns text without a line break at its end, which is the preamble alone if there are no tools. Raises
+    XMLToolsError for options that are none, two tools of one name and server, names that no call can say, and invalid
+    schemas.
+    """
+    tools = list(tools)
+    _check(tools, style, tool_choice, reasoning_tag, wording)
+    if reasoning_tag is not None and bracket_reasoning:
+        raise XMLToolsError("bracket_reasoning: expected one place to think in; leave it out, or reasoning_tag")
+    if not tools:
+        return preamble.rstrip()
+    only = None if server_names else only_server(tools)
+    rules = [
+        wording.names,
+        wording.servers if only is None else "",
+        wording.cdata,
+        wording.nesting,
+        wording.empty,
+        wording.plain,
+        wording.mention,
+        wording.parallel if parallel_tool_calls else wording.single,
+        wording.required_call if tool_choice == "required" else "",
+        wording.reasoning if reasoning_tag else wording.bracket_reasoning if bracket_reasoning else "",
+        wording.results,
+        wording.signatures if style == "compact" else "",
+    ]
+    tag = reasoning_tag or ""
+    sections = [
+        preamble.rstrip(),
+        fill(wording.heading, FORGE),
+        fill(wording.intro, FORGE),
+        "\n".join(f"- {fill(rule, FORGE, tag=tag)}" for rule in rules if rule),
+        *_document(tools, style, wording, only is None),
+        _conversation(turns, tools, wording, only),
+    ]
+    return "\n\n".join(filter(None, sections))
+
+
+def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str | None, wording: Wording) -> None:
+    if style not in ("full", "compact"):
+        raise XMLToolsError(f"style: expected 'full' or 'compact', got {style!r:.40}")
+    if tool_choice not in ("auto", "required"):
+        raise XMLToolsError(
+            f"tool_choice: expected 'auto' or 'required', got {tool_choice!r:.40}; for one tool give only that"
+        )
+    if reasoning_tag is not None and not (isinstance(reasoning_tag, str) and is_xml_name(reasoning_tag)):
+        raise XMLToolsError(f"reasoning_tag: expected the name of an element, got {reasoning_tag!r:.40}")
+    if not isinstance(wording, Wording):
+        raise XMLToolsError(f"wording: expected xmltools.Wording, got {type(wording).__name__}")
+    seen = set()
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise XMLToolsError(f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts")
+        refuse_unsayable(tool.name, "a tool")
+        refuse_unsayable(tool.server, "a server")
+        if (tool.name, tool.server) in seen:
+            raise XMLToolsError(f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name")
+        seen.add((tool.name, tool.server))
+
+
+def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:
+    """Return what is said of each tool. `named`: with its server."""
+    write = _tool_section if style == "full" else signature
+    told = [
+        (write if tool.is_small else write.__wrapped__)(
+            tool.name, tool.server if named else None, tool.description, tool.shape, wording
+        )
+        for tool in tools
+    ]
+    if style == "full":
+        return told
+    examples = (_example(tool.name, tool.server if named else None, tool.shape) for tool in tools)
+    shown = next(filter(None, examples), "")
+    return [f"{fill(wording.example, FORGE)}\n{shown}" if shown else "", "\n".join(told)]
+
+
+# The same tools come with each request: what is said of one is kept. The shape, which is compared by identity, stands
+# for the schema.
+@lru_cache(maxsize=256)
+def _tool_section(name: str, server: str | None, description: str, shape: ObjectShape, wording: Wording) -> str:
+    """Return the section of one tool in the full style; nothing of its server if that is None."""
+    lines = [f"## {name}"]
+    if server is not None and server != FORGE.default_server:
+        lines.append(fill(wording.server, FORGE, server=server))
+    lines += _behind("> ", description)
+    arguments = _Listing(wording).properties(shape, "", 0)
+    lines += [fill(wording.arguments, FORGE), *arguments] if arguments else [fill(wording.no_arguments, FORGE)]
+    if example := _example(name, server, shape):
+        lines += [fill(wording.example, FORGE), example]
+    return "\n".join(filter(None, lines))
+
+
+def _behind(mark: str, text: str) -> list[str]:
+    """Return the lines of a description behind a mark, without blank lines; at least one line.
+
+    The mark keeps headings and code fences of the description inside it.
+    """
+    return [f"{mark}{line.rstrip()}" for line in neutral(text).splitlines() if line.strip()] or [""]
+
+
+def _example(name: str, server: str | None, shape: ObjectShape) -> str:
+    """Return an example call, nothing if none can be made up. Code stands in CDATA, however short it is."""
+    arguments = sample_arguments(shape)
+    if arguments is None:
+        return ""
+    call = ToolCall(id="", name=name, server=server or FORGE.default_server, arguments=arguments)
+    block = write_call(call, shape, exact=True, server_names=server is not None, in_cdata=_is_code)
+    # A JSON body would teach what is deprecated, a control character what needs a repair.
+    is_json = block.startswith("{", len(f"<{FORGE.block}>\n"))
+    return "" if is_json or find_forbidden(block, 0, len(block)) >= 0 else block
+
+
+def _is_code(name: str, text: str) -> bool:
+    return bool(text) and ("\n" in text or is_code_name(name))
+
+
+class _Listing:
+    """The arguments of one tool as an indented list. Each object is written out once, however often it is used."""
+
+    __slots__ = ("told", "wording")
+
+    def __init__(self, wording: Wording) -> None:
+        self.wording = wording
+        self.told: dict[int, str] = {}
+
+    def properties(self, shape: ObjectShape, indent: str, depth: int) -> list[str]:
+        """Return the lines of an object's properties, and of what is said about others."""
+        required = set(shape.required)
+        lines: list[str] = []
+        for name, each in shape.properties.items():
+            lines += self.entry(start_tag(name), name, each, name in required, indent, depth)
+        for label, each in other_properties(shape):
+            lines += self.entry(label, label, each, False, indent, depth)
+        return lines
+
+    def entry(self, label: str, name: str, shape: Shape, required: bool, indent: str, depth: int) -> list[str]:
+        """Return the lines of one property."""
+        wording = self.wording
+        objects = children_of(shape, name)
+        words = [type_words(shape), *(self._seen_at(each) for each, _ in objects), *constraints(shape, name)]
+        words.append(wording.required if required else wording.optional)
+        default = ABSENT if required else fact(shape, "default")
+        if default is not ABSENT:
+            words.append(fill(wording.default, FORGE, value=json_text(default)))
+        line = f"{indent}- {label} ({', '.join(filter(None, words))})"
+        description = fact(shape, "description")
+        first, *others = _behind(f"{indent}    ", description) if description is not ABSENT else [""]
+        lines = [f"{line}: {first.strip()}" if first else line, *others]
+        return lines + self.nested(objects, f"{indent}  ", depth)
+
+    def nested(self, objects: list[tuple[ObjectShape, str]], indent: str, depth: int) -> list[str]:
+        """Return the lines of the objects in a value, under a line of its own for each if there are several."""
+        lines: list[str] = []
+        several = len(objects) > 1
+        for number, (shape, name) in enumerate(objects, 1):
+            if self._seen_at(shape):
+                continue
+            self.told[identity(shape)] = name
+            inner = indent + "  " if several else indent
+            properties = self.properties(shape, inner, depth + 1) if depth < MAX_DEPTH else []
+            if several and properties:
+                lines.append(f"{indent}- form {number}:")
+            lines += properties
+        return lines
+
+    def _seen_at(self, shape: ObjectShape) -> str:
+        name = self.told.get(identity(shape))
+        return f"like {neutral_line(name)} above" if name is not None else ""
+
+
+def _conversation(turns: Sequence[Message], tools: list[Tool], wording: Wording, only: str | None) -> str:
+    if not turns:
+        return ""
+    by_name = {(tool.name, tool.server): tool for tool in tools}
+    return "\n\n".join([fill(wording.turns, FORGE), *(_turn(message, by_name, wording, only) for message in turns)])
+
+
+def _turn(message: Message, tools: dict[tuple[str, str], Tool], wording: Wording, only: str | None) -> str:
+    parts: list[str] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            tool = tools.get((part.name, part.server))
+            parts.append(render_call(part, tool, server_names=part.server != only))
+        elif isinstance(part, Text):
+            parts.append(neutral(part.text).strip())
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    if results:
+        parts.append(render_results(results))
+    speaker = wording.assistant if message.role == "assistant" else wording.user
+    return f"{fill(speaker, FORGE)}\n" + "\n\n".join(filter(None, parts))

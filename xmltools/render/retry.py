@@ -1,0 +1,318 @@
+"""What to tell a model whose call failed: what was wrong, where, what was expected, and one call that is right.
+
+All that is quoted (the model's own lines, names, messages) is data and may hold markup. The `<` of what could open
+a block or a reasoning region is written `&lt;` there, so that a parser finds one call in the text, the example, and in
+the text for a reply that was cut off none. No line of it begins with quoted text: what could be a heading or the
+header of a result stands behind words of ours, or behind a mark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from xmltools.dialects import FORGE
+from xmltools.errors import CallError, Code, Notice, XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.render.calls import render_call
+from xmltools.render.names import only_server
+from xmltools.render.open_block import OpenElements
+from xmltools.render.quoting import OPENS, neutral
+from xmltools.syntax.markup import SPACES, find_forbidden
+from xmltools.tools import Tool
+from xmltools.tools.schema import ANY, find_problems, sample_arguments
+
+__all__ = ["render_retry"]
+
+_LEAST = 200
+_BESIDE_LONG = 400
+"""Characters that may stand beside an example which alone is longer than the limit."""
+_SHORT_VALUE = 60
+_WIDTH = 100
+_TAIL = 200
+_NAMES = 20
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_LINE_BREAK = re.compile(r"\r\n|\r")
+
+_SAYS_AGAIN = frozenset(
+    (Code.MALFORMED_MARKUP, Code.LIMIT_EXCEEDED, Code.INVALID_JSON, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL)
+)
+"""Codes whose hint begins with a sentence that says what the message says."""
+_PLAINER = (
+    (re.compile(r"\Athe < at character \d+ begins"), "a < in it begins"),
+    (re.compile(r"\Athe declaration at character \d+ is not allowed there"), "<! and a word must not stand in it"),
+    (re.compile(r"\Athe block names no tool"), "it does not name a tool"),
+    (re.compile(r"\Agiven more than once: "), "these arguments were given more than once: "),
+    (re.compile(r"\Astrict: "), "it must be written without any slip, and there was one: "),
+    (re.compile(r" \(at character \d+\)\Z"), ""),
+)
+_NEXT_PROBLEM = re.compile(r"; (?=(?:[^;]{1,300}?: )?expected )")
+
+_FAILED = "Your tool call was not carried out: "
+_CUT_OFF = (
+    "Your reply was cut off inside a tool call. Go on exactly where it ended; don't repeat what is there, "
+    'and write nothing before it. It ended with (quoted by "> "):'
+)
+_NOT_READ = "it is not in the form that was described"
+_MARK = "> "
+_TOO_LONG = (
+    "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
+    "several calls, each with a part of the text."
+)
+
+
+def render_retry(
+    error: CallError | Notice, tools: Iterable[Tool] = (), *, max_characters: int = 1200, server_names: bool = False
+) -> str:
+    """Write the user turn to send to the model after a call failed, or was written in another notation.
+
+    Takes the error, or the notice of such a call, and the tools that the parser was given. Returns what was wrong, the
+    place in the model's own lines, what was expected, and the smallest right call of that tool, which keeps short
+    values that fit; it is left out if the schema of the tool allows none that can be made up. The text has at most
+    `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters stand before
+    it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge does.
+
+    For a reply that was cut off the text asks the model to go on, and quotes the end, each line behind `> `. Append its
+    next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
+
+    Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,
+    or `max_characters` is no whole number from 200 on.
+    """
+    if isinstance(error, Notice):
+        error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
+    offered = _checked(error, tools, max_characters)
+    tool, is_meant = _choose(error, offered)
+    if error.code is Code.TRUNCATED:
+        return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
+    named = server_names or only_server(offered) is None
+    example = _example(tool, error.arguments if is_meant else {}, named)
+    room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
+    rest = _fit(_what(error), _where(error), _expected(error, offered), _lead(tool) if example else "", room)
+    return _joined(rest, example)
+
+
+def _checked(error: CallError, tools: Iterable[Tool], max_characters: int) -> list[Tool]:
+    if not isinstance(error, CallError):
+        got = type(error).__name__
+        raise XMLToolsError(f"render_retry: expected a CallError, as in reply.errors, or a Notice, got {got}")
+    if not isinstance(max_characters, int) or isinstance(max_characters, bool) or max_characters < _LEAST:
+        raise XMLToolsError(f"max_characters: expected a whole number from {_LEAST} on, got {max_characters!r:.40}")
+    if not isinstance(tools, Iterable):
+        raise XMLToolsError(f"tools: expected a list of xmltools.Tool, got {type(tools).__name__}")
+    offered = list(tools)
+    for tool in offered:
+        if not isinstance(tool, Tool):
+            raise XMLToolsError(f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts")
+    return offered
+
+
+def _joined(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
+
+
+def _fit(what: str, where: list[str], expected: str, lead: str, room: int) -> str:
+    """The parts in at most `room` characters. Context goes first, then the end of the message, then the hint."""
+    for lines in (where, where[-2:], []):
+        text = _joined(what, *lines, expected, lead)
+        if len(text) <= room:
+            return text
+    what = _cut(what, max(room - len(_joined(expected, lead)) - 1, _SHORT_VALUE))
+    expected = _cut(expected, room - len(_joined(what, lead)) - 1)
+    for parts in ((what, expected, lead), (what, lead), (what,)):
+        text = _joined(*parts)
+        if len(text) <= room:
+            return text
+    return ""
+
+
+def _cut(text: str, most: int) -> str:
+    """The text in at most `most` characters; nothing, if that is too few to say anything."""
+    if len(text) <= most:
+        return text
+    return text[: most - 3] + "..." if most >= 20 else ""
+
+
+# Quoting
+
+
+def _quoted(text: str) -> str:
+    """Text that others wrote, harmless: lines stay lines."""
+    return neutral(_CONTROL.sub(" ", text))
+
+
+def _one_line(text: str) -> str:
+    return _quoted(text.replace("\n", " ").replace("\t", " "))
+
+
+def _where(error: CallError) -> list[str]:
+    """The line of the offence with its number, the one before it, and a caret under the place."""
+    source, start = error.source, error.span[0]
+    if not source or error.offset is None or not 0 <= error.offset - start <= len(source):
+        return []
+    at = error.offset - start
+    if at == len(source):
+        at = len(source.rstrip(SPACES))
+    # One kind of line break; what stands before the place says where it is then.
+    before = _LINE_BREAK.sub("\n", source[:at])
+    line_start = before.rfind("\n") + 1
+    number = before.count("\n") + 1
+    rest = source[at : at + 2 * _WIDTH]
+    line = before[line_start:] + re.split(r"[\r\n]", rest, maxsplit=1)[0]
+    shown, caret = _window(line, len(before) - line_start)
+    label = f"Line {number}: "
+    lines = [label + shown, " " * len(label) + re.sub(r"[^\t]", " ", shown[:caret]) + "^"]
+    if number > 1:
+        previous = before[before.rfind("\n", 0, line_start - 1) + 1 : line_start - 1]
+        lines.insert(0, f"Line {number - 1}: ".ljust(len(label)) + _window(previous, 0)[0])
+    return lines
+
+
+def _window(line: str, place: int) -> tuple[str, int]:
+    """About 100 characters of a line around a place, quoted, and where the place is in them."""
+    start = max(0, min(place - _WIDTH // 2, len(line) - _WIDTH)) if len(line) > _WIDTH else 0
+    piece = line[start : start + _WIDTH]
+    head = "..." if start else ""
+    tail = "..." if start + _WIDTH < len(line) else ""
+    place -= start
+    grown = sum(len("&lt;") - 1 for found in OPENS.finditer(piece) if found.start() < place)
+    return head + _quoted(piece) + tail, len(head) + place + grown
+
+
+# What was wrong, and what was expected
+
+
+def _what(error: CallError) -> str:
+    if error.code is Code.INVALID_ARGUMENTS:
+        problems = [f"- {_one_line(problem)}" for problem in _NEXT_PROBLEM.split(error.message)]
+        return _joined(f"{_FAILED}its arguments do not fit the tool.", *problems)
+    message = error.message
+    for pattern, plainer in _PLAINER:
+        message = pattern.sub(plainer, message, count=1)
+    return f"{_FAILED}{_one_line(message)}."
+
+
+def _expected(error: CallError, tools: list[Tool]) -> str:
+    """The hint without what the message says, and the names of the tools if the model did not use one of them."""
+    hint = error.hint.replace(f": {error.message}", "")
+    hint = hint.removeprefix(f"There is no tool {(error.name or '')[:100]!r}. ")
+    if hint == error.code.hint and error.code in _SAYS_AGAIN:
+        hint = hint.partition(". ")[2]
+    names = _names(tools)
+    if names and error.name not in names:
+        near = _near(error, names)
+        told = f"Did you mean {near[0]}?" if len(near) == 1 else _listed(names)
+        hint = told if error.code is Code.UNKNOWN_TOOL else f"{hint} {_listed(names)}"
+    return _one_line(hint).lstrip("` ")  # it begins a line, and must not begin a code fence
+
+
+def _names(tools: list[Tool]) -> list[str]:
+    return list(dict.fromkeys(tool.name for tool in tools))
+
+
+def _near(error: CallError, names: list[str]) -> list[str]:
+    return get_close_matches((error.name or "")[:100], names, n=3, cutoff=0.5)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"The tools are: {', '.join(names[:_NAMES])}{more}."
+
+
+# The example
+
+
+def _choose(error: CallError, tools: list[Tool]) -> tuple[Tool | None, bool]:
+    """The tool that was meant, as far as can be told; else the first, and False."""
+    names = _names(tools)
+    near = _near(error, names)
+    name = near[0] if error.name not in names and len(near) == 1 else error.name
+    called = [tool for tool in tools if tool.name == name]
+    wanted = error.server or FORGE.default_server
+    found = next((tool for tool in called if tool.server == wanted), None)
+    return found or next(iter(called or tools), None), bool(called) or len(tools) == 1
+
+
+def _lead(tool: Tool | None) -> str:
+    if tool is None:
+        return "Write the whole call again in this form:"
+    name = _one_line(tool.name)
+    return f"Write the whole call again. A correct call of {name} looks like this, with your own values:"
+
+
+def _example(tool: Tool | None, given: dict[str, Any], named: bool) -> str:
+    """The smallest right call: with the values that the model gave, where they fit and can be written."""
+    if tool is None:
+        call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
+        return render_call(call, server_names=named)
+    wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
+    sample = sample_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
+    if sample is None:
+        return ""
+    for arguments in (_with_given(sample, given, tool), sample):
+        try:
+            call = ToolCall(id="", name=tool.name, arguments=arguments, server=tool.server)
+            block = render_call(call, tool, server_names=named)
+        except ValueError:  # a value that cannot be written, or (pydantic's own) text that is no Unicode
+            continue
+        if find_forbidden(block, 0, len(block)) < 0:
+            return block
+    return ""
+
+
+def _with_given(sample: dict[str, Any], given: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    arguments = sample
+    for name in sample:
+        if name in given and _is_short(given[name]):
+            closer = {**arguments, name: given[name]}
+            if not find_problems(closer, tool.shape):
+                arguments = closer
+    return arguments
+
+
+def _is_short(value: Any) -> bool:
+    text = value if isinstance(value, str) else json.dumps(value, default=repr)
+    return len(text) <= _SHORT_VALUE
+
+
+# A reply that was cut off
+
+
+def _continuation(source: str, tool: Tool | None, most: int) -> str:
+    if not source:
+        return _TOO_LONG
+    closing = _closing(source, tool)
+    room = most - len(_joined(_CUT_OFF, closing)) - 1
+    if room < _TAIL // 4:
+        closing, room = "", most - len(_CUT_OFF) - 1
+    return _joined(_CUT_OFF, _tail(source, min(_TAIL, room)), closing)
+
+
+def _tail(source: str, most: int) -> str:
+    """The end of the text in at most `most` characters, marks included, from the start of a line on if one is near."""
+    tail = _LINE_BREAK.sub("\n", source[-most:])
+    is_cut = len(source) > most
+    while (excess := len(_marked(tail)) - most) > 0:
+        tail = tail[excess:]
+        is_cut = True
+    if is_cut:
+        tail = tail[tail.find("\n", 0, len(tail) // 2) + 1 :]
+    return _marked(tail)
+
+
+def _marked(text: str) -> str:
+    return _MARK + _quoted(text).replace("\n", f"\n{_MARK}")
+
+
+def _closing(source: str, tool: Tool | None) -> str:
+    """What the model still has to close; nothing if that cannot be told."""
+    found = OpenElements(source, tool.shape if tool else ANY).read()
+    if found is None:
+        return ""
+    tags, in_cdata = found
+    words = [_one_line(f"</{tag}>") for tag in reversed(tags)]
+    close = f"Then close {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]}."
+    return f"The CDATA section is still open: end it with ]]>. {close}" if in_cdata else close

@@ -1,0 +1,152 @@
+"""Examples inside values: which ends belong to markup that the value itself holds (protocol, 4.9).
+
+A value may hold whole blocks, or CDATA sections, as text: a document about this protocol, a test of a parser. What
+looks like the end of the value may then be the end of an example. So openers inside the value are counted, and each
+claims the next end. These functions count in text that was read already: nothing is paid for a value without `<`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from typing import Final
+
+from xmltools.syntax.markup import CDATA_OPEN
+
+__all__ = ["Closers", "count_blocks", "count_sections", "count_within", "find_line_opener"]
+
+_W: Final = "[ \t\r\n]"
+_SECTIONS: Final = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
+"""The openers (group 1) and ends of CDATA sections."""
+
+_FEW: Final = 16
+_SPARSE: Final = 2048
+"""How many `!` are looked at one by one in the search for an opener: so many, and one for so many characters."""
+
+
+def _opener(block: str) -> str:
+    # What a block starts with, but for an opener right before an end tag, which opens nothing.
+    return rf"<{re.escape(block)}(?:{_W}[^<>]*)?>(?={_W}*(?:<(?!/)|\{{|`{{3}}))"
+
+
+@lru_cache(maxsize=32)
+def _blocks(block: str, arguments: str) -> re.Pattern[str]:
+    """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them (group 2)."""
+    end = rf"</{re.escape(block)}{_W}*>"
+    return re.compile(rf"({_opener(block)})|(?:(</{re.escape(arguments)}{_W}*>){_W}*)?{end}")
+
+
+@lru_cache(maxsize=32)
+def _calls(block: str, arguments: str) -> re.Pattern[str]:
+    """The same, and start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
+    name = re.escape(arguments)
+    return re.compile(rf"{_blocks(block, arguments).pattern}|(<{name}{_W}*>)|(</{name}{_W}*>)")
+
+
+@lru_cache(maxsize=32)
+def _line_opener(block: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*({_opener(block)})", re.MULTILINE)
+
+
+def count_blocks(text: str, start: int, end: int, count: int, block: str, arguments: str) -> int:
+    """How many blocks are open at `end`, if `count` are at `start`."""
+    if not count and text.rfind(f"<{block}", start, end) < 0:
+        return 0
+    return _count(_blocks(block, arguments), text, start, end, count, end)[0]
+
+
+def count_sections(text: str, start: int, end: int, count: int) -> int:
+    """How many CDATA sections are open at `end`, if `count` are at `start`."""
+    first = start if count else _find_section(text, start, end)
+    return _count(_SECTIONS, text, first, end, count, end)[0] if first >= 0 else 0
+
+
+def count_within(text: str, start: int, end: int, count: int, words: tuple[str, str] | None) -> tuple[int, int]:
+    """The count at `end`, of blocks or (without `words`) of sections, and the place after what was counted: `end`, or
+    the end of a tag in which `end` is."""
+    return _count(_blocks(*words) if words else _SECTIONS, text, start, end, count, len(text))
+
+
+def _count(pattern: re.Pattern[str], text: str, start: int, end: int, count: int, last: int) -> tuple[int, int]:
+    """Count what begins before `end`, in the text before `last`: openers (group 1), less the ends that they claim."""
+    for found in pattern.finditer(text, start, last):
+        if found.start() >= end:
+            break
+        count = count + 1 if found[1] else max(count - 1, 0)
+        start = found.end()
+    return count, max(start, end)
+
+
+def _find_section(text: str, start: int, end: int) -> int:
+    """The place of the first opener of a section, in any case, or -1."""
+    # CPython finds one character 15 times as fast as a word, and `!` is rare in most texts.
+    find, last = text.find, max(0, end - len(CDATA_OPEN) + 2)  # an opener has this much after its `!`
+    at = start
+    for _ in range(_FEW + (end - start) // _SPARSE):
+        at = find("!", at + 1, last)
+        if at < 0:
+            return -1
+        if text[at + 1] == "[" and text[at - 1 : at + 8].upper() == CDATA_OPEN:
+            return at - 1
+    while at >= 0 and (at := find("<![", at - 1, last + 1)) >= 0:
+        if text[at : at + len(CDATA_OPEN)].upper() == CDATA_OPEN:
+            return at
+        at += 4
+    return -1
+
+
+def find_line_opener(text: str, at: int, block: str) -> int:
+    """The place of the next opener of a block that begins a line, or -1."""
+    found = _line_opener(block).search(text, at)
+    return found.start(1) if found else -1
+
+
+class Closers:
+    """The ends of calls in a text that is known to its end: `</arguments>` and `</tool>`, and the openers before them.
+
+    An opener claims the next end. Questions about a place are about the text from there on alone.
+    """
+
+    def __init__(self, text: str, at: int, block: str, arguments: str) -> None:
+        """Read `text` from `at` on."""
+        self._free: list[int] = []  # ends that no opener claims
+        self._pairs: list[tuple[int, int]] = []  # openers and the ends that they claim
+        whole: list[tuple[int, int]] = []  # those that have arguments of their own
+        openers: list[int] = []
+        arguments_of = -1  # the innermost opener, while arguments of its own are open
+        for found in _calls(block, arguments).finditer(text, at):
+            if found[1]:
+                openers.append(found.start())
+            elif found[4]:
+                arguments_of = -1
+            elif found[3]:
+                arguments_of = openers[-1] if openers else -1
+            elif openers:
+                opener = openers.pop()
+                if found[2]:
+                    self._pairs.append((opener, found.start()))
+                    if opener == arguments_of:
+                        whole.append((opener, found.start()))
+            elif found[2]:
+                self._free.append(found.start())
+        self._claims, self._ends = _sorted(self._pairs)
+        self._whole_claims, self._whole_ends = _sorted(whole)
+
+    def unclaimed(self, place: int) -> int:
+        """How many ends there are that no opener claims."""
+        crossing = bisect_left(self._claims, place) - bisect_left(self._ends, place)
+        return crossing + len(self._free) - bisect_left(self._free, place)
+
+    def is_inside(self, place: int) -> bool:
+        """Does `place` stand in a whole block, with arguments of its own?"""
+        return bisect_left(self._whole_claims, place) > bisect_left(self._whole_ends, place)
+
+    def last_unclaimed(self, place: int) -> int:
+        """The place of the last end that no opener claims, or -1."""
+        crossing = [end for opener, end in self._pairs if opener < place <= end]
+        return max((*crossing, *(end for end in self._free if end >= place)), default=-1)
+
+
+def _sorted(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return sorted(opener for opener, _ in pairs), [end for _, end in pairs]

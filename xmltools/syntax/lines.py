@@ -1,0 +1,29 @@
+"""Line and column of a place in a text that may still grow."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+
+__all__ = ["Lines"]
+
+
+class Lines:
+    """Where the lines of a stream begin, to say line and column of an offset (both from 1)."""
+
+    def __init__(self) -> None:
+        self._starts = array("Q", [0])
+        self._length = 0
+
+    def add(self, text: str) -> None:
+        """Take the next piece of the text."""
+        at = text.find("\n")
+        while at >= 0:
+            self._starts.append(self._length + at + 1)
+            at = text.find("\n", at + 1)
+        self._length += len(text)
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        """Return line and column of an offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1

@@ -1,0 +1,69 @@
+"""JSON Schema for tool calls: schemas become shapes, elements and JSON become typed, checked arguments."""
+
+from xmltools.tools.schema.compile import compile_schema
+from xmltools.tools.schema.document import NEVER, Node
+from xmltools.tools.schema.equality import Problem
+from xmltools.tools.schema.facts import (
+    Bounds,
+    Items,
+    Property,
+    TextFacts,
+    bounds_of,
+    is_impossible,
+    items_of,
+    other_keywords,
+    parts_of,
+    properties_of,
+    text_facts,
+)
+from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
+from xmltools.tools.schema.reading import Reading, find_problems, read_arguments, read_object
+from xmltools.tools.schema.sample import sample_arguments
+from xmltools.tools.schema.shapes import (
+    ANY,
+    AnyShape,
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    TextShape,
+    UnionShape,
+)
+from xmltools.tools.schema.topics import is_code_name
+
+__all__ = [
+    "ANY",
+    "ITEM",
+    "NEVER",
+    "AnyShape",
+    "ArrayShape",
+    "Bounds",
+    "EnumShape",
+    "Items",
+    "Node",
+    "ObjectShape",
+    "Problem",
+    "Property",
+    "Reading",
+    "ScalarShape",
+    "Shape",
+    "TextFacts",
+    "TextShape",
+    "UnionShape",
+    "bounds_of",
+    "compile_schema",
+    "find_problems",
+    "is_code_name",
+    "is_impossible",
+    "item_name",
+    "items_of",
+    "other_keywords",
+    "parts_of",
+    "properties_of",
+    "read_arguments",
+    "read_object",
+    "sample_arguments",
+    "singular_of",
+    "text_facts",
+]

@@ -1,0 +1,202 @@
+"""What the schemas behind a shape say together: bounds, patterns, properties, and what nobody asked about.
+
+A shape is made of all schemas that apply to a value (`$ref`, `allOf` and alternatives followed); here their keywords
+become one statement a kind of value. Prompts, examples, RELAX NG and grammars all read these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xmltools.tools.schema.document import NEVER, Node
+from xmltools.tools.schema.evaluated import matching
+from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
+
+__all__ = [
+    "Bounds",
+    "Items",
+    "Property",
+    "TextFacts",
+    "bounds_of",
+    "is_impossible",
+    "items_of",
+    "largest",
+    "other_keywords",
+    "parts_of",
+    "properties_of",
+    "smallest",
+    "text_facts",
+]
+
+
+def parts_of(shape: Shape) -> list[Node]:
+    """Return all schemas that apply to a value of the shape without condition."""
+    if isinstance(shape, (ObjectShape, ArrayShape)):
+        return shape.parts
+    return shape.maker.parts(shape.nodes) if shape.maker is not None else list(shape.nodes)
+
+
+def largest(parts: Sequence[Node], word: str) -> Any:
+    """Return the largest value that a keyword has in the schemas, None if none has it."""
+    return max((part[word] for part in parts if word in part), default=None)
+
+
+def smallest(parts: Sequence[Node], word: str) -> Any:
+    """Return the smallest value that a keyword has in the schemas, None if none has it."""
+    return min((part[word] for part in parts if word in part), default=None)
+
+
+def is_impossible(shape: Shape) -> bool:
+    """Return whether a schema that applies to a value of the shape is `false`: there is no such value."""
+    return any(NEVER in part for part in parts_of(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """What a string must be. `high` is None where its length has no bound."""
+
+    low: int = 0
+    high: int | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any string will do."""
+        return self == _FREE
+
+
+_FREE = TextFacts()
+
+
+def text_facts(shape: Shape) -> TextFacts:
+    """Return the constraints of a string."""
+    parts = parts_of(shape)
+    if all(_TEXT.isdisjoint(part) for part in parts):
+        return _FREE
+    return TextFacts(
+        largest(parts, "minLength") or 0,
+        smallest(parts, "maxLength"),
+        tuple(dict.fromkeys(part["pattern"] for part in parts if "pattern" in part)),
+        tuple(dict.fromkeys(part["format"] for part in parts if "format" in part)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between which a number must be; None where there is no bound. `low_open`: the bound itself is out."""
+
+    low: int | float | None = None
+    high: int | float | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def for_integers(self) -> tuple[int | None, int | None]:
+        """Return the smallest and the largest integer within the bounds."""
+        low = None if self.low is None else math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
+        high = None if self.high is None else math.ceil(self.high) - 1 if self.high_open else math.floor(self.high)
+        return low, high
+
+
+def bounds_of(shape: Shape) -> Bounds:
+    """Return the bounds of an integer or a number."""
+    parts = parts_of(shape)
+    low, high = largest(parts, "minimum"), smallest(parts, "maximum")
+    above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
+    low_open = above is not None and (low is None or above >= low)
+    high_open = below is not None and (high is None or below <= high)
+    return Bounds(above if low_open else low, below if high_open else high, low_open, high_open)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What a list holds: the shapes of its first items, that of the rest (None: there is no rest), and how many."""
+
+    first: tuple[Shape, ...]
+    rest: Shape | None
+    low: int
+    high: int | None
+
+
+def items_of(shape: ArrayShape) -> Items:
+    """Return what a list may hold."""
+    parts = shape.parts
+    count = max((len(part.get("prefixItems", ())) for part in parts), default=0)
+    low, high = largest(parts, "minItems") or 0, smallest(parts, "maxItems")
+    closed = [end for part in parts if (end := _closed_at(part)) is not None]
+    if closed:
+        high = min(closed) if high is None else min(*closed, high)
+    first = tuple(shape.item(index) for index in range(count if high is None else min(count, high)))
+    rest = None if high is not None and high <= len(first) else shape.item(count)
+    return Items(first, rest, low, high)
+
+
+def _closed_at(part: Node) -> int | None:
+    """Return the place from which on a schema allows no items."""
+    first = part.get("prefixItems", ())
+    refused = (number for number, node in enumerate(first) if NEVER in node)
+    return next(refused, len(first) if NEVER in part.get("items", ()) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A declared property, or one that is only required."""
+
+    name: str
+    shape: Shape
+    required: bool
+
+
+def properties_of(shape: ObjectShape) -> list[Property]:
+    """Return the properties that an object may have by name, those without any valid value left out."""
+    required = dict.fromkeys(shape.required)
+    names = dict.fromkeys([*shape.properties, *required])
+    return [Property(name, shape.child(name), name in required) for name in names if not _is_never(shape, name)]
+
+
+def _is_never(shape: ObjectShape, name: str) -> bool:
+    document = shape.make.document
+    for part in shape.parts:
+        named = part.get("properties", {})
+        patterns = part.get("patternProperties", {})
+        fitting = matching(document, patterns, name) if patterns else []
+        said = [named[name]] if name in named else []
+        said += [patterns[each] for each in fitting]
+        if any(NEVER in node for node in said or [part.get("additionalProperties", {})]):
+            return True
+    return False
+
+
+# What a keyword is about; those of other kinds of values mean nothing.
+
+_TEXT = frozenset(("minLength", "maxLength", "pattern", "format"))
+_NUMBER = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+_ARRAY = frozenset(
+    ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains")
+) | {"unevaluatedItems"}
+_OBJECT = frozenset(
+    ("properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties")
+) | {"propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties"}
+_ANY = frozenset(("not", "if", "anyOf", "oneOf"))
+
+
+def other_keywords(shape: Shape, known: frozenset[str]) -> Iterator[str]:
+    """Yield the keywords that restrict values of the shape, and are not among those that the caller knows about."""
+    relevant = _relevant(shape) - known
+    seen = dict.fromkeys(word for part in parts_of(shape) for word in part if word in relevant)
+    yield from seen
+
+
+def _relevant(shape: Shape) -> frozenset[str]:
+    if isinstance(shape, TextShape):
+        return _TEXT | _ANY
+    if isinstance(shape, ScalarShape):
+        return (_NUMBER if shape.type in ("integer", "number") else frozenset()) | _ANY
+    if isinstance(shape, EnumShape):
+        return frozenset()  # its values are checked one by one
+    if isinstance(shape, (ArrayShape, ObjectShape)):
+        return (_ARRAY if isinstance(shape, ArrayShape) else _OBJECT) | _ANY
+    return frozenset(("not", "if")) if isinstance(shape, UnionShape) else _TEXT | _ANY

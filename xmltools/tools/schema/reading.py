@@ -1,0 +1,539 @@
+"""Reading: elements or JSON, and a shape, to typed arguments.
+
+Reading converts and never complains: what cannot be converted stays as it came, and the check of the
+finished value says what was expected in its place. An alternative of a union is chosen by trying: the first
+that fits without a guess. Answers are remembered, since nested unions ask for the same element again and
+again. Containers are read by generators that ask for what is inside, not by functions that call each other, so
+that the depth of a value takes no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from xmltools.errors import Code, Repair
+from xmltools.syntax.elements import Element
+from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_lenient
+from xmltools.tools.schema.check import Checker
+from xmltools.tools.schema.equality import Problem, equal, fits_type
+from xmltools.tools.schema.item_names import ITEM, singular_of
+from xmltools.tools.schema.scalars import WHITE_SPACE, read_enum, read_scalar
+from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
+from xmltools.tools.schema.untyped import by_name, untyped, untyped_object
+
+__all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
+
+_DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
+"""Slips of JSON after which a text may as well be a string, where the schema takes one."""
+_TOLD = frozenset((Code.JSON_VALUE, Code.COMMA_LIST))
+"""What says of a string in JSON that it was converted."""
+MAX_PROBLEMS = 100
+"""Problems that are reported of one call; a model mends no more than that at once."""
+
+
+class Reading(NamedTuple):
+    """What came of reading: typed arguments, what was mended, what does not fit, names that were repeated.
+
+    `too_deep`: a value held JSON that nests deeper than the limit.
+    """
+
+    arguments: dict[str, Any]
+    repairs: list[Repair]
+    problems: list[Problem]
+    duplicates: list[str]
+    too_deep: bool = False
+
+
+class _Value(NamedTuple):
+    """A value with what happened on the way. `guessed`: the text could as well mean something else.
+
+    `lost`: it is nothing, since it would have to hold itself. `equal`: it is what its JSON says, though in other types.
+    """
+
+    value: Any
+    repairs: tuple[Repair, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    guessed: bool = False
+    lost: bool = False
+    equal: bool = False
+
+    @property
+    def tidy(self) -> bool:
+        """Whether it is surely what was meant. That JSON says 2.0 where an integer is to be is no reason to doubt."""
+        is_plain = all(repair.code is not Code.COERCED_VALUE for repair in self.repairs)
+        return not self.guessed and (self.equal or is_plain)
+
+
+class _Request(NamedTuple):
+    """Something that must be read first: an element or a JSON value, by a shape."""
+
+    source: Any
+    shape: Shape
+    offset: int
+
+
+_Steps = Generator[_Request, _Value, _Value]
+"""Reading that asks for parts to be read, and returns what came of them."""
+
+_Key = tuple[int, int, int]
+
+
+def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64, check: bool = True) -> Reading:
+    """Read the elements inside `arguments`: by the shape of the tool's schema, or by none.
+
+    JSON in them may nest `depth` levels. Without `check` nothing is said about problems.
+    """
+    if shape is None:
+        return Reading(untyped_object(children), [], [], [])
+    return _finish(shape, lambda reader: reader.arguments(children, shape), depth, check)
+
+
+def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
+    """Read arguments that came as JSON: strings become declared types. Repairs get the given offset.
+
+    Without `check` nothing is said about problems.
+    """
+    if shape is None:
+        return Reading(value, [], [], [])
+    return _finish(shape, lambda reader: reader.json(value, shape, offset), check=check)
+
+
+def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
+    """Return what in typed arguments does not fit the schema."""
+    return _finish(shape, lambda reader: _Value(arguments)).problems
+
+
+def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, check: bool = True) -> Reading:
+    reader = _Reader(shape, depth)
+    try:
+        result = read(reader)
+        problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS if check else 0))
+    except RecursionError:
+        # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
+        return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
+    repairs = {(repair.code, repair.offset): repair for repair in reversed(result.repairs)}
+    duplicates = list(dict.fromkeys(result.duplicates))
+    return Reading(result.value, list(repairs.values())[::-1], problems, duplicates, reader.too_deep)
+
+
+class _Reader:
+    """Reads one call. It remembers by identity, and lives no longer than the call."""
+
+    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "too_deep")
+
+    def __init__(self, shape: Shape, depth: int) -> None:
+        self._depth = depth
+        self.too_deep = False
+        self._checker = Checker(shape.maker.document) if shape.maker else None
+        self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
+        self._open: set[_Key] = set()
+        self._loaded: dict[tuple[str, int], _Value] = {}
+
+    def problems(self, shape: Shape, value: Any) -> Iterable[Problem]:
+        """Return what is wrong with `value`."""
+        return (
+            problem
+            for node in (shape.nodes if self._checker else ())
+            for problem in self._checker.problems(node, value)  # type: ignore[union-attr]
+        )
+
+    def fits(self, shape: Shape, value: Any) -> bool:
+        """Return whether `value` is valid."""
+        return self._checker is None or all(self._checker.fits(node, value) for node in shape.nodes)
+
+    def _load_text(self, text: str, offset: int) -> _Value:
+        try:
+            value, slips = loads_lenient(text, depth=self._depth)
+        except JSONError as error:
+            self.too_deep = self.too_deep or isinstance(error, JSONDepthError)
+            return _Value(text)
+        repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]
+        # That it is a Python literal is no second deviation: JSON does not belong there either.
+        repairs += (Repair(code, offset, message) for code, _, message in slips if code is not Code.PYTHON_LITERAL)
+        return _Value(value, tuple(repairs), guessed=any(code in _DOUBTFUL for code, _, _ in slips))
+
+    def arguments(self, children: Iterable[Element], shape: Shape) -> _Value:
+        """Read elements as the arguments of a call."""
+        return self._finished(self._properties(children, shape), None)
+
+    def element(self, element: Element, shape: Shape) -> _Value:
+        """Read one element."""
+        return self._read(_Request(element, shape, element.offset))
+
+    def json(self, value: Any, shape: Shape, offset: int) -> _Value:
+        """Read a JSON value."""
+        return self._read(_Request(value, shape, offset))
+
+    # Requests
+
+    def _read(self, request: _Request) -> _Value:
+        begun = self._begin(request)
+        return begun if isinstance(begun, _Value) else self._finished(begun, request)
+
+    def _finished(self, steps: _Steps, request: _Request | None) -> _Value:
+        """Run steps to their end, and all that they ask for."""
+        stack = [(steps, request)]
+        answer: _Value | None = None
+        while True:
+            try:
+                wanted = stack[-1][0].send(answer)  # type: ignore[arg-type]
+            except StopIteration as stop:
+                answer = stop.value
+                request = stack.pop()[1]
+                if request is not None:
+                    key = _key(request)
+                    self._open.discard(key)
+                    # Source and shape are kept with the answer, so that no other object gets their identity.
+                    self._seen[key] = request.source, request.shape, stop.value
+                if not stack:
+                    return stop.value  # type: ignore[no-any-return]
+                continue
+            begun = self._begin(wanted)
+            if isinstance(begun, _Value):
+                answer = begun
+            else:
+                stack.append((begun, wanted))
+                answer = None
+
+    def _begin(self, request: _Request) -> _Value | _Steps:
+        """Return what was asked for, or the steps to it if there is more to it than a leaf."""
+        source, shape, offset = request
+        is_element = isinstance(source, Element)
+        if not isinstance(shape, (UnionShape, ArrayShape)):
+            if is_element and not source.children:
+                return _Value(None) if source.nil else self._leaf(source.text, shape, offset)
+            if not is_element and not isinstance(source, (dict, list)):
+                return self._json_scalar(source, shape, offset)
+        key = _key(request)
+        if key in self._seen:
+            return self._seen[key][2]
+        if key in self._open:
+            # A list of lists of … one item each, which all are this very text: there is no such value.
+            return _Value(source.text if is_element else source, lost=True)
+        self._open.add(key)
+        return self._element(source, shape) if is_element else self._json(source, shape, offset)
+
+    # Elements
+
+    def _at_once(self, element: Element, shape: Shape) -> _Value | None:
+        """Read a leaf of a shape that is no union or list, as most are; None for all else."""
+        if element.children or isinstance(shape, (UnionShape, ArrayShape)):
+            return None
+        return _Value(None) if element.nil else self._leaf(element.text, shape, element.offset)
+
+    def _element(self, element: Element, shape: Shape) -> _Steps:
+        if element.nil:
+            return _Value(None)
+        if isinstance(shape, UnionShape):
+            return (yield from self._choose_for(element, shape))
+        if isinstance(shape, ArrayShape):
+            return (yield from self._array([element], shape))
+        if isinstance(shape, ObjectShape):
+            return (yield from self._properties(element.children or (), shape))
+        if shape.is_text:
+            # It stood before the tool's name, when nobody knew that it was text.
+            repair = Repair(Code.BARE_LESS_THAN, element.offset, f"read the markup in {element.name} as text")
+            return _Value(element.inner, (repair,))
+        return _Value(untyped(element))
+
+    def _properties(self, children: Iterable[Element], shape: Shape) -> _Steps:
+        """Read elements as the properties of an object."""
+        values: dict[str, Any] = {}
+        repairs: list[Repair] = []
+        duplicates: list[str] = []
+        lost = False
+        for name, group in by_name(children).items():
+            child = shape.child(name)
+            if len(group) > 1:
+                read = yield from self._group(group, child)
+            elif child.exact and _is_open(child) and shape.has_property(name):
+                read = yield from self._open_value(group[0], child)
+            else:
+                read = self._at_once(group[0], child) or (yield _Request(group[0], child, group[0].offset))
+            values[name] = read.value
+            repairs += read.repairs
+            duplicates += read.duplicates
+            lost = lost or read.lost
+        return _Value(values, tuple(repairs), tuple(duplicates), lost=lost)
+
+    def _open_value(self, element: Element, shape: Shape) -> _Steps:
+        """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""
+        text = element.text.strip(WHITE_SPACE)
+        if not element.children and text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+            try:
+                value, slips = loads(text, depth=self._depth)
+            except JSONError:
+                slips = [(Code.JSON_VALUE, 0, "")]
+            if not slips and self.fits(shape, value):
+                return _Value(value, (Repair(Code.JSON_VALUE, element.offset, "read the text as JSON"),))
+        return (yield _Request(element, shape, element.offset))
+
+    def _group(self, group: list[Element], shape: Shape) -> _Steps:
+        """Read several elements of one name."""
+        array = next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+        if array:
+            return (yield from self._array(group, array))
+        if shape.is_any:
+            return _Value(list(map(untyped, group)))
+        read = yield _Request(group[0], shape, group[0].offset)
+        return read._replace(duplicates=(group[0].name,))
+
+    def _array(self, elements: list[Element], shape: ArrayShape) -> _Steps:
+        """Read the elements of a list's name: each is an item, or holds items, or is a leaf with JSON."""
+        if len(elements) == 1:
+            element = elements[0]
+            if element.nil:
+                return _Value(None)
+            if not element.children:
+                return self._list_leaf(element.text, shape, element.offset, element)
+        items: list[Element] = []
+        for element in elements:
+            items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
+        reads = []
+        for number, item in enumerate(items):
+            inner = shape.item(number)
+            reads.append(self._at_once(item, inner) or (yield _Request(item, inner, item.offset)))
+        return _joined(reads)
+
+    def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
+        children = element.children
+        return children is not None and bool(children) and shape.holds_items(children[0].name, element.name, count)
+
+    # Leaves
+
+    def _leaf(self, text: str, shape: Shape, offset: int) -> _Value:
+        if isinstance(shape, ScalarShape):
+            read = read_scalar(text.strip(WHITE_SPACE), shape.type)
+        elif isinstance(shape, EnumShape):
+            read = read_enum(text, shape.values)
+        elif isinstance(shape, ObjectShape):
+            return self._object_leaf(text, shape, offset)
+        else:
+            return _Value(text)
+        if not read:
+            return self._enum_leaf(text, shape, offset)
+        value, unusual = read
+        return _Value(value, (_coerced(text, value, offset),) if unusual else ())
+
+    def _enum_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
+        """Read what is no scalar: an enum may have lists and objects among its values."""
+        if isinstance(shape, EnumShape) and any(isinstance(each, (list, dict)) for each in shape.values):
+            loaded = self._load(text, offset)
+            if self.fits(shape, loaded.value):
+                return loaded
+        return _Value(text)
+
+    def _object_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
+        if not text.strip(WHITE_SPACE):
+            return _Value({})
+        loaded = self._load(text, offset)
+        if not isinstance(loaded.value, dict):
+            return _Value(text)
+        return _behind(loaded, self.json(loaded.value, shape, offset))
+
+    def _list_leaf(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
+        trimmed = text.strip(WHITE_SPACE)
+        if not trimmed:
+            return _Value([])
+        if trimmed[0] == "[":
+            loaded = self._load(text, offset)
+            if isinstance(loaded.value, list):
+                return _behind(loaded, self.json(loaded.value, shape, offset))
+            if trimmed[-1] == "]":
+                return _Value(text)  # a list was meant, but nobody can say which
+        read = self._one_item(text, shape, offset, source)
+        if "," in trimmed and not self.fits(shape.item(0), read.value[0]):
+            return self._comma_list(trimmed, shape, offset) or read
+        return read
+
+    def _one_item(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
+        item = shape.item(0)
+        if not isinstance(source, Element):
+            read = self.json(source, item, offset)
+            return read._replace(value=[read.value], guessed=True)
+        read = self.element(source, item)
+        repair = Repair(Code.SINGLE_ITEM, offset, f"read {text[:40]!r} as a list of one item")
+        return read._replace(value=[read.value], repairs=(*read.repairs, repair), guessed=True)
+
+    def _comma_list(self, text: str, shape: ArrayShape, offset: int) -> _Value | None:
+        """Read numbers and the like that are separated by commas; None if they are none. Text may hold commas."""
+        reads: list[_Value] = []
+        for number, part in enumerate(text.split(",")):
+            item = shape.item(number)
+            if not all(isinstance(each, (ScalarShape, EnumShape)) for each in item.alternatives):
+                return None
+            read = self._plain_item(part.strip(WHITE_SPACE), item, offset)
+            if read is None:
+                return None
+            reads.append(read)
+        joined = _joined(reads)
+        repair = Repair(Code.COMMA_LIST, offset, f"read {text[:40]!r} as a list of {len(reads)} items")
+        return joined._replace(repairs=(*joined.repairs, repair), guessed=True)
+
+    def _plain_item(self, text: str, item: Shape, offset: int) -> _Value | None:
+        """Read an item without an element of its own; None if it is none."""
+        reads = ((each, self._leaf(text, each, offset)) for each in item.alternatives) if text else ()
+        fitting = [read for each, read in reads if self.fits(each, read.value)]
+        return min(fitting, key=lambda read: (not read.tidy, read.guessed), default=None)
+
+    def _load(self, text: str, offset: int) -> _Value:
+        """Read JSON or a Python literal, once for all alternatives that ask; other text stays itself."""
+        key = text, offset
+        if key not in self._loaded:
+            self._loaded[key] = self._load_text(text, offset)
+        return self._loaded[key]
+
+    # JSON
+
+    def _json(self, value: Any, shape: Shape, offset: int) -> _Steps:
+        if isinstance(shape, UnionShape):
+            requests = [_Request(value, each, offset) for each in shape.alternatives]
+            return (yield from self._choose(requests, typed=True))
+        if isinstance(shape, ArrayShape) and value is not None and not isinstance(value, str):
+            return (yield from self._json_items(value, shape, offset))
+        if isinstance(shape, ObjectShape) and isinstance(value, dict):
+            names: dict[str, _Value] = {}
+            for name, each in value.items():
+                child = shape.child(name)
+                if isinstance(each, (dict, list)) or isinstance(child, (UnionShape, ArrayShape)):
+                    names[name] = yield _Request(each, child, offset)
+                else:
+                    names[name] = self._json_scalar(each, child, offset)
+            return _joined(list(names.values()))._replace(value={name: each.value for name, each in names.items()})
+        return self._json_scalar(value, shape, offset)
+
+    def _json_scalar(self, value: Any, shape: Shape, offset: int) -> _Value:
+        if isinstance(value, str):
+            return self._json_text(value, shape, offset)
+        if isinstance(shape, ScalarShape) and isinstance(value, (int, float)):
+            return _convert_number(value, shape.type, offset)
+        return _Value(value)
+
+    def _json_text(self, text: str, shape: Shape, offset: int) -> _Value:
+        if shape.is_text or isinstance(shape, EnumShape):
+            read = self._leaf(text, shape, offset)
+        elif isinstance(shape, ArrayShape):
+            read = self._list_leaf(text, shape, offset, text)
+        else:
+            read = self._leaf(text, shape, offset)
+        # In JSON the types are plain to see, so that a string for anything else is never as it should be.
+        if read.value == text or any(repair.code in _TOLD for repair in read.repairs):
+            return read
+        return read._replace(repairs=(*read.repairs, _coerced(text, read.value, offset)))
+
+    def _json_items(self, value: Any, shape: ArrayShape, offset: int) -> _Steps:
+        if isinstance(value, list):
+            reads = []
+            for number, each in enumerate(value):
+                inner = shape.item(number)
+                if isinstance(each, (dict, list)) or isinstance(inner, (UnionShape, ArrayShape)):
+                    reads.append((yield _Request(each, inner, offset)))
+                else:
+                    reads.append(self._json_scalar(each, inner, offset))
+            return _joined(reads)
+        item = yield _Request(value, shape.item(0), offset)
+        if item.lost or not self.fits(shape.item(0), item.value):
+            return _Value(value, lost=item.lost)
+        repair = _coerced(str(value)[:40], "a list of one item", offset)
+        return item._replace(value=[item.value], repairs=(*item.repairs, repair), guessed=True)
+
+    # Unions
+
+    def _choose_for(self, element: Element, shape: UnionShape) -> _Steps:
+        shapes = shape.alternatives
+        if element.children:
+            # What the parser read as elements is none of the strings, and the other way round.
+            is_node = shape.opens(element.children[0].name, element.name) is not None
+            shapes = tuple(each for each in shapes if each.is_text is not is_node) or shapes
+        requests = [_Request(element, each, element.offset) for each in shapes]
+        return (yield from self._choose(requests))
+
+    def _choose(self, requests: list[_Request], *, typed: bool = False) -> _Steps:
+        """Return the first tidy alternative that fits, else the first that fits, else the likeliest.
+
+        `typed`: the value came with a type, so that an alternative of that very type comes before all others.
+        """
+        requests.sort(key=lambda request: request.shape.is_text or request.shape.is_any)
+        fitting: list[_Value] = []
+        reads: list[_Value] = []
+        for request in requests:
+            result = _judged(request, (yield request))
+            if not result.lost and not result.duplicates and self.fits(request.shape, result.value):
+                if result.tidy and not (typed and result.repairs):
+                    return result
+                fitting.append(result)
+            reads.append(result)
+        if fitting:
+            return min(fitting, key=lambda result: (not result.tidy, result.guessed))
+        return self._likeliest([request.shape for request in requests], reads)
+
+    def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
+        """Return the reading whose problems are worth telling: that of a container of its own kind."""
+        pairs = [(shape, each) for shape, each in zip(shapes, reads, strict=True) if not each.lost]
+        nodes = [shape.nodes[0] for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
+        of_kind = [each for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
+        if self._checker:
+            for node, each in zip(nodes, of_kind, strict=True):
+                if self._checker.likely(nodes, each.value) is node:
+                    return each
+        return reads[-1]
+
+
+def _key(request: _Request) -> _Key:
+    return id(request.source), id(request.shape), request.offset
+
+
+def _judged(request: _Request, result: _Value) -> _Value:
+    """Return what an alternative made of something, as a guess if the tags speak for another kind of container.
+
+    Children that are called as items are (3.5) make a list, others the properties of an object.
+    """
+    source, shape, _ = request
+    if not isinstance(source, Element) or not source.children:
+        return result
+    tags = {child.name for child in source.children}
+    listed = len(tags) == 1 and tags <= {ITEM, *singular_of(source.name)}
+    if isinstance(shape, ArrayShape):
+        return result if listed else result._replace(guessed=True)
+    if isinstance(shape, ObjectShape) and listed and not shape.has_property(source.children[0].name):
+        return result._replace(guessed=True)
+    return result
+
+
+def _behind(loaded: _Value, read: _Value) -> _Value:
+    """Return what was read of a text that was loaded as JSON."""
+    is_equal = not read.tidy and equal(loaded.value, read.value)
+    guessed = loaded.guessed or read.guessed
+    return read._replace(repairs=(*loaded.repairs, *read.repairs), guessed=guessed, equal=is_equal)
+
+
+def _is_open(shape: Shape) -> bool:
+    """Return whether a value may have any type, and no alternative says that text is a string."""
+    if isinstance(shape, UnionShape):
+        return any(each.is_any for each in shape.alternatives) and not any(each.is_text for each in shape.alternatives)
+    return shape.is_any
+
+
+def _joined(reads: list[_Value]) -> _Value:
+    """Return the values as a list, with all that happened to them."""
+    return _Value(
+        [read.value for read in reads],
+        tuple(repair for read in reads for repair in read.repairs),
+        tuple(name for read in reads for name in read.duplicates),
+        lost=any(read.lost for read in reads),
+    )
+
+
+def _convert_number(value: float, type: str, offset: int) -> _Value:
+    """Convert a JSON number or boolean to a declared scalar type, where that loses nothing."""
+    if type == "integer" and isinstance(value, float) and fits_type(value, "integer"):
+        return _Value(int(value), (_coerced(repr(value), int(value), offset),))
+    if type == "boolean" and not isinstance(value, bool) and value in (0, 1):
+        return _Value(bool(value), (_coerced(repr(value), bool(value), offset),))
+    return _Value(value)
+
+
+def _coerced(text: str, value: Any, offset: int) -> Repair:
+    return Repair(Code.COERCED_VALUE, offset, f"read {text[:40]!r} as {value!r:.40}")

@@ -1,0 +1,375 @@
+"""Shapes: what a parser, a prompt and a grammar need to know of a schema.
+
+A schema says which values are valid, a *shape* says how a value is written: as a leaf or as elements, and
+which. There are few kinds: string, scalar (integer, number, boolean, null), enum, object, array, union, and
+whatever is left open. References and `allOf` are gone: a shape is made from all the nodes that apply to a
+value together, on demand, so that recursive schemas cost nothing until a value recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from xmltools.tools.schema.document import NEVER, Document, Node
+from xmltools.tools.schema.evaluated import matching
+from xmltools.tools.schema.item_names import ITEM, singular_of
+
+if TYPE_CHECKING:
+    from xmltools.tools.schema.compile import Maker
+
+__all__ = [
+    "ANY",
+    "AnyShape",
+    "ArrayShape",
+    "EnumShape",
+    "ObjectShape",
+    "ScalarShape",
+    "Shape",
+    "TextShape",
+    "UnionShape",
+    "union",
+]
+
+
+class Shape:
+    """How values of one schema are written. `nodes` are the schemas that such a value must all fit."""
+
+    __slots__ = ("maker", "nodes")
+
+    exact = False
+    """Whether a leaf of this shape may hold anything, so that what follows must confirm its end tag."""
+    is_any = False
+    """Whether its elements are read without a schema."""
+    is_list = False
+    is_text = False
+    """Whether the text of a leaf is the value as it is."""
+
+    def __init__(self, maker: Maker | None = None, nodes: tuple[Node, ...] = ()) -> None:
+        self.maker = maker
+        self.nodes = nodes
+
+    def opens(self, tag: str, name: str) -> Shape | None:
+        """Return the shape to read children with, if `name` begins with `<tag>`; None for a leaf."""
+        return None
+
+    def child(self, tag: str) -> Shape:
+        """Return the shape of a child element."""
+        return ANY
+
+    def knows(self, tag: str, previous: str) -> bool:
+        """Return whether `<tag>` may by declaration follow the element `previous` in here."""
+        return False
+
+    def has_property(self, name: str) -> bool:
+        """Return whether a property is declared by this very name."""
+        return False
+
+    def declares(self, name: str) -> bool:
+        """Return whether a property is declared: by name, by pattern, or by a schema for all others."""
+        return self.has_property(name)
+
+    def doubts(self, tag: str, name: str) -> bool:
+        """Return whether a node `name` that begins with `<tag>` may turn out to be text."""
+        return False
+
+    def forget(self) -> None:
+        """Let go of other shapes that can be made anew."""
+
+    @property
+    def alternatives(self) -> tuple[Shape, ...]:
+        """The shapes that a value may have: this one, unless it is a union."""
+        return (self,)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class AnyShape(Shape):
+    """What the schema leaves open: read without a schema."""
+
+    __slots__ = ()
+    exact = True
+    is_any = True
+
+    def opens(self, tag: str, name: str) -> Shape:
+        """Return this shape: any element may have children."""
+        return self
+
+    def knows(self, tag: str, previous: str) -> bool:
+        """Return True."""
+        return True
+
+
+ANY = AnyShape()
+"""The shape of what no schema describes."""
+
+
+class TextShape(Shape):
+    """A string: everything up to the end tag."""
+
+    __slots__ = ()
+    exact = True
+    is_text = True
+
+
+class ScalarShape(Shape):
+    """An integer, a number, a boolean or null: `type` says which."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], type: str) -> None:
+        super().__init__(maker, nodes)
+        self.type = type
+
+
+class EnumShape(Shape):
+    """One of the `values`."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], values: list[Any]) -> None:
+        super().__init__(maker, nodes)
+        self.values = values
+
+
+class _Container(Shape):
+    __slots__ = ("_children", "make", "parts")
+    exact = True
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+        super().__init__(maker, nodes)
+        self.make = maker
+        self.parts = parts
+        self._children: dict[Any, Shape] = {}
+
+    def forget(self) -> None:
+        """Let go of the shapes of children."""
+        self._children.clear()
+
+
+class ObjectShape(_Container):
+    """Properties. `required` and `properties` are what its schemas declare without condition."""
+
+    __slots__ = ("_optional", "is_open", "keeper")
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+        super().__init__(maker, nodes, parts)
+        self._optional = maker.conditional_parts(parts)
+        declaring = ("properties", "patternProperties", "additionalProperties")
+        self.is_open = not any(part.get(word) for part in (*parts, *self._optional) for word in declaring)
+        self.keeper: object = None  # what ends with this shape
+
+    @property
+    def properties(self) -> dict[str, Shape]:
+        """The declared properties in order, with their shapes."""
+        return {name: self.child(name) for part in self.parts for name in part.get("properties", ())}
+
+    @property
+    def required(self) -> list[str]:
+        """The names of the properties that must be there."""
+        return list(dict.fromkeys(name for part in self.parts for name in part.get("required", ())))
+
+    def opens(self, tag: str, name: str) -> Shape:
+        """Return this shape: children are properties, known or not."""
+        return self
+
+    def child(self, tag: str) -> Shape:
+        """Return the shape of the property `tag`, ANY if nothing is said about it."""
+        known = self._children.get(tag)
+        if known is not None:
+            return known
+        shape = self._find(tag)
+        # Names that a model invents are not remembered: there is no end of them.
+        if self.has_property(tag):
+            self._children[tag] = shape
+        return shape
+
+    def _find(self, tag: str) -> Shape:
+        document = self.make.document
+        found = [each for part in self.parts for each in _property_nodes(document, part, tag)]
+        if found:
+            return self.make.shape(tuple(found))
+        maybe = [each for part in self._optional for each in _property_nodes(document, part, tag)]
+        return self.make.union([self.make.shape((each,)) for each in maybe])
+
+    def knows(self, tag: str, previous: str) -> bool:
+        """Return whether `tag` is declared, or anything goes."""
+        return self.is_open or self.declares(tag)
+
+    def declares(self, name: str) -> bool:
+        """Return whether a property is declared: by name, by pattern, or by a schema for all others."""
+        if self.has_property(name):
+            return True
+        document = self.make.document
+        return any(
+            part.get("additionalProperties", {}).keys() - {NEVER}
+            or matching(document, part.get("patternProperties", ()), name)
+            for part in (*self.parts, *self._optional)
+        )
+
+    def has_property(self, name: str) -> bool:
+        """Return whether any of the schemas declares the property `name`."""
+        for part in self.parts:
+            if name in part.get("properties", ()):
+                return True
+        return any(name in part.get("properties", ()) for part in self._optional)
+
+
+def _property_nodes(document: Document, part: Node, name: str) -> list[Node]:
+    """Return the schemas of the property `name` in one object schema; those that say nothing are left out."""
+    named = part.get("properties", {})
+    found = [named[name]] if name in named else []
+    if "patternProperties" in part:
+        patterns = part["patternProperties"]
+        found += (patterns[each] for each in matching(document, patterns, name))
+    if not found and "additionalProperties" in part:
+        found.append(part["additionalProperties"])
+    return [node for node in found if node and NEVER not in node]
+
+
+class ArrayShape(_Container):
+    """Items."""
+
+    __slots__ = ("_longest",)
+    is_list = True
+
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+        super().__init__(maker, nodes, parts)
+        self._longest = max((len(part["prefixItems"]) for part in parts if "prefixItems" in part), default=0)
+
+    def item(self, index: int) -> Shape:
+        """Return the shape of the item at a position."""
+        index = min(index, self._longest)
+        found = self._children.get(index)
+        if found is None:
+            found = self._children[index] = self.make.shape(tuple(_item_nodes(self.parts, index)))
+        return found
+
+    @property
+    def items(self) -> Shape:
+        """The shape of an item whose position is not known."""
+        if "items" not in self._children:
+            self._children["items"] = self.make.union([self.item(index) for index in range(self._longest + 1)])
+        return self._children["items"]
+
+    def opens(self, tag: str, name: str) -> Shape | None:
+        """Return this shape; that of an item, if `<tag>` is a property of items."""
+        return self if self.holds(tag, name) or not self.items.has_property(tag) else self.items.opens(tag, name)
+
+    def holds_items(self, tag: str, name: str, count: int) -> bool:
+        """Return whether an element `name` whose first child is `<tag>` holds items, and is not one itself.
+
+        `count`: how many elements of its name there are. If there are several, and items can be what it is, it is one.
+        """
+        if count > 1 and (self.items.is_list or (self.items.declares(tag) and not self.holds(tag, name))):
+            return False
+        return self.opens(tag, name) is self
+
+    def holds(self, tag: str, name: str) -> bool:
+        """Return whether `<tag>` is called as an item of a list `name` is."""
+        return tag == ITEM or tag in singular_of(name)
+
+    def child(self, tag: str) -> Shape:
+        """Return the shape of an item."""
+        return self.items
+
+    def knows(self, tag: str, previous: str) -> bool:
+        """Return whether `tag` is another item."""
+        return tag in (previous, ITEM)
+
+
+def _item_nodes(parts: list[Node], index: int) -> Iterator[Node]:
+    for part in parts:
+        prefix = part.get("prefixItems", ())
+        node = prefix[index] if index < len(prefix) else part.get("items")
+        if node and NEVER not in node:
+            yield node
+
+
+class UnionShape(Shape):
+    """One of several shapes, in the order of the schema."""
+
+    __slots__ = ("_alternatives", "exact")
+
+    def __init__(self, maker: Maker | None, nodes: tuple[Node, ...], alternatives: tuple[Shape, ...]) -> None:
+        super().__init__(maker, nodes)
+        self._alternatives = alternatives
+        self.exact = any(each.exact for each in alternatives)
+
+    @property
+    def alternatives(self) -> tuple[Shape, ...]:
+        """The shapes that a value may have."""
+        return self._alternatives
+
+    def opens(self, tag: str, name: str) -> Shape | None:
+        """Return the container that `<tag>` begins: an array, or all objects that declare it; else None."""
+        takers = [each for each in self._alternatives if _takes(each, tag, name)]
+        if not takers:
+            if any(each.is_text for each in self._alternatives):
+                return None
+            takers = [each for each in self._alternatives if isinstance(each, (_Container, AnyShape))]
+            if not takers:
+                return None
+        first = takers[0]
+        if isinstance(first, ObjectShape):
+            return union([each for each in takers if isinstance(each, ObjectShape)])
+        if isinstance(first, ArrayShape) and not first.holds(tag, name) and first.items.has_property(tag):
+            return union(_owners(takers, tag))
+        return first.opens(tag, name)
+
+    def doubts(self, tag: str, name: str) -> bool:
+        """Return whether a string may begin with `<tag>`, which is taken for a property whose name is free."""
+        if not any(each.is_text for each in self._alternatives) or self.has_property(tag):
+            return False
+        arrays = (each for each in self._alternatives if isinstance(each, ArrayShape))
+        return not any(_takes(each, tag, name) for each in arrays)
+
+    def child(self, tag: str) -> Shape:
+        """Return the shapes that the alternatives have for this child."""
+        containers = [each for each in self._alternatives if isinstance(each, (_Container, AnyShape))]
+        declaring = [each for each in containers if each.has_property(tag)]
+        return union([each.child(tag) for each in declaring or containers])
+
+    def knows(self, tag: str, previous: str) -> bool:
+        """Return whether any alternative knows it."""
+        return any(each.knows(tag, previous) for each in self._alternatives)
+
+    def has_property(self, name: str) -> bool:
+        """Return whether any alternative has it."""
+        return any(each.has_property(name) for each in self._alternatives)
+
+    def declares(self, name: str) -> bool:
+        """Return whether any alternative declares it."""
+        return any(each.declares(name) for each in self._alternatives)
+
+
+def _takes(shape: Shape, tag: str, name: str) -> bool:
+    if isinstance(shape, ArrayShape):
+        return shape.holds(tag, name) or shape.items.has_property(tag)
+    return shape.declares(tag)
+
+
+def _owners(shapes: Iterable[Shape], tag: str) -> list[Shape]:
+    """Return the objects that have the property `tag`: those among the shapes, and those that are items of them."""
+    found: list[Shape] = []
+    seen: set[int] = set()
+    pending = list(shapes)[::-1]
+    while pending:
+        shape = pending.pop()
+        if id(shape) in seen or not (shape.has_property(tag) or isinstance(shape, ArrayShape)):
+            continue
+        seen.add(id(shape))
+        if isinstance(shape, ObjectShape):
+            found.append(shape)
+        else:
+            pending += (shape.items if isinstance(shape, ArrayShape) else shape).alternatives[::-1]
+    return found
+
+
+def union(shapes: Iterable[Shape], maker: Maker | None = None, nodes: tuple[Node, ...] = ()) -> Shape:
+    """Return the shape of a value that has one of the shapes; ANY if there is none."""
+    flat = {id(each): each for shape in shapes for each in shape.alternatives}
+    if len(flat) == 1:
+        return next(iter(flat.values()))
+    return UnionShape(maker, nodes, tuple(flat.values())) if flat else ANY

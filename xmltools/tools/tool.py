@@ -1,0 +1,401 @@
+"""Tools: name, description and JSON Schema; from functions, pydantic models and other people's formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
+from pydantic.errors import PydanticSchemaGenerationError
+
+from xmltools.errors import XMLToolsError
+from xmltools.models import DEFAULT_SERVER
+from xmltools.tools.schema import ObjectShape, compile_schema
+
+__all__ = ["Tool", "load_tools"]
+
+_ACCEPTED = (
+    '{"type": "function", "function": {...}} (OpenAI chat), {"type": "function", "name", "parameters"} '
+    '(OpenAI Responses), {"name", "input_schema"} (Anthropic), {"name", "inputSchema"} (MCP), '
+    '{"name", "parameters"} (Gemini, or a Tool that was dumped)'
+)
+
+
+def _no_parameters() -> dict[str, Any]:
+    return {"type": "object", "properties": {}}
+
+
+class Tool(BaseModel):
+    """A tool that a model may call: `parameters` is the JSON Schema of its arguments.
+
+    `server` tells tools of one name apart. The schema is read when it is first needed (`shape`). Raises pydantic's
+    `ValidationError` for fields of a wrong type, and for a name that is empty or longer than 256 characters.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=256)
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=_no_parameters)
+    server: str = DEFAULT_SERVER
+
+    _shape: ObjectShape | None = PrivateAttr(default=None)
+    _compiled: dict[str, Any] | None = PrivateAttr(default=None)  # what the shape was made of: copies may have another
+    _is_small: bool = PrivateAttr(default=False)
+
+    def __eq__(self, other: object) -> bool:
+        # pydantic's own also compares what is kept here for later.
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return (self.name, self.server, self.description, self.parameters) == (
+            other.name,
+            other.server,
+            other.description,
+            other.parameters,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.server))
+
+    @property
+    def shape(self) -> ObjectShape:
+        """The compiled schema, which tools with the same schema share: servers make their tools anew for each request.
+
+        Raises XMLToolsError if the schema is invalid.
+        """
+        kept = self.__pydantic_private__ or {}  # attribute access takes pydantic 1 µs, and each parser asks each tool
+        shape: ObjectShape | None = kept.get("_shape")
+        if shape is None or kept["_compiled"] is not self.parameters:
+            try:
+                shape, self._is_small = _compile(self.parameters)
+            except XMLToolsError as error:
+                raise XMLToolsError(f"tool {self.name!r}: {error}") from None
+            self._shape, self._compiled = shape, self.parameters
+        return shape
+
+    @property
+    def is_small(self) -> bool:
+        """Whether what is made of the tool may be kept for others that are equal: it bounds what caches hold."""
+        return self.shape is not None and self._is_small and len(self.description) <= _SHARED_SIZE
+
+    @classmethod
+    def of(
+        cls,
+        source: Callable[..., Any] | type[BaseModel],
+        *,
+        name: str | None = None,
+        server: str = DEFAULT_SERVER,
+        description: str | None = None,
+    ) -> Tool:
+        """Make a tool from a function or a pydantic model class.
+
+        Type hints become the schema, the docstring becomes the description and those of the parameters (its
+        Google, NumPy or reST sections are read); `name` and `description` take the place of its own. Raises
+        XMLToolsError for what cannot be called with named arguments.
+        """
+        if isinstance(source, type) and issubclass(source, BaseModel):
+            text, model = source.__doc__ or "", source
+        elif callable(source):
+            text, model = source.__doc__ or "", _model_of(source)
+        else:
+            raise XMLToolsError(f"expected a function or a pydantic model class, found {source!r:.80}")
+        summary, described = _read_docstring(text)
+        if description is None:
+            description = summary
+        return _make(
+            cls,
+            name=name or str(getattr(source, "__name__", type(source).__name__)),
+            description=description,
+            parameters=_parameters_of(model, described),
+            server=server,
+        )
+
+    @classmethod
+    def load(cls, definition: Mapping[str, Any], *, server: str = DEFAULT_SERVER) -> Tool:
+        """Make a tool from a definition for OpenAI, Anthropic, MCP or Gemini, or from a dumped Tool.
+
+        A dumped tool keeps its own server. Raises XMLToolsError for anything else.
+        """
+        if not isinstance(definition, Mapping):
+            raise _no_definition(type(definition).__name__)
+        inner = definition.get("function") if "name" not in definition else definition
+        if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str) or not inner["name"]:
+            found = ", ".join(map(repr, definition)) or "nothing"
+            raise _no_definition(f"an object with {found}")
+        name, description = inner["name"], inner.get("description") or ""
+        if not isinstance(description, str):
+            raise XMLToolsError(f"tool {name!r}: the description is no text but {type(description).__name__}")
+        own = inner.get("server", server)
+        return _make(cls, name=name, description=description, parameters=_find_schema(inner), server=own)
+
+
+_SHARED_SIZE = 16_384
+"""Longest schema, as JSON, that is kept for other tools: it bounds what the cache can hold."""
+
+
+def _compile(parameters: dict[str, Any]) -> tuple[ObjectShape, bool]:
+    """Return the shape, and whether it is shared."""
+    try:
+        text = json.dumps(parameters)
+    except (TypeError, ValueError, RecursionError):
+        text = ""  # no JSON: the compiler says where and why
+    if 0 < len(text) <= _SHARED_SIZE:
+        return _shared_shape(text), True
+    return compile_schema(parameters), False
+
+
+@lru_cache(maxsize=256)
+def _shared_shape(text: str) -> ObjectShape:
+    return compile_schema(json.loads(text))
+
+
+def _no_definition(found: str) -> XMLToolsError:
+    return XMLToolsError(f"expected a tool definition, found {found}; accepted: {_ACCEPTED}")
+
+
+def load_tools(definitions: Any) -> list[Tool]:
+    """Make tools from a list of definitions, or from an object that has one.
+
+    The object is that of a request or an MCP answer: {"tools": [...]}, {"functions": [...]} or Gemini's
+    {"functionDeclarations": [...]}, which may also stand inside the list. Raises XMLToolsError for others.
+    """
+    return _load_list(definitions, nested=False)
+
+
+def _load_list(definitions: Any, *, nested: bool) -> list[Tool]:
+    if isinstance(definitions, Mapping):
+        for key in _LISTS:
+            if isinstance(definitions.get(key), (list, tuple)):
+                definitions = definitions[key]
+                break
+    if not isinstance(definitions, (list, tuple)):
+        raise XMLToolsError(
+            f"expected a list of tools or an object with {', '.join(map(repr, _LISTS))}, "
+            f"found {type(definitions).__name__}"
+        )
+    tools: list[Tool] = []
+    for position, each in enumerate(definitions):
+        try:
+            tools += _load_entry(each, nested)
+        except XMLToolsError as error:
+            raise XMLToolsError(f"tool {position} of the list: {error}") from None
+    return tools
+
+
+_LISTS = ("tools", "functions", "functionDeclarations", "function_declarations")
+
+
+def _load_entry(definition: Any, nested: bool) -> list[Tool]:
+    if isinstance(definition, Tool):
+        return [definition]
+    is_list = isinstance(definition, Mapping) and "name" not in definition and any(key in definition for key in _LISTS)
+    if is_list and not nested:
+        return _load_list(definition, nested=True)
+    return [Tool.load(definition)]
+
+
+def _make(cls: type[Tool], **fields: Any) -> Tool:
+    try:
+        return cls(**fields)
+    except ValueError as error:
+        raise XMLToolsError(f"tool {fields['name']!r:.80}: {error}") from None
+
+
+# Schemas in other people's definitions
+
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+
+
+def _find_schema(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a definition, whatever its key; the schema of no arguments if there is none."""
+    for key in _SCHEMA_KEYS:
+        schema = definition.get(key)
+        if schema is None:
+            continue
+        if not isinstance(schema, Mapping):
+            raise XMLToolsError(
+                f"tool {definition['name']!r}: {key!r} is no JSON Schema object but {type(schema).__name__}"
+            )
+        schema = _without_capitals(schema) if _is_gemini(schema) else dict(schema)
+        return {**_no_parameters(), **schema} if schema.get("type") == "object" or not schema else schema
+    return _no_parameters()
+
+
+def _is_gemini(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    return isinstance(kind, str) and kind.isupper()
+
+
+# Gemini's schema is OpenAPI's as Protocol Buffers write it: types in capitals, 64-bit numbers as strings.
+_GEMINI_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+
+
+def _without_capitals(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Gemini's schema as JSON Schema."""
+    result: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "type" and isinstance(value, str):
+            if value != "TYPE_UNSPECIFIED":
+                result[key] = value.lower()
+        elif key in _GEMINI_COUNTS and isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value):
+            result[key] = int(value)
+        elif key == "properties" and isinstance(value, Mapping):
+            result[key] = {name: _lowered(each) for name, each in value.items()}
+        elif key in ("items", "additionalProperties", "anyOf"):
+            result[key] = [_lowered(each) for each in value] if isinstance(value, list) else _lowered(value)
+        else:
+            result[key] = value
+    return result
+
+
+def _lowered(schema: Any) -> Any:
+    return _without_capitals(schema) if isinstance(schema, Mapping) else schema
+
+
+# Schemas from Python
+
+
+def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
+    """Return a pydantic model with a field for each parameter of the function."""
+    import inspect  # it costs a tenth of the package's start-up, and only this needs it
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise XMLToolsError(f"{function!r:.80} has no signature that can be read: {error}") from None
+    fields: dict[str, Any] = {}
+    extra = "ignore"
+    hints = _hints_of(function)
+    for number, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            extra = "allow"
+            continue
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            raise XMLToolsError(
+                f"{_called(function)}: the parameter {str(parameter)!r} cannot be given by name, as "
+                "those of a tool are; make it an ordinary parameter or wrap the function"
+            )
+        default = ... if parameter.default is parameter.empty else parameter.default
+        # pydantic reserves some names for itself (a leading underscore, `schema`), so fields are numbered.
+        hint = hints.get(parameter.name, Any)
+        fields[f"field_{number}"] = (hint, _field(parameter.name, default))
+    try:
+        config = ConfigDict(extra=extra, arbitrary_types_allowed=False)  # type: ignore[typeddict-item]
+        return create_model("Arguments", __config__=config, **fields)
+    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
+        raise XMLToolsError(f"{_called(function)}: a type hint has no JSON Schema: {error}") from None
+
+
+def _field(name: str, default: Any) -> Any:
+    from pydantic.fields import FieldInfo
+
+    if isinstance(default, FieldInfo):
+        default.alias = default.validation_alias = default.serialization_alias = name
+        return default
+    return Field(default, alias=name)
+
+
+def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    target = function if hasattr(function, "__code__") or hasattr(function, "__wrapped__") else None
+    if target is None and not hasattr(function, "__func__"):
+        target = getattr(function, "func", None) or type(function).__call__
+    try:
+        return get_type_hints(target or function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise XMLToolsError(f"{_called(function)}: a type hint cannot be resolved: {error}") from None
+
+
+def _called(function: Callable[..., Any]) -> str:
+    return f"function {getattr(function, '__qualname__', repr(function)[:80])}"
+
+
+def _parameters_of(model: type[BaseModel], described: Mapping[str, str]) -> dict[str, Any]:
+    """Return the JSON Schema of a model, with descriptions from a docstring where it has none of its own."""
+    try:
+        schema = model.model_json_schema()
+    except PydanticUserError as error:
+        raise XMLToolsError(f"a type of {model.__name__} has no JSON Schema: {error.message}") from None
+    for noise in ("title", "description"):
+        schema.pop(noise, None)
+    properties = schema.setdefault("properties", {})
+    for name, each in properties.items():
+        if name in described and "description" not in each:
+            each["description"] = described[name]
+    for each in (*properties.values(), *schema.get("$defs", {}).values()):
+        _drop_titles(each)
+    return schema
+
+
+def _drop_titles(schema: dict[str, Any]) -> None:
+    # pydantic makes a title of each name; it says nothing new and costs tokens.
+    schema.pop("title", None)
+    for each in schema.get("properties", {}).values():
+        each.pop("title", None)
+
+
+# Docstrings
+
+_GOOGLE_OR_NUMPY = re.compile(r"(Args|Arguments|Parameters|Params|Keyword Args|Other Parameters)\s*:?")
+_OTHER_SECTION = re.compile(
+    r"(Returns?|Raises?|Yields?|Examples?|Notes?|Warnings?|Warns|See Also|References|Attributes|Todo)\s*:?"
+)
+_REST = re.compile(r":param\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)")
+_REST_FIELD = re.compile(r":\w[^:\n]*:")
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:(?:\s+(.*))?$")
+_NUMPY_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*,\s*\*{0,2}\w+)*\s*(?::.*)?$")
+_RULE = re.compile(r"-{3,}")
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring's text before its first section, and what its sections say about each parameter."""
+    lines = _dedented(text)
+    end = next((number for number in range(len(lines)) if _begins_section(lines, number)), len(lines))
+    return "\n".join(lines[:end]).strip(), _described(lines[end:])
+
+
+def _dedented(text: str) -> list[str]:
+    first, _, rest = text.expandtabs().partition("\n")
+    lines = rest.split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [first.strip(), *(line[margin:].rstrip() for line in lines)]
+
+
+def _begins_section(lines: list[str], number: int) -> bool:
+    line = lines[number]
+    if _REST_FIELD.match(line):
+        return True
+    heading = _GOOGLE_OR_NUMPY.fullmatch(line) or _OTHER_SECTION.fullmatch(line)
+    return bool(heading and (line.endswith(":") or _is_underlined(lines, number)))
+
+
+def _is_underlined(lines: list[str], number: int) -> bool:
+    return number + 1 < len(lines) and bool(_RULE.fullmatch(lines[number + 1].strip()))
+
+
+def _described(lines: list[str]) -> dict[str, str]:
+    """Return the descriptions of parameters in the sections of a docstring."""
+    found: dict[str, list[str]] = {}
+    entry: re.Pattern[str] | None = None
+    margin: int | None = None
+    words: list[str] = []
+    for number, line in enumerate(lines):
+        if rest := _REST.match(line):
+            words = found.setdefault(rest[1], [rest[2]])
+        elif _begins_section(lines, number):
+            underlined = _is_underlined(lines, number)
+            entry = (_NUMPY_ENTRY if underlined else _GOOGLE_ENTRY) if _GOOGLE_OR_NUMPY.fullmatch(line) else None
+            margin, words = None, []
+        elif line.strip() and not _RULE.fullmatch(line):
+            indent = len(line) - len(line.lstrip())
+            margin = indent if margin is None else margin
+            match = entry.match(line.strip()) if entry and indent <= margin else None
+            if match:
+                words = found.setdefault(match[1], [match[2] or ""] if entry is _GOOGLE_ENTRY else [])
+            else:
+                words.append(line.strip())
+    return {name: " ".join(filter(None, words)) for name, words in found.items() if any(words)}
