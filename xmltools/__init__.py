@@ -9,7 +9,8 @@
 
     reply = xt.parse(text)  # reply.parts, .text, .reasoning, .calls, .errors
 
-Names are loaded when they are first used, so that `import xmltools` costs next to nothing.
+`__all__` lists the names that most users need; the others in `_HOMES` can be imported from here, too. Names are loaded
+when they are first used, so that `import xmltools` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -18,34 +19,63 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xmltools.conversations.echo import Echo, find_echo
-    from xmltools.dialects import FORGE, Dialect
-    from xmltools.errors import CallError, Code, Issue, Notice, Repair, XMLToolsError
-    from xmltools.formats import ConversionWarning, convert, dump, load
-    from xmltools.grammar import GrammarIssue, build_grammar, for_engine, grammar_issues
-    from xmltools.models import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult
+    from xmltools.conversations.echo import Echo as Echo
+    from xmltools.conversations.echo import find_echo as find_echo
+    from xmltools.dialects import FORGE as FORGE
+    from xmltools.dialects import Dialect as Dialect
+    from xmltools.errors import CallError, Code, Repair, XMLToolsError
+    from xmltools.errors import Issue as Issue
+    from xmltools.errors import Notice as Notice
+    from xmltools.formats import ConversionWarning as ConversionWarning
+    from xmltools.formats import convert, dump, load
+    from xmltools.grammar import (
+        GrammarIssue as GrammarIssue,
+    )
+    from xmltools.grammar import (
+        build_grammar,
+    )
+    from xmltools.grammar import (
+        for_engine as for_engine,
+    )
+    from xmltools.grammar import (
+        grammar_issues as grammar_issues,
+    )
+    from xmltools.models import Conversation, Message, Reasoning, Reply, Text, ToolCall, ToolResult
+    from xmltools.models import Media as Media
     from xmltools.models.events import (
         ArgumentDelta,
         CallCompleted,
         CallFailed,
         CallStarted,
         Event,
-        Noticed,
         ReasoningDelta,
         TextDelta,
     )
+    from xmltools.models.events import (
+        Noticed as Noticed,
+    )
     from xmltools.parser import Parser, parse
-    from xmltools.parser.limits import Limits
+    from xmltools.parser.limits import Limits as Limits
     from xmltools.render import (
-        ENGLISH,
-        Wording,
-        read_results,
+        ENGLISH as ENGLISH,
+    )
+    from xmltools.render import (
+        Wording as Wording,
+    )
+    from xmltools.render import (
+        read_results as read_results,
+    )
+    from xmltools.render import (
         render_call,
         render_instructions,
         render_result,
-        render_result_parts,
-        render_results,
         render_retry,
+    )
+    from xmltools.render import (
+        render_result_parts as render_result_parts,
+    )
+    from xmltools.render import (
+        render_results as render_results,
     )
     from xmltools.tools import Tool, load_tools
 
@@ -86,8 +116,6 @@ _SUBMODULES = ("bridge", "compaction", "formats", "grammar", "streams", "transcr
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "ENGLISH",
-    "FORGE",
     "ArgumentDelta",
     "CallCompleted",
     "CallError",
@@ -95,17 +123,8 @@ __all__ = [
     "CallStarted",
     "Code",
     "Conversation",
-    "ConversionWarning",
-    "Dialect",
-    "Echo",
     "Event",
-    "GrammarIssue",
-    "Issue",
-    "Limits",
-    "Media",
     "Message",
-    "Notice",
-    "Noticed",
     "Parser",
     "Reasoning",
     "ReasoningDelta",
@@ -116,23 +135,16 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
-    "Wording",
     "XMLToolsError",
     "build_grammar",
     "convert",
     "dump",
-    "find_echo",
-    "for_engine",
-    "grammar_issues",
     "load",
     "load_tools",
     "parse",
-    "read_results",
     "render_call",
     "render_instructions",
     "render_result",
-    "render_result_parts",
-    "render_results",
     "render_retry",
 ]
 
@@ -148,4 +160,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *_HOME_OF})
