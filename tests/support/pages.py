@@ -11,6 +11,7 @@ import argparse
 import importlib
 import inspect
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import fields
@@ -33,6 +34,7 @@ from xmltools.proxy.server.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
 PARSING = ROOT / "docs" / "parsing.md"
 RENDER = ROOT / "docs" / "writing.md"
 CONVERSATIONS = ROOT / "docs" / "conversations.md"
@@ -160,8 +162,8 @@ def _verb_row(verb: Verb) -> list[str]:
     return [words, names, f"`{verb.what}`" if command else "", _more(verb.page)]
 
 
-def _more(page: Path | None) -> str:
-    return f"[{TITLES[page]}]({page.relative_to(ROOT).as_posix()})" if page else ""
+def _more(page: Path | None, here: Path = README) -> str:
+    return f"[{TITLES[page]}]({os.path.relpath(page, here.parent)})" if page else ""
 
 
 def house() -> str:
@@ -169,8 +171,8 @@ def house() -> str:
     rows = []
     for module in (name for row in LAYERS for name in row if name and not name.startswith("_")):
         words = sentence(importlib.import_module(f"xmltools.{module}").__doc__ or "")
-        rows.append([f"`{module}`", words, _more(pages.get(module))])
-    return table(("module", "what it is", "more"), rows)
+        rows.append([f"`{module}`", words, _more(pages.get(module), ARCHITECTURE)])
+    return table(("folder or module", "what it is", "more"), rows)
 
 
 def events() -> str:
@@ -246,7 +248,8 @@ def metrics() -> str:
 
 
 PARTS = {
-    README: {"speed": speed, "verbs": verbs, "house": house},
+    README: {"speed": speed, "verbs": verbs},
+    ARCHITECTURE: {"house": house},
     PARSING: {"events": events, "options": options, "limits": limits},
     RENDER: {"sizes": sizes},
     CONVERSATIONS: {"formats": formats},
