@@ -32,7 +32,7 @@ SKIPPED = """Annotations, aliases of types, imports, docstrings, decorators (wha
 cache), `__all__`, `__slots__`, `__repr__`, literals of two words or more (the wording of a message), the texts in the
 tables of made-up examples, what compiles to the same code, and calls without one of their positional arguments, but for
 the last."""
-_TABLES = frozenset(("_FORMATS", "TYPICAL", "_EXAMPLES", "_CODE_EXAMPLES", "_CODE"))
+_TABLES = frozenset(("_FORMATS", "_WORDS", "_CODE_WORDS", "_CODE"))
 _UNSEEN = frozenset(("__all__", "__slots__"))
 _SENTENCE = re.compile(r"[A-Za-z'`:,]{2,} (?:[a-z'`]+\b|$)")
 

@@ -27,7 +27,7 @@ from xmltools.grammar import FORMATS, build_grammar
 from xmltools.models import ToolCall
 from xmltools.render import render_call, render_instructions
 from xmltools.render.writable import same
-from xmltools.tools.schema import find_problems, sample_arguments
+from xmltools.tools.schema import example_arguments, find_problems
 
 __all__ = ["LAWS", "SchemaTrial", "first_broken", "laws_for", "trial"]
 
@@ -207,7 +207,7 @@ def law_prompts(trial: SchemaTrial) -> None:
     if trial.tool is None:
         return
     rng = Random(trial.seed)
-    sample = sample_arguments(trial.tool.shape)
+    sample = example_arguments(trial.tool.shape)
     if sample is not None:
         assert not find_problems(sample, trial.tool.shape), repr(sample)
         trial.counts["samples"] += 1

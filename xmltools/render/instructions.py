@@ -33,7 +33,7 @@ from xmltools.render.types import (
 )
 from xmltools.syntax.markup import find_forbidden, is_xml_name
 from xmltools.tools import Tool
-from xmltools.tools.schema import ObjectShape, Shape, is_code_name, sample_arguments
+from xmltools.tools.schema import ObjectShape, Shape, example_arguments, is_code_name
 
 __all__ = ["Style", "render_instructions"]
 
@@ -167,7 +167,7 @@ def _behind(mark: str, text: str) -> list[str]:
 
 def _example(name: str, server: str | None, shape: ObjectShape) -> str:
     """Return an example call, nothing if none can be made up. Code stands in CDATA, however short it is."""
-    arguments = sample_arguments(shape)
+    arguments = example_arguments(shape)
     if arguments is None:
         return ""
     call = ToolCall(id="", name=name, server=server or FORGE.default_server, arguments=arguments)

@@ -23,7 +23,7 @@ from xmltools.render.open_block import OpenElements
 from xmltools.render.quoting import OPENS, neutral
 from xmltools.syntax.markup import SPACES, find_forbidden
 from xmltools.tools import Tool
-from xmltools.tools.schema import ANY, find_problems, sample_arguments
+from xmltools.tools.schema import ANY, example_arguments, find_problems
 
 __all__ = ["render_retry"]
 
@@ -249,7 +249,7 @@ def _example(tool: Tool | None, given: dict[str, Any], named: bool) -> str:
         call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
         return render_call(call, server_names=named)
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
-    sample = sample_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
+    sample = example_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
     if sample is None:
         return ""
     for arguments in (_with_given(sample, given, tool), sample):

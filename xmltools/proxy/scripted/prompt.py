@@ -17,7 +17,7 @@ from xmltools.parser import Parser, build_reply, parse
 from xmltools.proxy.scripted.types import Schema, make_tool, read_listed, read_signature
 from xmltools.render import ENGLISH
 from xmltools.tools import Tool
-from xmltools.tools.schema import sample_arguments
+from xmltools.tools.schema import example_arguments
 
 __all__ = ["Instructions", "KnownTool", "read_instructions"]
 
@@ -145,7 +145,7 @@ def _signatures(pieces: list[str | _Example], start: int) -> list[KnownTool]:
 def _known(tool: Tool, example: _Example | None) -> KnownTool:
     """Return the tool with the arguments of its example, or with made-up ones if it has none."""
     if example is None or example.call.server != tool.server:
-        made = sample_arguments(tool.shape)
+        made = example_arguments(tool.shape)
         return KnownTool(tool, _piecewise(tool) if made is None else made)
     typed = parse(example.source, [tool]).calls or (example.call,)
     return KnownTool(tool, typed[0].arguments, example.source)
@@ -157,5 +157,5 @@ def _piecewise(tool: Tool) -> dict[str, Any]:
     for name in tool.parameters.get("required", ()):
         schema = tool.parameters["properties"][name]
         alone = make_tool(tool.name, "", tool.server, {name: schema}, [name])
-        made |= sample_arguments(alone.shape) or {name: "example"}
+        made |= example_arguments(alone.shape) or {name: "example"}
     return made

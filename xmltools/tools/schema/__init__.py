@@ -3,6 +3,7 @@
 from xmltools.tools.schema.compile import compile_schema
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import Problem
+from xmltools.tools.schema.examples import example_arguments, is_code_name
 from xmltools.tools.schema.facts import (
     Bounds,
     Items,
@@ -18,7 +19,6 @@ from xmltools.tools.schema.facts import (
 )
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
 from xmltools.tools.schema.reading import Reading, find_problems, read_arguments, read_object
-from xmltools.tools.schema.sample import sample_arguments
 from xmltools.tools.schema.shapes import (
     ANY,
     AnyShape,
@@ -30,7 +30,6 @@ from xmltools.tools.schema.shapes import (
     TextShape,
     UnionShape,
 )
-from xmltools.tools.schema.topics import is_code_name
 
 __all__ = [
     "ANY",
@@ -53,6 +52,7 @@ __all__ = [
     "UnionShape",
     "bounds_of",
     "compile_schema",
+    "example_arguments",
     "find_problems",
     "is_code_name",
     "is_impossible",
@@ -63,7 +63,6 @@ __all__ = [
     "properties_of",
     "read_arguments",
     "read_object",
-    "sample_arguments",
     "singular_of",
     "text_facts",
 ]

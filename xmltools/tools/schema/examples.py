@@ -1,0 +1,282 @@
+"""Example arguments for prompts: the schema's own examples, defaults and choices, or a plain value of the right type.
+
+Everything is checked against the schema. If what was put together does not fit, there is no example: none is better
+than a wrong one. Nothing is random, and the work is bounded, whatever the schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from copy import deepcopy
+from math import ceil
+from typing import Any
+
+from xmltools.tools.schema.check import Checker, ExhaustedError
+from xmltools.tools.schema.document import NEVER, Node
+from xmltools.tools.schema.equality import ABSENT
+from xmltools.tools.schema.facts import largest, parts_of, smallest
+from xmltools.tools.schema.item_names import singular_of
+from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
+
+__all__ = ["example_arguments", "is_code_name"]
+
+MAX_DEPTH = 8
+"""Containers inside each other."""
+MAX_VALUES = 500
+"""Values that are made for one example."""
+MAX_CHECKS = 30_000
+"""Pairs of a schema and a value that are compared for one example."""
+MAX_ITEMS = 5
+MAX_TEXT = 1_000
+
+_FORMATS = {
+    "date": "2026-01-15",
+    "time": "10:30:00Z",
+    "date-time": "2026-01-15T10:30:00Z",
+    "duration": "PT1H",
+    "email": "user@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com",
+    "uri-reference": "https://example.com",
+    "json-pointer": "/name",
+    "url": "https://example.com",
+    "uuid": "123e4567-e89b-42d3-a456-426614174000",
+    "regex": r"\d+",
+}
+_WORDS = {
+    **dict.fromkeys(("path", "file", "filename", "filepath"), "src/app.py"),
+    **dict.fromkeys(("directory", "dir", "folder", "cwd"), "src"),
+    **dict.fromkeys(("url", "uri"), "https://example.com"),
+    **dict.fromkeys(("command", "cmd"), "ls -l"),
+    **dict.fromkeys(("diff", "patch"), "-if a < b:\n+if a <= b:"),
+}
+_CODE = "if a < b:\n    a = b"
+_CODE_WORDS = frozenset(
+    (
+        *(
+            "body",
+            "code",
+            "content",
+            "contents",
+            "css",
+            "diff",
+            "html",
+            "json",
+            "markdown",
+            "patch",
+            "replacement",
+            "script",
+        ),
+        *("snippet", "source", "sql", "svg", "xml", "yaml", "sql_query"),
+        *("new_str", "new_string", "new_text", "old_str", "old_string", "old_text"),
+        *("new_block", "old_block", "search_block", "replace_block"),
+    )
+)
+_PROGRAM = re.compile("((new|old|source|python|program|shell)_)?code")
+_SEAM = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def example_arguments(
+    shape: ObjectShape, *, smallest: bool = False, wanted: Collection[str] = ()
+) -> dict[str, Any] | None:
+    """Return example arguments for a tool, always the same for the same schema; None if none were found.
+
+    Takes the shape that `compile_schema` made of the tool's parameters. The example has the required properties, those
+    of the optional ones that are `wanted` and, unless `smallest`, one more that shows a list or an object, or anything.
+    """
+    for lean in (True,) if smallest else (False, True):
+        maker = _Maker(shape, lean, wanted)
+        try:
+            made = maker.value(shape, "", 0)
+            if made is not ABSENT and maker.fits(shape, made):
+                return made  # type: ignore[no-any-return]
+        except (ExhaustedError, RecursionError):
+            continue
+    return None
+
+
+def is_code_name(name: str) -> bool:
+    """Return whether a property of this name holds program text, markup or a document.
+
+    >>> is_code_name("newContent"), is_code_name("content_type"), is_code_name("zip_code")
+    (True, False, False)
+    """
+    words = _words(name)
+    whole = "_".join(words)
+    if words[-1:] == ["code"]:
+        return _PROGRAM.fullmatch(whole) is not None
+    return whole in _CODE_WORDS or (bool(words) and words[-1] in _CODE_WORDS)
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name in small letters, whether they are joined by lines, dots or capitals."""
+    return [word.lower() for word in _SEAM.split(name) if word]
+
+
+class _Maker:
+    """Makes one example. A value that cannot be had is ABSENT."""
+
+    __slots__ = ("_checker", "_kept", "_lean", "_left", "_open", "_wanted")
+
+    def __init__(self, shape: ObjectShape, lean: bool, wanted: Collection[str]) -> None:
+        self._checker = Checker(shape.make.document, MAX_CHECKS)
+        self._kept: list[Any] = []  # the checker knows values by identity: they must live as long as it
+        self._lean = lean
+        self._wanted = wanted
+        self._left = MAX_VALUES
+        self._open: list[tuple[int, ...]] = []
+
+    def fits(self, shape: Shape, value: Any) -> bool:
+        """Return whether a value fits its schemas."""
+        self._kept.append(value)
+        return all(self._checker.fits(node, value) for node in shape.nodes)
+
+    def value(self, shape: Shape, name: str, depth: int) -> Any:
+        """Return a value for the property `name`, inside of `depth` containers."""
+        self._left -= 1
+        if self._left < 0:
+            raise ExhaustedError
+        parts = parts_of(shape)
+        told = next((each for each in _told(shape, parts) if self.fits(shape, each)), ABSENT)
+        if told is not ABSENT:
+            return deepcopy(told)
+        if isinstance(shape, UnionShape):
+            alternatives = sorted(shape.alternatives, key=self._rank)
+            made = (self.value(each, name, depth) for each in alternatives)
+            return next((each for each in made if each is not ABSENT), ABSENT)
+        if isinstance(shape, (ObjectShape, ArrayShape)):
+            if depth >= MAX_DEPTH:
+                return ABSENT
+            self._open.append(_key(shape))
+            found = self._array(shape, parts, name) if isinstance(shape, ArrayShape) else self._object(shape)
+            self._open.pop()
+            return found
+        return next((each for each in _plain_values(shape, parts, name) if self.fits(shape, each)), ABSENT)
+
+    def _recurs(self, shape: Shape) -> bool:
+        """Return whether a value of the shape, or its items, would be inside another of the same schema."""
+        first = _first(shape)
+        if isinstance(first, ArrayShape) and _key(first) not in self._open:
+            first = _first(first.item(0))
+        return isinstance(first, (ObjectShape, ArrayShape)) and _key(first) in self._open
+
+    def _rank(self, shape: Shape) -> int:
+        """Return how late an alternative is taken. Null ends a recursion, but shows nothing where there is none."""
+        return 1 if _is_null(shape) else 2 * self._recurs(shape)
+
+    def _array(self, shape: ArrayShape, parts: list[Node], name: str) -> Any:
+        least = largest(parts, "minItems") or 0
+        count = max(least, 0 if smallest(parts, "maxItems") == 0 or self._recurs(shape.item(0)) else 1)
+        if count > MAX_ITEMS:
+            return ABSENT
+        singular = next(iter(singular_of(name)), name)
+        items = [self.value(shape.item(index), singular, len(self._open)) for index in range(count)]
+        if ABSENT in items:
+            return ABSENT if least else []
+        return items
+
+    def _object(self, shape: ObjectShape) -> Any:
+        depth, required = len(self._open), shape.required
+        made = {name: self.value(shape.child(name), name, depth) for name in required}
+        if ABSENT in made.values():
+            return ABSENT
+        optional = {name: child for name, child in shape.properties.items() if name not in made}
+        extra = [name for name in optional if depth == 1 and name in self._wanted]
+        if not (self._lean or extra):
+            offered = [name for name, child in optional.items() if not self._recurs(child)]
+            if depth == 1 and not any(_is_container(shape.child(name)) for name in required):
+                extra = [name for name in offered if _is_container(optional[name])][:1]
+            extra += [name for name in offered[:1] if not required and name not in extra]
+        added = {name: self.value(optional[name], name, depth) for name in extra}
+        made |= {name: value for name, value in added.items() if value is not ABSENT}
+        in_order = {name: made[name] for name in (*shape.properties, *required) if name in made}
+        return in_order or self._entry(shape)
+
+    def _entry(self, shape: ObjectShape) -> dict[str, Any]:
+        """Return an object that declares no properties: one entry, if the schema says what its values are."""
+        schemas = [part["additionalProperties"] for part in shape.parts if part.get("additionalProperties")]
+        child = shape.child("name")
+        if self._lean or not schemas or any(NEVER in each for each in schemas) or self._recurs(child):
+            return {}
+        value = self.value(child, "value", len(self._open))
+        return {} if value is ABSENT or shape.properties else {"name": value}
+
+
+def _told(shape: Shape, parts: list[Node]) -> Iterator[Any]:
+    """Yield the values that the schema itself gives. Null is left out: it shows nothing."""
+    for part in parts:
+        examples = part.get("examples")
+        yield from (each for each in (examples if isinstance(examples, list) else [])[:MAX_ITEMS] if each is not None)
+    yield from (part["default"] for part in parts if part.get("default") is not None)
+    if isinstance(shape, EnumShape):
+        yield from sorted(shape.values[:MAX_ITEMS], key=lambda value: value is None)
+
+
+def _is_container(shape: Shape) -> bool:
+    return isinstance(_first(shape), (ObjectShape, ArrayShape))
+
+
+def _first(shape: Shape) -> Shape:
+    """Return the first alternative that is more than null."""
+    return next((each for each in shape.alternatives if not _is_null(each)), shape)
+
+
+def _is_null(shape: Shape) -> bool:
+    return isinstance(shape, ScalarShape) and shape.type == "null"
+
+
+def _key(shape: ObjectShape | ArrayShape) -> tuple[int, ...]:
+    """Return what tells a schema from others, however it was referred to."""
+    return tuple(id(part) for part in shape.parts if "$ref" not in part)
+
+
+def _plain_values(shape: Shape, parts: list[Node], name: str) -> Iterator[Any]:
+    """Yield plain values of a type, the plainest first."""
+    if isinstance(shape, ScalarShape):
+        if shape.type == "null":
+            yield None
+        elif shape.type == "boolean":
+            yield from (True, False)
+        else:
+            yield from _numbers(parts)
+    elif isinstance(shape, TextShape) or shape.is_any:
+        yield from _texts(parts, name)
+        if shape.is_any:
+            yield from (1, True, [], {})
+
+
+def _numbers(parts: list[Node]) -> Iterator[int | float]:
+    yield 1
+    low, high = largest(parts, "minimum"), smallest(parts, "maximum")
+    above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
+    yield from (each for each in (low, high) if each is not None)
+    yield from (each + step for each, step in ((above, 1), (below, -1)) if each is not None)
+    step = largest(parts, "multipleOf")
+    if step:
+        yield from (step, 0)
+    try:
+        least = max((each for each in (low, above) if each is not None), default=0)
+        most = min((each for each in (high, below) if each is not None), default=least)
+        yield (least + most) / 2
+        if step:
+            yield ceil(least / step) * step
+    except OverflowError:
+        return  # integers that are no float
+
+
+def _texts(parts: list[Node], name: str) -> Iterator[str]:
+    """Yield texts for a property of this name, as long as the schema asks for."""
+    least, most = largest(parts, "minLength") or 0, smallest(parts, "maxLength")
+    most = MAX_TEXT if most is None else min(most, MAX_TEXT)
+    if least > most:
+        return
+    words = _words(name) or ["value"]
+    found = [_FORMATS.get(part["format"]) for part in parts if isinstance(part.get("format"), str)]
+    found += [_WORDS.get(words[-1]), _CODE if is_code_name(name) else None, " ".join(words)]
+    if any("pattern" in part for part in parts):
+        found += ["-".join(words), "_".join(words).upper(), "1", "A1", "1.0.0"]
+    # Cutting may leave white space at the end, which would be lost on the way.
+    yield from (text[:most].strip().ljust(least, "x") for text in found if text)
