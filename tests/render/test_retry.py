@@ -1,12 +1,11 @@
 """What a model is told after a call failed: right, short, harmless, and with one example that parses."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.corpus import REQUIRED, options_of, tools_of
 from support.strategies import cases, clean_cases
 
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -446,16 +445,11 @@ def test_any_error_gives_one_clean_call_and_nothing_else(case, strict):
         assert_good(error, case.tools)
 
 
-FOLDER = Path(__file__).parents[1] / "corpus"
-CORPUS = [case for path in sorted(FOLDER.glob("[0-9]*.json")) for case in json.loads(path.read_text("utf-8"))]
-
-
-@pytest.mark.parametrize("case", [case for case in CORPUS if case["expect"]["errors"]], ids=lambda case: case["id"])
-def test_the_errors_of_the_corpus(case):
-    options = case["options"] | {"limits": Limits(**case["options"].get("limits", {}))}
-    tools = None if case["tools"] is None else [Tool(**tool) for tool in case["tools"]]
-    for error in parse(case["text"], tools, **options).errors:
-        assert_good(error, tools)
+def test_the_errors_of_the_corpus():
+    for case in REQUIRED:
+        tools = tools_of(case)
+        for error in parse(case["text"], tools, **options_of(case)).errors:
+            assert_good(error, tools)
 
 
 HOSTILE = (
