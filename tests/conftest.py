@@ -1,5 +1,8 @@
 """What holds for all tests.
 
+`make test` runs the small half, in which random tests try few examples. The other half has the marker `full`: what
+takes long, and what needs more than the extra `test` installs. Whole files and folders of it are listed here.
+
 Hypothesis asks no clock, so that a slow machine fails no test; where CI is set, it tries the same each time. What
 chance reaches does not count for coverage, which makes such tests slow. Garbage is collected after each module: what it
 left open (a socket, a file) fails one of its own tests, and not a later one.
@@ -8,19 +11,44 @@ left open (a socket, a file) fails one of its own tests, and not a later one.
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("steady", deadline=None, suppress_health_check=list(HealthCheck))
-settings.register_profile("ci", settings.get_profile("steady"), derandomize=True, database=None)
-settings.load_profile("ci" if os.environ.get("CI") else "steady")
+ALIKE = {"derandomize": True, "database": None} if os.environ.get("CI") else {}
+settings.register_profile("full", deadline=None, suppress_health_check=list(HealthCheck), **ALIKE)
+settings.register_profile("quick", settings.get_profile("full"), max_examples=15)
+settings.load_profile("full")
+
+FULL = (
+    "agents",
+    "agents_cli",
+    "batch",
+    "conversations/test_stream_sdks.py",
+    "fuzz",
+    "grammar",
+    "parser/test_bounded.py",
+    "proxy/test_ai_sdk.py",
+    "proxy/test_playground_browser.py",
+    "proxy/test_random_faults.py",
+    "proxy/test_server_access.py",
+    "proxy/test_server_clients.py",
+    "proxy/test_server_faults.py",
+    "proxy/test_transport.py",
+    "proxy/test_wire_facts.py",
+    "tools/test_schema_laws.py",
+)
+"""Files and folders of the half that `make test` leaves out."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    left_out = {Path(__file__).parent / name for name in FULL}
     for item in items:
+        if left_out & {item.path, *item.path.parents}:
+            item.add_marker(pytest.mark.full)
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker(pytest.mark.uncounted)
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,9 +11,10 @@ from support.corpus import CASES, FILES, FOLDER, REQUIRED, options_of, tools_of
 from xmltools.errors import Code
 from xmltools.parser import Parser, build_reply
 
-pytestmark = pytest.mark.uncounted
+pytestmark = pytest.mark.no_cover
 OPTIONAL_OPTIONS = {"code_fences", "bracket_reasoning", "reasoning_tags", "limits"}
 OPTIONAL_VALUES = {"edge-depth-default", "edge-depth-default-over", "character-surrogate", "json-long-integer"}
+SLOW = {"pattern-counted-repeats", "recursive-union-deep-elements"}
 PROSE = "Words in front of it.\n" * 30
 LONG_PROSE = "prose without markup. " * 250
 IN_PROSE = [case for case in CASES if "starts_in_reasoning" not in case["options"]]
@@ -55,7 +56,9 @@ def chunkings(text, seed):
         yield [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case["id"], marks=[pytest.mark.full] * (case["id"] in SLOW)) for case in CASES]
+)
 def test_case(case):
     read = reader_of(case)
     reply = read([case["text"]])

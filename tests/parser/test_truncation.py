@@ -19,7 +19,7 @@ from xmltools.errors import Code
 from xmltools.models import Reply, ToolCall
 from xmltools.parser import Parser, build_reply, parse
 
-pytestmark = pytest.mark.uncounted
+pytestmark = pytest.mark.no_cover
 NUMBERS = range(12 * len(FORMS))
 EVERY = bool(os.environ.get("XMLTOOLS_EVERY_PREFIX"))
 SHORT, SOME = 420, 60

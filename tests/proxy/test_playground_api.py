@@ -195,7 +195,7 @@ def test_a_long_text_has_a_bounded_number_of_steps_that_are_right():
 
 @pytest.mark.parametrize("text", ["<think></think>a" * 60_000])
 @pytest.mark.parametrize("section", ["reading", "steps", "rechunk"])
-@pytest.mark.uncounted
+@pytest.mark.no_cover
 def test_a_text_of_more_parts_than_a_page_can_show_is_refused(text, section):
     with pytest.raises(InputError, match="4,000 parts") as caught:
         analyse(text, None, {"sections": [section]})

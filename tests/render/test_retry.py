@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.corpus import REQUIRED, options_of, tools_of
+from support.often import examples
 from support.strategies import cases, clean_cases
 
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -400,7 +401,7 @@ def test_a_model_that_goes_on_completes_the_call():
 
 
 @given(case=clean_cases(), data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 def test_closing_what_it_says_ends_the_block(case, data):
     number = data.draw(st.integers(1, len(case.tokens) - 1))
     token = case.tokens[number]
@@ -439,7 +440,7 @@ def assert_good(error, tools):
 
 
 @given(case=cases(), strict=st.booleans())
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 def test_any_error_gives_one_clean_call_and_nothing_else(case, strict):
     for error in parse(case.text, case.tools, strict=strict, **case.options).errors:
         assert_good(error, case.tools)
@@ -473,7 +474,6 @@ HOSTILE = (
     ),
     offset=st.none() | st.integers(-5, 60),
 )
-@settings(deadline=None)
 def test_what_an_error_quotes_is_data(code, words, offset):
     message, hint, name, source = words
     error = CallError(code, (5, 5 + len(source)), message, hint, name, None, {"path": message}, source, offset)

@@ -89,7 +89,7 @@ def test_patterns_are_found_where_re_finds_them(seed, depth):
 
 
 @pytest.mark.parametrize("written", HOSTILE)
-@pytest.mark.uncounted
+@pytest.mark.no_cover
 def test_time_grows_with_the_text_and_no_faster(written):
     made, rng = Pattern(written), Random(written)
     for _ in range(10):
