@@ -9,9 +9,12 @@ left open (a socket, a file) fails one of its own tests, and not a later one.
 """
 
 import gc
+import io
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,3 +58,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def nothing_is_left_open() -> Iterator[None]:
     yield
     gc.collect()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Run `xmltools` in a folder of its own; returns status, standard output and standard error."""
+    from xmltools.cli.commands import main  # only here: most tests need no command
+
+    def run(*arguments: object, stdin: bytes | str = b"") -> tuple[Any, str, str]:
+        data = stdin if isinstance(stdin, bytes) else stdin.encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str, Any], str]:
+    """Write bytes, text, or anything else as JSON, into a file in the folder of `run`; returns its name."""
+
+    def write(name: str, content: Any) -> str:
+        text = content if isinstance(content, bytes | str) else json.dumps(content)
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return name
+
+    return write
