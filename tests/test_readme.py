@@ -135,7 +135,7 @@ def demo():
             server.terminate()
 
 
-@pytest.mark.parametrize("library", ["openai", "anthropic"])
+@pytest.mark.parametrize("library", ["openai", pytest.param("anthropic", marks=pytest.mark.full)])
 def test_scripts_of_clients_print_what_they_say(library, demo) -> None:
     pytest.importorskip(library)
     code, said = script(library)

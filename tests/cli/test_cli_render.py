@@ -833,6 +833,7 @@ HISTORY = [
 
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
 @pytest.mark.parametrize("name", ["parse", "docs", "call", "result", "convert", "grammar", "explain", "conformance"])
+@pytest.mark.full
 def test_the_example_at_the_end_of_the_help_works(tmp_path, name):
     (tmp_path / "tools.json").write_text(json.dumps([ADD]))
     (tmp_path / "calls.json").write_text(json.dumps([CALL]))

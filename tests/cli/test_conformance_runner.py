@@ -279,6 +279,7 @@ REFUSES = "    say({'id': None, 'usage_error': 'no\\x1b'})"
 
 @pytest.mark.skipif(os.name != "posix", reason="statuses and sessions of POSIX")
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
+@pytest.mark.full
 def test_what_goes_wrong_in_a_case_costs_that_case_only(program, name):
     behaviour, verdict, said = MISBEHAVIOUR[name]
     threads = threading.active_count()

@@ -257,6 +257,7 @@ GROWING = {
 
 @pytest.mark.parametrize("family", GROWING)
 @pytest.mark.no_cover
+@pytest.mark.full
 def test_time_grows_with_the_text(family: str) -> None:
     call = call_of(ONE_LINE)
 

@@ -329,6 +329,7 @@ def test_every_issue_has_a_place_in_order_a_message_and_a_hint(messages, target)
 
 
 @pytest.mark.no_cover
+@pytest.mark.full
 def test_a_long_conversation_is_checked_whole():
     turns = [[user(), assistant(call(f"c{n}")), tool(result(f"c{n}"))] for n in range(20_000)]
     messages = [each for turn in turns for each in turn]

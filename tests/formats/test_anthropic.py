@@ -74,6 +74,7 @@ def test_writing_changes_nothing_in_the_conversation(said: Conversation) -> None
     assert said == before
 
 
+@pytest.mark.full
 def test_messages_are_those_of_the_sdk() -> None:
     adapter = TypeAdapter(pytest.importorskip("anthropic.types").MessageParam)
 
@@ -258,6 +259,7 @@ def test_why_a_reply_ended_is_said_in_our_words(reason: str | None, meaning: str
     assert conversation[0].finish_reason == meaning
 
 
+@pytest.mark.full
 def test_objects_of_the_sdk_are_read() -> None:
     types = pytest.importorskip("anthropic.types")
     usage = {"input_tokens": 1, "output_tokens": 1}

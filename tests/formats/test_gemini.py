@@ -91,6 +91,7 @@ def test_writing_changes_nothing_in_the_conversation(said: Conversation) -> None
     assert said == before
 
 
+@pytest.mark.full
 def test_contents_are_those_of_the_sdk() -> None:
     types = pytest.importorskip("google.genai.types")
     types.Content.model_validate({})
@@ -106,6 +107,7 @@ def test_contents_are_those_of_the_sdk() -> None:
 
 
 @given(conversations(gemini.HOLDS, grouped=True))
+@pytest.mark.full
 def test_objects_of_the_sdk_are_read(said: Conversation) -> None:
     types = pytest.importorskip("google.genai.types")
     request, _ = written(said)

@@ -154,6 +154,7 @@ def test_no_text_raises_and_every_report_can_be_written(case: Case) -> None:
 
 
 @pytest.mark.no_cover
+@pytest.mark.full
 def test_time_grows_with_the_text_and_not_with_its_square() -> None:
     def seconds(count: int) -> float:
         text = block("<path>a & b < c</path>") * count

@@ -87,6 +87,7 @@ def check_error(text: str, whole: Reply, cut: int) -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.full
 def test_every_prefix_has_only_calls_of_the_whole_reply(number: int) -> None:
     made = transcript(number)
     whole = read(made.text)

@@ -259,6 +259,7 @@ def _seconds(text: str) -> float:
     ],
 )
 @pytest.mark.no_cover
+@pytest.mark.full
 def test_time_is_linear(family):
     small, large = _seconds(family(50_000)), _seconds(family(400_000))
     assert large < max(small, 0.002) * 8 * 4
