@@ -63,7 +63,7 @@ mutants: .venv/test-all.stamp
 	$(BIN)/python tests/mutation $(ARGS)
 
 # The wheel with a compiled parser, installed elsewhere, and the parser's tests against it. It takes a C compiler.
-compiled: .venv/test-all.stamp
+compiled: .venv/test.stamp
 	rm -rf build/compiled && mkdir -p build/compiled
 	XMLTOOLS_COMPILE=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/compiled .
 	$(PIP) --no-deps --target build/compiled/site build/compiled/*.whl
@@ -72,12 +72,12 @@ compiled: .venv/test-all.stamp
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest -n auto $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
 
 # What the parser is compared with, in an environment of its own. It takes the network, half a gigabyte, and node for some.
-rivals: .venv/test-all.stamp
+rivals: .venv/test.stamp
 	$(BIN)/python benchmarks/rivals.py --install $(ARGS)
 
 # What the libraries that run agents do with calls that go wrong. They take the network, an environment of their own, and
 # three minutes, half of them to install.
-agents: .venv/test-all.stamp .venv-agents/stamp
+agents: .venv/test.stamp .venv-agents/stamp
 	XMLTOOLS_AGENTS_PYTHON=$(CURDIR)/.venv-agents/bin/python $(BIN)/python -m pytest -n auto tests/agents $(ARGS)
 
 .venv-agents/stamp: tests/agents/requirements.txt .venv/python.stamp
@@ -108,5 +108,4 @@ clean:
 
 .venv/lint.stamp: .venv/python.stamp pyproject.toml
 	$(PIP) -e '.[lint]'
-	$(PIP) --no-deps '$(XGRAMMAR)'
-	@touch $@ .venv/test-all.stamp .venv/test.stamp .venv/demo.stamp
+	@touch $@ .venv/test.stamp .venv/demo.stamp
