@@ -156,7 +156,7 @@ def test_with_the_transport_the_rest_of_the_script_stays_as_it_is() -> None:
 @pytest.mark.parametrize(("page", "part"), [(page, part) for page, parts in PARTS.items() for part in parts])
 def test_what_is_made_of_the_registries_is_up_to_date(page, part) -> None:
     found = parts_of(page.read_text(encoding="utf-8"), part)[1]
-    assert found == PARTS[page][part](), "run `python tests/support/pages.py` and look at the change"
+    assert found == PARTS[page][part](), "run `make generated` and look at the change"
 
 
 @pytest.mark.full
