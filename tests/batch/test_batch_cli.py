@@ -16,23 +16,18 @@ BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, file):
     """Run `batch` in a folder of its own; returns status and standard error. Nothing is printed on standard output."""
-    monkeypatch.chdir(tmp_path)
-    rows = [{"reply": BLOCK.format(value)} for value in ("5", "+5", "five")]
-    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    Path("t.json").write_text(json.dumps([ADD]))
 
-    def run(*arguments):
-        try:
-            status = main(["batch", *arguments])
-        except SystemExit as end:
-            status = end.code
-        out, err = capsys.readouterr()
+    def batch(*arguments):
+        status, out, err = run("batch", *arguments)
         assert out == ""
         return status, re.sub(r"[0-9.]+ s:", "0.0 s:", err)
 
-    return run
+    rows = [{"reply": BLOCK.format(value)} for value in ("5", "+5", "five")]
+    file("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    file("t.json", [ADD])
+    return batch
 
 
 def read():

@@ -12,8 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.often import examples
 
 import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
@@ -256,7 +257,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(parts=st.lists(st.lists(JSON, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_values_of_lines_can_be_told_from_their_columns(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("run")

@@ -1,7 +1,6 @@
 """The command line: what it prints, its exit status, and that it reads as it comes."""
 
 import contextlib
-import io
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import sys
 
 import pytest
 
-from xmltools.cli.commands import COMMANDS, main
+from xmltools.cli.commands import COMMANDS
 from xmltools.parser import COMPILED
 
 XMLTOOLS = [sys.executable, "-m", "xmltools"]
@@ -22,41 +21,6 @@ ADD = {
     "description": "",
     "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}},
 }
-
-
-@pytest.fixture
-def stdin(monkeypatch):
-    """Put bytes into standard input."""
-
-    def put(data):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return put
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Run the command line in a folder of its own; returns status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        try:
-            status = main(arguments)
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(name, content):
-        data = content if isinstance(content, bytes) else content.encode()
-        (tmp_path / name).write_bytes(data)
-        return name
-
-    return write
 
 
 def lines(text):
@@ -97,8 +61,7 @@ def test_version(run):
         (["parse", "-", "--tools", "missing.json"], "missing.json: No such file or directory"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(run, stdin, arguments, said):
-    stdin(b"")
+def test_wrong_usage_is_one_line_and_status_2(run, arguments, said):
     status, out, err = run(*arguments)
     assert (status, out) == (2, "")
     assert said in err and err.count("\n") == 1 and err.startswith("xmltools")
@@ -163,9 +126,8 @@ def test_repairs_and_strict(run, file):
     assert status == 1 and lines(out)[0]["code"] == "bare_ampersand"
 
 
-def test_events(run, stdin):
-    stdin(f"hi {CALL}".encode())
-    status, out, _ = run("parse", "-", "--events")
+def test_events(run):
+    status, out, _ = run("parse", "-", "--events", stdin=f"hi {CALL}")
     events = lines(out)
     assert status == 0
     assert [event["type"] for event in events] == [
@@ -179,38 +141,38 @@ def test_events(run, stdin):
     assert events[3]["call"]["name"] == events[1]["name"] == "add"
 
 
-def test_a_failure_among_events(run, stdin):
-    stdin(CALL[:-9].encode())
-    status, out, err = run("parse", "-", "--events")
+def test_a_failure_among_events(run):
+    status, out, err = run("parse", "-", "--events", stdin=CALL[:-9].encode())
     assert status == 1 and lines(out)[-1]["error"]["code"] == "truncated"
     assert err.startswith("-:1:1: truncated")
 
 
-def test_options_reach_the_parser(run, stdin):
-    stdin(b"why</think>\n[more]\nso")
-    parts = lines(run("parse", "-", "--starts-in-reasoning", "--bracket-reasoning")[1])
+def test_options_reach_the_parser(run):
+    parts = lines(
+        run("parse", "-", "--starts-in-reasoning", "--bracket-reasoning", stdin=b"why</think>\n[more]\nso")[1]
+    )
     assert [(part["type"], part["text"]) for part in parts] == [
         ("reasoning", "why"),
         ("text", "\n"),
         ("reasoning", "more"),
         ("text", "\nso"),
     ]
-    stdin(f"```\n{CALL}\n```".encode())
-    assert [part["type"] for part in lines(run("parse", "-", "--code-fences", "text")[1])] == ["text"]
+    assert [
+        part["type"] for part in lines(run("parse", "-", "--code-fences", "text", stdin=f"```\n{CALL}\n```")[1])
+    ] == ["text"]
 
 
-def test_unclosed_reasoning_is_said(run, stdin):
-    stdin(b"<think>why")
-    assert lines(run("parse", "-")[1]) == [{"type": "reasoning", "text": "why", "unclosed": True}]
+def test_unclosed_reasoning_is_said(run):
+    assert lines(run("parse", "-", stdin=b"<think>why")[1]) == [{"type": "reasoning", "text": "why", "unclosed": True}]
 
 
-def test_bad_bytes_become_replacement_characters(run, stdin):
-    stdin(b"a\xff\xe2\x82\xacb\xe2")
-    assert lines(run("parse", "-", "--chunk-size", "1")[1]) == [{"type": "text", "text": "a\ufffd€b\ufffd"}]
+def test_bad_bytes_become_replacement_characters(run):
+    assert lines(run("parse", "-", "--chunk-size", "1", stdin=b"a\xff\xe2\x82\xacb\xe2")[1]) == [
+        {"type": "text", "text": "a\ufffd€b\ufffd"}
+    ]
 
 
-def test_an_empty_reply(run, stdin):
-    stdin(b"")
+def test_an_empty_reply(run):
     assert run("parse", "-") == (0, "", "")
 
 
@@ -227,37 +189,37 @@ def test_an_empty_reply(run, stdin):
         ("[" * 100_000, "tools.json: expected tools as JSON, got JSON that is nested too deeply"),
     ],
 )
-def test_a_wrong_tools_file(run, file, stdin, content, said):
-    stdin(b"x")
-    status, out, err = run("parse", "-", "--tools", file("tools.json", content))
+def test_a_wrong_tools_file(run, file, content, said):
+    status, out, err = run("parse", "-", "--tools", file("tools.json", content), stdin=b"x")
     assert (status, out) == (1, "")
     assert said in err and err.count("\n") == 1
 
 
-def test_a_terminal_shows_colours(run, stdin, monkeypatch):
+def test_a_terminal_shows_colours(run, monkeypatch):
     pytest.importorskip("rich")
-    out = on_terminal(run, stdin, monkeypatch)
+    out = on_terminal(run, monkeypatch)
     assert "\x1b[1;36mcall add (local)" in out and "a = " in out
     assert "\x1b[2J" not in out and "␛[2J" in out  # what the model wrote steers no terminal
 
 
-def test_a_terminal_without_rich(run, stdin, monkeypatch):
+def test_a_terminal_without_rich(run, monkeypatch):
     for name in ("rich", "rich.console", "rich.text"):
         monkeypatch.setitem(sys.modules, name, None)
-    out = on_terminal(run, stdin, monkeypatch)
+    out = on_terminal(run, monkeypatch)
     assert re.sub("(?<=ampersand: ).*", "(message)", out) == (
         'hi ␛[2J\ncall add (local)\n  a = "1 & 2"\n  b = \n    x\n    y\n'
         "  mended at 2:49: bare_ampersand: (message)\nwhy\n"
     )
 
 
-def on_terminal(run, stdin, monkeypatch):
+def on_terminal(run, monkeypatch):
     for name in ("NO_COLOR", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    stdin(f"hi \x1b[2J\n{CALL}<think>why</think>".replace("1</a>", "1 & 2</a><b>x\ny\n</b>").encode())
-    status, out, _ = run("parse", "-")
+    status, out, _ = run(
+        "parse", "-", stdin=f"hi \x1b[2J\n{CALL}<think>why</think>".replace("1</a>", "1 & 2</a><b>x\ny\n</b>")
+    )
     assert status == 0
     return out
 
@@ -340,12 +302,14 @@ def test_an_ascii_terminal_is_enough(tmp_path):
 
 
 @pytest.fixture
-def answer(run, stdin):
+def answer(run):
     """Answers to lines: bytes are sent as they are, everything else as JSON."""
 
     def answer(*cases):
-        stdin(b"\n".join(case if isinstance(case, bytes) else json.dumps(case).encode() for case in cases))
-        status, out, err = run("conformance")
+        status, out, err = run(
+            "conformance",
+            stdin=b"\n".join(case if isinstance(case, bytes) else json.dumps(case).encode() for case in cases),
+        )
         assert (status, err) == (0, "")
         assert out.isascii()
         return lines(out)

@@ -1,14 +1,15 @@
-"""`xmltools convert` as a process: what goes in, what comes out, what is said on stderr."""
+"""`xmltools convert`: what goes in, what comes out, what is said on stderr."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+Convert = Callable[..., tuple[int, Any, str]]
 
 HISTORY: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -23,20 +24,18 @@ HISTORY: list[dict[str, Any]] = [
 ]
 
 
-def convert(*arguments: str, given: Any = None, raw: str | None = None) -> tuple[int, Any, str]:
-    text = raw if raw is not None else json.dumps(HISTORY if given is None else given)
-    done = subprocess.run(
-        [sys.executable, "-m", "xmltools", "convert", *arguments],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+@pytest.fixture
+def convert(run: Any) -> Convert:
+    """Run `convert`; returns status, the JSON that was printed, and standard error."""
+
+    def convert(*arguments: str, given: Any = HISTORY, raw: str | None = None) -> tuple[int, Any, str]:
+        status, out, said = run("convert", *arguments, stdin=json.dumps(given) if raw is None else raw)
+        return status, json.loads(out) if out else None, said
+
+    return convert
 
 
-def test_an_openai_history_becomes_an_anthropic_request() -> None:
+def test_an_openai_history_becomes_an_anthropic_request(convert: Convert) -> None:
     status, written, said = convert("--to", "anthropic")
     assert (status, said) == (0, "")
     assert written["system"] == "Be brief."
@@ -46,13 +45,13 @@ def test_an_openai_history_becomes_an_anthropic_request() -> None:
     ]
 
 
-def test_there_and_back_is_where_it_began() -> None:
+def test_there_and_back_is_where_it_began(convert: Convert) -> None:
     _, request, _ = convert("--to", "anthropic")
     status, written, said = convert("--from", "anthropic", "--to", "openai", given=request)
     assert (status, written, said) == (0, HISTORY, "")
 
 
-def test_wolo_gets_ids_and_times_and_what_was_stored_stays_as_it_is() -> None:
+def test_wolo_gets_ids_and_times_and_what_was_stored_stays_as_it_is(convert: Convert) -> None:
     status, written, said = convert("--to", "wolo", "--strict")
     assert (status, said) == (0, "")
     assert len({message["id"] for message in written}) == len(written) == 4
@@ -60,7 +59,7 @@ def test_wolo_gets_ids_and_times_and_what_was_stored_stays_as_it_is() -> None:
     assert convert("--from", "wolo", "--to", "wolo", given=written) == (0, written, "")
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
+def test_what_is_lost_is_said(convert: Convert, tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(json.dumps(HISTORY), "utf-8")
     status, written, said = convert(str(file), "--to", "forge", raw="")
@@ -75,7 +74,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert "strict: message 2: forge cannot hold ids of calls" in said
 
 
-def test_many_losses_of_one_kind_are_counted() -> None:
+def test_many_losses_of_one_kind_are_counted(convert: Convert) -> None:
     many = [HISTORY[1], *HISTORY[2:4] * 30]
     for number, message in enumerate(many := json.loads(json.dumps(many))):
         if message["role"] == "assistant":
@@ -99,28 +98,28 @@ def test_many_losses_of_one_kind_are_counted() -> None:
         (["--from", "forge", "--to", "wick", "--json-to-xml"], "[]", 2, "--json-to-xml is for forge"),
     ],
 )
-def test_what_goes_wrong_is_one_line(arguments: list[str], raw: str, status: int, said: str) -> None:
+def test_what_goes_wrong_is_one_line(convert: Convert, arguments: list[str], raw: str, status: int, said: str) -> None:
     got, written, stderr = convert(*arguments, raw=raw)
     assert (got, written) == (status, None)
     assert said in stderr
     assert stderr.count("\n") == 1
 
 
-def test_forges_brackets_are_read_and_written_if_asked_for() -> None:
+def test_forges_brackets_are_read_and_written_if_asked_for(convert: Convert) -> None:
     stored = [{"role": "assistant", "content": "[Let me see.]\n\nParis."}]
     _, wire, _ = convert("--from", "forge", "--to", "openai", "--bracket-reasoning", given=stored)
     assert wire == [{"role": "assistant", "content": "Paris.", "reasoning_content": "Let me see."}]
     assert convert("--from", "openai", "--to", "forge", "--bracket-reasoning", given=wire) == (0, stored, "")
 
 
-def test_stored_json_becomes_xml() -> None:
+def test_stored_json_becomes_xml(convert: Convert) -> None:
     block = '<tool>{"tool_name": "add", "arguments": {"a": "x"}}</tool>'
     status, written, said = convert("--to", "forge", "--json-to-xml", given=[{"role": "assistant", "content": block}])
     assert (status, said) == (0, "")
     assert written[0]["content"].startswith("<tool>\n<server_name>local</server_name>\n<tool_name>add</tool_name>")
 
 
-def test_the_same_ids_and_times_are_made_for_a_given_time() -> None:
+def test_the_same_ids_and_times_are_made_for_a_given_time(convert: Convert) -> None:
     status, written, said = convert("--to", "wolo", "--now", "1704067200")
     assert (status, said) == (0, "")
     assert [message["id"] for message in written] == ["id_1", "id_2", "id_3", "id_4"]

@@ -1,13 +1,13 @@
 """The command `grammar`: what it prints, where it writes, and what it says of input that is wrong."""
 
-import io
 import json
 import shlex
+from functools import partial
 
 import pytest
 
 from xmltools import Tool
-from xmltools.cli.commands import COMMANDS, main
+from xmltools.cli.commands import COMMANDS
 from xmltools.cli.grammar import _ENGINES
 from xmltools.grammar import build_grammar, for_engine, grammar_issues
 from xmltools.grammar.engines import ENGINES
@@ -28,23 +28,11 @@ TOOLS = [Tool.load(ADD), Tool.load(SAY)]
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Run the command in a folder of its own; returns status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.json").write_text(json.dumps([ADD, SAY]), encoding="utf-8")
-    (tmp_path / "one.json").write_text(json.dumps([ADD]), encoding="utf-8")
-    (tmp_path / "empty.json").write_text("[]", encoding="utf-8")
-    (tmp_path / "set.json").write_text(json.dumps([SET]), encoding="utf-8")
-
-    def run(*arguments, stdin=""):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        try:
-            status = main(["grammar", *arguments])
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
+def run(run, file):
+    """Run `grammar` beside some files of tools."""
+    for name, tools in (("t", [ADD, SAY]), ("one", [ADD]), ("empty", []), ("set", [SET])):
+        file(f"{name}.json", tools)
+    return partial(run, "grammar")
 
 
 def refused(got, status, *said):

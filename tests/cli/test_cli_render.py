@@ -1,7 +1,6 @@
 """The commands that write: what `docs`, `call` and `result` print, and what they say of input that is wrong."""
 
 import contextlib
-import io
 import json
 import os
 import shlex
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools import Media, Text, Tool, ToolCall, XMLToolsError, parse, read_results, render_call, render_instructions
-from xmltools.cli.commands import COMMANDS, main
+from xmltools.cli.commands import COMMANDS
 from xmltools.cli.interop import (
     CALL_FORMATS,
     DEFINITION_FORMATS,
@@ -66,36 +65,6 @@ def _hidden(): ...
 
 class Plain: ...
 '''
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Run the command line in a folder of its own; returns status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, stdin=b""):
-        data = stdin if isinstance(stdin, bytes) else stdin.encode()
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-        try:
-            status = main(arguments)
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(name, content):
-        if isinstance(content, bytes):
-            (tmp_path / name).write_bytes(content)
-        else:
-            text = content if isinstance(content, str) else json.dumps(content)
-            (tmp_path / name).write_text(text, encoding="utf-8")
-        return name
-
-    return write
 
 
 @pytest.fixture
@@ -864,6 +833,7 @@ HISTORY = [
 
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
 @pytest.mark.parametrize("name", ["parse", "docs", "call", "result", "convert", "grammar", "explain", "conformance"])
+@pytest.mark.full
 def test_the_example_at_the_end_of_the_help_works(tmp_path, name):
     (tmp_path / "tools.json").write_text(json.dumps([ADD]))
     (tmp_path / "calls.json").write_text(json.dumps([CALL]))

@@ -1,6 +1,5 @@
 """`xmltools validate` and `xmltools explain`: what they print, where, and with which exit status."""
 
-import io
 import json
 import re
 import shlex
@@ -10,7 +9,7 @@ import sys
 import pytest
 
 from xmltools import Tool, ToolCall, __version__, render_call
-from xmltools.cli.commands import COMMANDS, main
+from xmltools.cli.commands import COMMANDS
 from xmltools.cli.lint import _FORMATS
 from xmltools.lint import CODES, FORMATS, explain
 
@@ -26,29 +25,10 @@ PLACED = re.compile(r"^[^ :]+:[0-9]+:[0-9]+: (?:error|warning): ([a-z_]+): ", re
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Run `validate`, or another command, in a folder of its own; returns status, standard output and error."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.json").write_text(json.dumps([ADD]))
-
-    def run(*arguments, stdin=b"", command="validate"):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        try:
-            status = main([command, *arguments])
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(name, content):
-        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return name
-
-    return write
+def run(run, file):
+    """Run `validate`, or another command, beside a file of tools."""
+    file("t.json", [ADD])
+    return lambda *arguments, stdin=b"", command="validate": run(command, *arguments, stdin=stdin)
 
 
 def test_valid_calls_print_nothing_but_a_summary(run, file):

@@ -5,13 +5,13 @@ import os
 import shlex
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmltools.cli.commands import main
 from xmltools.cli.conformance import Case, differences, find_corpus, read_corpus, run_program, score, ways
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -101,15 +101,8 @@ def corpus(tmp_path):
 
 
 @pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        try:
-            status = main(["conformance", *map(str, arguments)])
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
+def run(run):
+    return partial(run, "conformance")
 
 
 def case(id, text="some text", **changes):
@@ -286,6 +279,7 @@ REFUSES = "    say({'id': None, 'usage_error': 'no\\x1b'})"
 
 @pytest.mark.skipif(os.name != "posix", reason="statuses and sessions of POSIX")
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
+@pytest.mark.full
 def test_what_goes_wrong_in_a_case_costs_that_case_only(program, name):
     behaviour, verdict, said = MISBEHAVIOUR[name]
     threads = threading.active_count()

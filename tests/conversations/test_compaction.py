@@ -84,6 +84,7 @@ def test_another_counter_counts_each_text_and_never_an_empty_one() -> None:
     assert seen == ["Hi", "hm", '{"a":"é"}']
 
 
+@pytest.mark.full
 def test_a_tokenizer_file_counts(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))

@@ -7,7 +7,7 @@ import json
 import textwrap
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
 from support.effort import effort
@@ -219,7 +219,6 @@ def test_without_the_tool_values_are_compared_as_text() -> None:
 
 
 @given(meant_calls | untyped_calls, st.sampled_from([str, in_json, "`{}`".format, "```\n{}\n```".format]))
-@settings(deadline=None)
 def test_every_call_is_found_in_what_was_written_for_it(meant: Meant, disguise) -> None:
     tools = None if meant.tool is None else [meant.tool]
     block = render_call(meant.call, meant.tool)
@@ -257,7 +256,8 @@ GROWING = {
 
 
 @pytest.mark.parametrize("family", GROWING)
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_time_grows_with_the_text(family: str) -> None:
     call = call_of(ONE_LINE)
 

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.calls import Meant, meant_calls
+from support.often import examples
 from support.strategies import Case, cases, chunkings, clean_cases, pieces
 
 from xmltools.conversations.streams import (
@@ -37,7 +38,7 @@ from xmltools.parser import Parser, build_reply
 from xmltools.render import render_call
 from xmltools.tools import Tool
 
-law = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+law = examples(200)
 
 TEXT, INTEGER = {"type": "string"}, {"type": "integer"}
 

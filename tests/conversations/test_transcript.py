@@ -7,9 +7,10 @@ from itertools import count, groupby
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.calls import meant, untyped
+from support.often import examples
 
 from xmltools.conversations.transcript import extract, inline
 from xmltools.errors import XMLToolsError
@@ -248,7 +249,7 @@ def renamed(conversation, ids):
 # The laws.
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(randoms, st.booleans(), st.sampled_from(["user", "tool"]))
 def test_what_was_inlined_is_extracted_exactly(rng, typed, role):
     conversation, tools = made(rng, typed=typed)
@@ -258,7 +259,6 @@ def test_what_was_inlined_is_extracted_exactly(rng, typed, role):
         assert same(was.arguments, now.arguments)
 
 
-@settings(deadline=None)
 @given(randoms, st.booleans())
 def test_reasoning_in_brackets_is_extracted_where_no_text_stands_in_them(rng, typed):
     conversation, tools = made(rng, typed=typed)
@@ -268,7 +268,6 @@ def test_reasoning_in_brackets_is_extracted_where_no_text_stands_in_them(rng, ty
         assert extract(plain, tools, bracket_reasoning=True) == normal(conversation)
 
 
-@settings(deadline=None)
 @given(randoms)
 def test_calls_whose_tools_are_not_given_keep_the_types_of_their_arguments(rng):
     conversation, _ = made(rng, typed=True)
@@ -278,14 +277,13 @@ def test_calls_whose_tools_are_not_given_keep_the_types_of_their_arguments(rng):
         assert same(was.arguments, now.arguments)
 
 
-@settings(deadline=None)
 @given(randoms, st.booleans())
 def test_all_but_reasoning_is_extracted_if_that_was_left_out(rng, typed):
     conversation, tools = made(rng, typed=typed)
     assert extract(inline(conversation, tools, reasoning=False), tools) == normal(conversation, reasoning=False)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(randoms, st.booleans(), st.sampled_from(["user", "tool"]))
 def test_without_the_notes_only_the_ids_are_others(rng, typed, role):
     conversation, tools = made(rng, typed=typed, tidy=True)
@@ -296,7 +294,6 @@ def test_without_the_notes_only_the_ids_are_others(rng, typed, role):
     assert read == renamed(normal(conversation), dict(zip(was, now, strict=True)))
 
 
-@settings(deadline=None)
 @given(randoms, st.booleans(), st.sampled_from(["user", "tool"]))
 def test_what_was_inlined_is_plain(rng, typed, role):
     conversation, tools = made(rng, typed=typed)
@@ -307,7 +304,6 @@ def test_what_was_inlined_is_plain(rng, typed, role):
     assert plain == inline(conversation, tools, result_role=role)
 
 
-@settings(deadline=None)
 @given(randoms, st.booleans(), st.sampled_from(["user", "tool"]))
 def test_a_conversation_that_was_inlined_twice_is_extracted_twice(rng, typed, role):
     conversation, tools = made(rng, typed=typed)
@@ -317,7 +313,7 @@ def test_a_conversation_that_was_inlined_twice_is_extracted_twice(rng, typed, ro
     assert extract(extract(again, tools), tools) == normal(conversation)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.lists(texts | texts.map(lambda text: Reasoning(text=text)), max_size=4))
 def test_text_and_reasoning_of_the_assistant_are_neither_calls_nor_each_other(parts):
     message = assistant(*parts)
@@ -335,7 +331,7 @@ raw_texts = st.lists(st.sampled_from(RAW), max_size=10).map("".join)
 NOT_STABLE = re.compile(r"(?i)</think(ing)? ?> {0,3}[`~&]|&|\A +Tool: |lt;")
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "assistant", "tool", "system"]), raw_texts), max_size=5)
 )
@@ -349,7 +345,6 @@ def test_extracting_is_deterministic_and_what_was_extracted_stays(raw):
     assert ids == [f"call_{number}" for number in range(1, len(ids) + 1)]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*ANSWERS, block("f"), block("f0"), f"{block('f')}{block('f')}", "x"]), max_size=6),
     randoms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.conversations import conversations
 
@@ -189,13 +189,11 @@ def test_the_sentence_for_a_forged_role_names_those_that_are_allowed():
 # What was made right has no issues, and each way of spoiling it is found
 
 
-@settings(deadline=None)
 @given(conversations(SOUND) | conversations(SOUND, grouped=True), st.sampled_from([None, *API_TARGETS]))
 def test_a_conversation_of_an_agent_has_no_issues(chat, target):
     assert check(chat, target=target) == []
 
 
-@settings(deadline=None)
 @given(conversations())
 def test_the_only_thing_wrong_with_running_calls_is_that_nothing_answers_them(chat):
     open_ids = {each.id for each in chat.open_calls}
@@ -204,7 +202,6 @@ def test_the_only_thing_wrong_with_running_calls_is_that_nothing_answers_them(ch
         assert {each.id for each in chat[issue.index].calls} & open_ids
 
 
-@settings(deadline=None)
 @given(conversations(SOUND))
 def test_what_the_user_said_may_come_from_outside(chat):
     assert check_user_input(chat.by_role("user", "system")) == []
@@ -228,7 +225,6 @@ def codes_of(chat, messages, target=None):
     return [(issue.code, issue.index) for issue in check(chat.with_messages(messages), target=target)]
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_a_result_that_is_dropped_is_missed_once_the_talk_goes_on(chat, data):
     place = place_of_result(data, chat)
@@ -237,7 +233,6 @@ def test_a_result_that_is_dropped_is_missed_once_the_talk_goes_on(chat, data):
     assert codes_of(chat, messages) == [("unanswered_call", place_of_call(chat, call_id))]
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_a_result_before_its_call_is_found(chat, data):
     place = place_of_result(data, chat)
@@ -246,7 +241,6 @@ def test_a_result_before_its_call_is_found(chat, data):
     assert ("unknown_call", at) in codes_of(chat, messages)
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_a_result_that_is_given_twice_is_found(chat, data):
     place = place_of_result(data, chat)
@@ -254,7 +248,6 @@ def test_a_result_that_is_given_twice_is_found(chat, data):
     assert codes_of(chat, messages) == [("duplicate_result", place + 1)]
 
 
-@settings(deadline=None)
 @given(answered, st.data(), st.sampled_from([user(), assistant()]))
 def test_whoever_speaks_between_a_call_and_its_result_is_found(chat, data, stranger):
     place = place_of_result(data, chat)
@@ -264,7 +257,6 @@ def test_whoever_speaks_between_a_call_and_its_result_is_found(chat, data, stran
     assert {code for code, _ in issues} == {"late_result"}
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_a_result_of_another_name_is_found(chat, data):
     place = place_of_result(data, chat)
@@ -273,7 +265,6 @@ def test_a_result_of_another_name_is_found(chat, data):
     assert codes_of(chat, messages) == [("name_mismatch", place)]
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_results_that_are_swapped_in_one_turn_are_fine_and_swapped_ids_are_found(chat, data):
     pairs = [index for index in range(len(chat) - 1) if chat[index].is_tool and chat[index + 1].is_tool]
@@ -288,7 +279,6 @@ def test_results_that_are_swapped_in_one_turn_are_fine_and_swapped_ids_are_found
     assert codes_of(chat, messages) == expected
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_an_id_that_is_used_again_is_found(chat, data):
     place = place_of_result(data, chat)
@@ -297,7 +287,6 @@ def test_an_id_that_is_used_again_is_found(chat, data):
     assert codes_of(chat, messages) == [("duplicate_call_id", len(chat))]
 
 
-@settings(deadline=None)
 @given(answered, st.data())
 def test_results_in_the_message_of_another_role_are_found(chat, data):
     place = place_of_result(data, chat)
@@ -307,7 +296,6 @@ def test_results_in_the_message_of_another_role_are_found(chat, data):
         assert ("misplaced_result", place) in codes_of(chat, messages)
 
 
-@settings(deadline=None)
 @given(conversations(SOUND), st.data())
 def test_an_emptied_message_is_found(chat, data):
     place = data.draw(st.integers(0, len(chat) - 1))
@@ -324,7 +312,6 @@ ANY = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(ANY, max_size=6).map(tuple), st.sampled_from([None, *TARGETS]))
 def test_every_issue_has_a_place_in_order_a_message_and_a_hint(messages, target):
     chat = Conversation(messages=messages)
@@ -341,7 +328,8 @@ def test_every_issue_has_a_place_in_order_a_message_and_a_hint(messages, target)
         assert set(check(chat)) <= set(issues)
 
 
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_a_long_conversation_is_checked_whole():
     turns = [[user(), assistant(call(f"c{n}")), tool(result(f"c{n}"))] for n in range(20_000)]
     messages = [each for turn in turns for each in turn]

@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import TypeAdapter
 from support.conversations import conversations
+from support.often import examples
 from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
@@ -73,11 +74,12 @@ def test_writing_changes_nothing_in_the_conversation(said: Conversation) -> None
     assert said == before
 
 
+@pytest.mark.full
 def test_messages_are_those_of_the_sdk() -> None:
     adapter = TypeAdapter(pytest.importorskip("anthropic.types").MessageParam)
 
     @given(conversations())
-    @settings(max_examples=50)
+    @examples(50)
     def check(said: Conversation) -> None:
         for message in written(said, orphans="answer")[0]["messages"]:
             assert "role" in repr(adapter.validate_python(message))  # repr runs the iterators inside
@@ -257,6 +259,7 @@ def test_why_a_reply_ended_is_said_in_our_words(reason: str | None, meaning: str
     assert conversation[0].finish_reason == meaning
 
 
+@pytest.mark.full
 def test_objects_of_the_sdk_are_read() -> None:
     types = pytest.importorskip("anthropic.types")
     usage = {"input_tokens": 1, "output_tokens": 1}

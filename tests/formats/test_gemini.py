@@ -8,8 +8,9 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.conversations import conversations
+from support.often import examples
 from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
@@ -90,12 +91,13 @@ def test_writing_changes_nothing_in_the_conversation(said: Conversation) -> None
     assert said == before
 
 
+@pytest.mark.full
 def test_contents_are_those_of_the_sdk() -> None:
     types = pytest.importorskip("google.genai.types")
     types.Content.model_validate({})
 
     @given(conversations())
-    @settings(max_examples=50, deadline=None)  # the first validation builds a large model
+    @examples(50)  # the first validation builds a large model
     def check(said: Conversation) -> None:
         request, _ = written(said, ids=True)
         for content in (*request["contents"], request.get("systemInstruction", {})):
@@ -105,7 +107,7 @@ def test_contents_are_those_of_the_sdk() -> None:
 
 
 @given(conversations(gemini.HOLDS, grouped=True))
-@settings(deadline=None)
+@pytest.mark.full
 def test_objects_of_the_sdk_are_read(said: Conversation) -> None:
     types = pytest.importorskip("google.genai.types")
     request, _ = written(said)

@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import TypeAdapter
 from support.conversations import conversations
+from support.often import examples
 from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
@@ -71,7 +72,7 @@ def test_messages_are_those_of_the_sdk() -> None:
     adapter = TypeAdapter(pytest.importorskip("openai.types.chat").ChatCompletionMessageParam)
 
     @given(conversations())
-    @settings(max_examples=50)
+    @examples(50)
     def check(said: Conversation) -> None:
         for message in written(said)[0] + written(said, content="parts")[0]:
             assert "role" in repr(adapter.validate_python(message))  # repr runs the iterators inside

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.conversations import conversation
+from support.often import examples
 
 from xmltools.errors import Issue
 from xmltools.formats import FORMATS, Holds, convert, dump, holds, load
@@ -26,7 +27,7 @@ CODES = {field.name for field in fields(Holds)}
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=["-to-".join(pair) for pair in PAIRS])
 def test_what_both_hold_arrives_and_the_rest_is_reported(source: str, target: str) -> None:
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=15)
+    @examples(15)
     def check(rng: Random) -> None:
         check_pair(rng, source, target)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.conversations import conversation, conversations
 from support.seed_cases import cases
@@ -193,7 +193,6 @@ def test_loading_and_dumping_an_example_changes_no_byte(case):
 # The law
 
 
-@settings(deadline=None)
 @given(conversations(wick.HOLDS))
 def test_what_wick_holds_comes_back_equal(chat):
     written = dump_clean(chat)
@@ -202,14 +201,12 @@ def test_what_wick_holds_comes_back_equal(chat):
     assert load_clean(json.loads(json.dumps(written))) == chat
 
 
-@settings(deadline=None)
 @given(conversations())
 def test_dumping_what_was_loaded_changes_no_byte(chat):
     written, _ = dump(chat)
     assert json.dumps(dump_clean(load_clean(written))) == json.dumps(written)
 
 
-@settings(deadline=None)
 @given(conversations())
 def test_dumping_any_conversation_leaves_it_as_it_was(chat):
     before = copy.deepcopy(chat)
@@ -217,14 +214,12 @@ def test_dumping_any_conversation_leaves_it_as_it_was(chat):
     assert chat.model_dump() == before.model_dump()
 
 
-@settings(deadline=None)
 @given(conversations())
 def test_what_is_loaded_is_valid_for_wick(chat):
     written, _ = dump(chat)
     assert wick.validate(written) == wick.validate(chat) == []
 
 
-@settings(deadline=None)
 @given(conversations())
 def test_only_replies_with_wicks_calls_are_recognised(chat):
     written, _ = dump(chat)
@@ -484,7 +479,6 @@ KEYS = st.sampled_from(["role", "content", "tool_calls", "tool_call_id", "name",
 MALFORMED = st.lists(st.dictionaries(KEYS, st.sampled_from(["user", "assistant", "tool", [{}], [CALL, 5]]) | JSON))
 
 
-@settings(deadline=None)
 @given(MALFORMED)
 def test_nothing_malformed_makes_looking_raise(messages):
     wick.validate(messages)
@@ -495,7 +489,6 @@ def test_nothing_malformed_makes_looking_raise(messages):
     wick.recognise(messages)
 
 
-@settings(deadline=None)
 @given(MALFORMED)
 def test_loading_what_is_malformed_raises_nothing_but_our_error(messages):
     try:
@@ -571,7 +564,6 @@ def test_arguments_are_shown_as_go_shows_them(value, shown):
     assert args_of(value) == shown
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_shown_with_the_fewest_digits_that_say_it(value):
     for shown in (value_text(value), wick.arguments_json({"a": value})[5:-1]):
@@ -629,7 +621,6 @@ def as_go_reads(value):
     return float(str(value)) if is_number else value
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_gos_json_says_the_same_arguments(rng):
     for call in conversation(rng, wick.HOLDS).calls:

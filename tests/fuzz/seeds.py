@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from support.corpus import REQUIRED
 from support.strategies import SOUP
 
 from fuzz.targets import HEADER
@@ -35,8 +36,7 @@ def seeds_of(target: str) -> list[bytes]:
 
 
 def _corpus() -> list[dict[str, Any]]:
-    files = sorted((_TESTS / "corpus").glob("[0-9]*.json"))
-    return [case for file in files for case in json.loads(file.read_text("utf-8")) if len(case["text"]) < 2000]
+    return [case for case in REQUIRED if len(case["text"]) < 2000]
 
 
 def _header(number: int) -> bytes:

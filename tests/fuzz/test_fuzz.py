@@ -26,7 +26,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
 from xmltools.parser import Limits, Parser
 
-pytestmark = pytest.mark.uncounted
+pytestmark = pytest.mark.no_cover
 COUNT = 300
 
 

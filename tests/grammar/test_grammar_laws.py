@@ -17,7 +17,7 @@ from support.grammar_laws import EXAMPLES, FORMATS, judge, rendered, walk_is_rig
 from grammar import CASES, TOOLS, Case
 from xmltools.grammar import grammar_issues
 
-pytestmark = pytest.mark.uncounted
+pytestmark = pytest.mark.no_cover
 WALKS = 1_000
 """Walks per engine and format; each toolset is used for some of them."""
 TOOLSETS = 50

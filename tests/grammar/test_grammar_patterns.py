@@ -9,9 +9,10 @@ from functools import partial
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import effort
+from support.often import examples
 from support.regulars import NOTHING, accepts, sentences
 
 from xmltools.grammar.regular.automata import automaton
@@ -91,7 +92,7 @@ def found(text: str, string: str) -> bool:
 
 
 @pytest.mark.parametrize("text", PATTERNS)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_ascii_text_is_in_if_and_only_if_the_pattern_is_found(text, data):
     tree = pattern(text)
@@ -108,7 +109,7 @@ def test_ascii_text_is_in_if_and_only_if_the_pattern_is_found(text, data):
 
 
 @pytest.mark.parametrize("text", [text for text in PATTERNS if not re.search(r"[(][?][!<]|a[\^$]b", text)])
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_the_pattern_is_found_in_every_text_of_the_language(text, data):
     tree = pattern(text)
@@ -146,7 +147,7 @@ def regexes(atoms):
 STRINGS = ["".join(letters) for length in range(5) for letters in product("ab", repeat=length)]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(regexes(ATOMS))
 def test_any_pattern_without_looking_around_is_exact(text):
     tree = pattern(text)
@@ -156,7 +157,7 @@ def test_any_pattern_without_looking_around_is_exact(text):
     assert wrong == []
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(regexes(ATOMS | LOOKS))
 def test_any_pattern_that_looks_around_is_exact_or_not_said_at_all(text):
     tree = pattern(text)
@@ -166,7 +167,7 @@ def test_any_pattern_that_looks_around_is_exact_or_not_said_at_all(text):
     assert wrong == []
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     regexes(ATOMS | LOOKS | st.sampled_from(["\n", r"\s", r"\S", r"\W", r"[^\W]", "(?i:k)", "(?i:[^sk])", "(?!\\w)"]))
 )

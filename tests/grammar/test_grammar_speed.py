@@ -48,7 +48,7 @@ def median_of(checked: Any, text: str) -> float:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("text", [in_cdata(), as_references()], ids=["CDATA", "references"])
-@pytest.mark.uncounted
+@pytest.mark.no_cover
 def test_masks_along_a_long_value_cost_no_more_than_some_in_prose(format: str, text: str) -> None:
     assert len(text) > 4096
     assert median_of(engine(format), text) < AT_MOST * median_of(engine(format), PROSE)

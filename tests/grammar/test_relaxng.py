@@ -7,10 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from lxml import etree
 from support.calls import Meant, anything, meant_calls, name
+from support.often import examples
 from support.relaxng_judge import Judge, read_xml
 
 from xmltools.errors import Code, XMLToolsError
@@ -492,7 +493,7 @@ def regular_expressions() -> st.SearchStrategy[str]:
 TEXTS = ["".join(each) for size in range(5) for each in itertools.product("abc\n", repeat=size)]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(regular_expressions())
 def test_a_pattern_takes_what_python_finds_it_in(pattern: str) -> None:
     assume(xsd_pattern(pattern) is not None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
+from support.often import examples
 
 from grammar import CASES, INVALID, TOOLS, VALID, Case
 from grammar.judges import GRAMMARS, abnf_accepts, count_blocks, lark_accepts, rng_accepts
@@ -316,7 +317,7 @@ def test_every_call_that_is_written_is_taken(meant: Meant) -> None:
     assert is_json(block) or rng_accepts(block), block
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.one_of(meant_calls, untyped_calls))
 def test_every_small_call_that_is_written_is_taken_by_the_abnf(meant: Meant) -> None:
     block = render_call(meant.call, meant.tool)
@@ -342,7 +343,7 @@ def altered(draw: st.DrawFn) -> str:
     return text[:start] + draw(st.sampled_from(FRAGMENTS)) + text[end:]
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(altered())
 def test_the_parser_and_the_grammars_agree_on_what_is_clean(text: str) -> None:
     assume(text.count("<arguments>") < 2)  # whether an argument may be called so is said by the schema

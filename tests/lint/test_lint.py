@@ -6,8 +6,9 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.calls import Meant, meant_calls, untyped_calls
+from support.often import examples
 from support.strategies import Case, clean_cases
 
 from xmltools import Code, Tool, XMLToolsError, parse, render_call
@@ -144,7 +145,7 @@ def test_calls_of_no_known_tool_that_are_written_have_no_findings(meant: Meant) 
     assert set(codes(lint(render_call(meant.call), strict=True))) <= {"forbidden_character"}
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(clean_cases())
 def test_no_text_raises_and_every_report_can_be_written(case: Case) -> None:
     text = case.text.replace("</", "<")
@@ -152,7 +153,8 @@ def test_no_text_raises_and_every_report_can_be_written(case: Case) -> None:
         assert all(isinstance(line, str) for line in write_report(lint(text, case.tools), format))
 
 
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_time_grows_with_the_text_and_not_with_its_square() -> None:
     def seconds(count: int) -> float:
         text = block("<path>a & b < c</path>") * count

@@ -3,22 +3,33 @@
 import json
 import random
 from itertools import pairwise
-from pathlib import Path
 
 import jsonschema
 import pytest
+from support.corpus import CASES, FILES, FOLDER, REQUIRED, options_of, tools_of
 
 from xmltools.errors import Code
-from xmltools.parser import Limits, Parser, build_reply
-from xmltools.tools import Tool
+from xmltools.parser import Parser, build_reply
 
-pytestmark = pytest.mark.uncounted
-FOLDER = Path(__file__).parents[1] / "corpus"
-PATHS = [*sorted(FOLDER.glob("[0-9]*.json")), *sorted((FOLDER / "optional").glob("[0-9]*.json"))]
-FILES = {path: json.loads(path.read_text("utf-8")) for path in PATHS}
-CASES = [case for cases in FILES.values() for case in cases]
+pytestmark = pytest.mark.no_cover
 OPTIONAL_OPTIONS = {"code_fences", "bracket_reasoning", "reasoning_tags", "limits"}
 OPTIONAL_VALUES = {"edge-depth-default", "edge-depth-default-over", "character-surrogate", "json-long-integer"}
+SLOW = {"pattern-counted-repeats", "recursive-union-deep-elements"}
+PROSE = "Words in front of it.\n" * 30
+LONG_PROSE = "prose without markup. " * 250
+IN_PROSE = [case for case in CASES if "starts_in_reasoning" not in case["options"]]
+
+
+def reader_of(case):
+    """What reads chunks with the tools and options of the case; the tools are made once."""
+
+    def read(chunks):
+        parser = Parser(tools, **options)
+        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+        return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+
+    tools, options = tools_of(case), options_of(case)
+    return read
 
 
 def outcome(reply):
@@ -45,36 +56,58 @@ def chunkings(text, seed):
         yield [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case["id"], marks=[pytest.mark.full] * (case["id"] in SLOW)) for case in CASES]
+)
 def test_case(case):
-    def read(chunks):
-        parser = Parser(tools, **options)
-        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
-        return outcome(build_reply(events, unclosed_reasoning=parser.unclosed_reasoning))
-
-    options = case["options"] | {"limits": Limits(**case["options"].get("limits", {}))}
-    tools = None if case["tools"] is None else [Tool(**tool) for tool in case["tools"]]
-    whole = read([case["text"]])
+    read = reader_of(case)
+    reply = read([case["text"]])
+    whole = outcome(reply)
     expected = expectation(case["expect"], whole)  # compared as JSON, where True is not 1
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    assert_that_messages_are_sentences(reply)
     for chunks in chunkings(case["text"], case["id"]):
-        assert read(chunks) == whole, chunks
+        assert outcome(read(chunks)) == whole, chunks
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case["options"]], ids=lambda case: case["id"])
-def test_case_in_a_long_text(case):
-    """What stands around it, and the size of the pieces, changes nothing either."""
+def assert_that_messages_are_sentences(reply):
+    repairs = [(call, repair) for call in reply.calls for repair in call.repairs]
+    said = [repair.message for _, repair in repairs]
+    said += [sentence for error in reply.errors for sentence in (error.message, error.hint)]
+    assert [each for each in said if " " not in each or "XX" in each or each.startswith("None")] == []
+    assert all(call.span[0] <= repair.offset <= call.span[1] for call, repair in repairs)
+    assert all(each.offset is None or each.span[0] <= each.offset <= each.span[1] for each in reply.errors)
 
-    def read(size):
-        parser = Parser(tools)
-        chunks = [text[at : at + size] for at in range(0, len(text), size)]
-        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
-        return outcome(build_reply(events, unclosed_reasoning=parser.unclosed_reasoning))
 
-    around = "prose without markup. " * 250
-    text = f"{around}\n{case['text']}\n{around}{case['text']}"
-    tools = None if case["tools"] is None else [Tool(**tool) for tool in case["tools"]]
-    assert read(len(text)) == read(977) == read(4096)
+@pytest.mark.parametrize("case", IN_PROSE, ids=lambda case: case["id"])
+def test_case_after_prose(case):
+    """What stands in front of it, or how far into a chunk it begins, changes nothing but the offsets."""
+    read, pick = reader_of(case), random.Random(case["id"])
+    text, alone = PROSE + case["text"], places(read([case["text"]]), 0)
+    for _ in range(6):
+        cut = pick.randint(len(PROSE), len(text))
+        assert places(read([text[:cut], text[cut:]]), len(PROSE)) == alone, text[cut:]
+    if not case["options"]:
+        around = f"{LONG_PROSE}\n{case['text']}\n{LONG_PROSE}{case['text']}"
+        whole = outcome(read([around]))
+        for size in (977, 4096):
+            assert outcome(read([around[at : at + size] for at in range(0, len(around), size)])) == whole
+
+
+def places(reply, shift):
+    """All that was found, with offsets as if the text had begun `shift` characters later."""
+
+    def moved(offset):
+        return None if offset is None else offset - shift
+
+    def found(each):
+        return each.name, repr(each.arguments), *map(moved, each.span)
+
+    return {
+        "text": (reply.text[shift:], reply.reasoning, reply.unclosed_reasoning),
+        "calls": [(*found(c), c.server, [(r.code, moved(r.offset)) for r in c.repairs]) for c in reply.calls],
+        "errors": [(*found(error), error.code, error.source, moved(error.offset)) for error in reply.errors],
+    }
 
 
 def test_files():
@@ -95,4 +128,4 @@ def test_what_a_parser_may_decide_otherwise_stands_apart():
 
 
 def test_enough_is_required():
-    assert sum(len(cases) for path, cases in FILES.items() if path.parent == FOLDER) >= 500
+    assert len(REQUIRED) >= 500

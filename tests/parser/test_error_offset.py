@@ -1,8 +1,9 @@
 """Where an error is: `CallError.offset` is the place of the first offence, however the text is cut."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.often import examples
 from support.strategies import cases, chunkings
 
 from xmltools.errors import Code
@@ -159,7 +160,7 @@ def offsets(case, chunks, **changes):
 
 
 @given(case=cases(), strict=st.booleans(), size=st.integers(1, 300))
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(250)
 def test_the_place_does_not_depend_on_chunks_and_stands_in_the_block(case, strict, size):
     for limits in (case.options.get("limits"), Limits(block_size=size, depth=3, elements=6, blocks=2)):
         whole = offsets(case, [case.text], strict=strict, limits=limits)

@@ -16,8 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.often import examples
 from support.relaxng_judge import Judge
 
 import xmltools as xt
@@ -180,7 +181,7 @@ def test_a_definition_adds_nothing_to_the_prompt_but_its_words(place: str, style
     assert calls == ([F, OTHER] if style == "full" else [F])
 
     @given(texts)
-    @settings(deadline=None, max_examples=40)
+    @examples(40)
     def holds(text: str) -> None:
         tools = [define(text), other]
         calls, *rest = outline(render_instructions(tools, style=style), tools)
@@ -233,7 +234,6 @@ def spoken(chat: Conversation) -> Iterator[Message]:
 
 
 @given(texts)
-@settings(deadline=None)
 def test_plain_text_holds_the_calls_and_results_of_the_conversation(text: str) -> None:
     chat = conversation(text)
     plain = inline(chat)
@@ -247,7 +247,7 @@ def test_plain_text_holds_the_calls_and_results_of_the_conversation(text: str) -
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_gives_back_the_calls_and_results_and_no_others(format: str) -> None:
     @given(texts)
-    @settings(deadline=None, max_examples=40)
+    @examples(40)
     def holds(text: str) -> None:
         chat = conversation(text)
         written = xt.dump(chat, format, issues=[])
@@ -270,7 +270,6 @@ def request_of(text: str) -> dict[str, Any]:
 
 
 @given(texts)
-@settings(deadline=None)
 def test_the_bridge_tells_the_model_of_the_calls_and_results_that_there_were(text: str) -> None:
     tools = [tool_of(string(), description=text)]
     system, _, reply, result = Exchange("chat", request_of(text)).request["messages"]
@@ -282,7 +281,6 @@ def test_the_bridge_tells_the_model_of_the_calls_and_results_that_there_were(tex
 
 
 @given(texts)
-@settings(deadline=None)
 def test_a_streamed_call_is_one_call_to_its_reader(text: str) -> None:
     call = ToolCall(id="1", name="f", arguments={"path": text})
     reply = render_call(call, tool_of(string()))
@@ -306,7 +304,6 @@ def test_users_may_write_anything_but_the_parts_of_others(text: str) -> None:
 
 
 @given(texts, texts)
-@settings(deadline=None)
 def test_a_retry_asks_for_one_call_and_says_no_result(text: str, name: str) -> None:
     tools = [tool_of(string(), description=text), tool_of({}, "g")]
     for body in (
@@ -323,7 +320,6 @@ def test_a_retry_asks_for_one_call_and_says_no_result(text: str, name: str) -> N
 
 
 @given(texts, texts)
-@settings(deadline=None)
 def test_a_report_has_a_command_for_each_finding_and_no_other(text: str, source: str) -> None:
     block = f"<tool><tool_name>f</tool_name><arguments><path>{text}</path><n>{text}</n></arguments></tool>"
     findings = lint(f"{text}{block}", [tool_of(string())], source=f"a{source}.txt")

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 from defusedxml import ElementTree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from support.calls import Meant, meant_calls, untyped_calls
+from support.often import examples
 from support.strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
 from xmltools.errors import Code, Notice, XMLToolsError
@@ -38,8 +39,8 @@ from xmltools.render import render_call
 from xmltools.render.names import only_server
 from xmltools.tools import Tool
 
-pytestmark = pytest.mark.uncounted
-OFTEN = settings(max_examples=250)
+pytestmark = pytest.mark.no_cover
+OFTEN = examples(250)
 
 SHOWN = re.compile(r"<!--|<!\[(?i:CDATA)\[|`|</?(?i:think|plan)|<(?!tool)(?i:tool)")
 """What may hide what follows it, or make a block of it, depending on text that comes later."""
@@ -444,11 +445,11 @@ def test_law(law: Callable[[Case], None]) -> None:
 
 @pytest.mark.parametrize("law", [law_clean, *LAWS])
 def test_law_on_clean_blocks(law: Callable[[Case], None]) -> None:
-    given(case=clean_cases())(settings(max_examples=150)(lambda case: law(case)))()
+    given(case=clean_cases())(examples(150)(lambda case: law(case)))()
 
 
 @given(meant_calls | untyped_calls)
-@settings(max_examples=300)
+@examples(300)
 def test_law_on_rendered_calls(meant: Meant) -> None:
     law_rendered(meant)
 

@@ -106,7 +106,8 @@ def written(body, place):
 @pytest.mark.parametrize("place", ["behind", "before"])
 @pytest.mark.parametrize("kind", bodies(2))
 @pytest.mark.parametrize("tools", TOOLS)
-@pytest.mark.uncounted  # the tracer needs frames too
+@pytest.mark.no_cover  # the tracer needs frames too
+@pytest.mark.full
 def test_nothing_recurses_out_of_the_stack_at_the_greatest_depth(tools, kind, place, levels):
     offered = TOOLS[tools]
     text = written(bodies(levels)[kind], place)

@@ -1,9 +1,6 @@
-"""What stands in front of a block, or how far into a chunk it begins, changes nothing but the offsets."""
+"""What is found in odd places, with any character and however the text is cut."""
 
-import json
-import random
 import string
-from pathlib import Path
 
 import pytest
 
@@ -11,50 +8,24 @@ import xmltools as xt
 from xmltools.errors import Code
 from xmltools.parser import build_reply
 
-FOLDER = Path(__file__).parents[1] / "corpus"
-CASES = [case for path in sorted(FOLDER.glob("[0-9]*.json")) for case in json.loads(path.read_text("utf-8"))]
-PROSE = "Words in front of it.\n" * 30
 
-
-def outcome(chunks, tools, shift, **options):
+def outcome(chunks, tools=None, **options):
     parser = xt.Parser(tools, **options)
     events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
     reply = build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
     return {
-        "text": reply.text[shift:],
+        "text": reply.text,
         "reasoning": reply.reasoning,
         "unclosed": reply.unclosed_reasoning,
         "calls": [
-            (call.name, call.server, repr(call.arguments), moved(call.span, shift), repairs_of(call, shift))
+            (call.name, call.server, repr(call.arguments), call.span, [(r.code, r.offset) for r in call.repairs])
             for call in reply.calls
         ],
         "errors": [
-            (error.code, error.name, repr(error.arguments), error.source, moved(error.span, shift))
+            (error.code, error.name, repr(error.arguments), error.source, error.span, error.offset)
             for error in reply.errors
         ],
-        "places": [None if error.offset is None else error.offset - shift for error in reply.errors],
     }
-
-
-def moved(span, shift):
-    return span[0] - shift, span[1] - shift
-
-
-def repairs_of(call, shift):
-    return [(repair.code, repair.offset - shift) for repair in call.repairs]
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "starts_in_reasoning" not in case["options"]], ids=lambda case: case["id"]
-)
-def test_a_case_behind_prose_in_the_same_chunk(case):
-    tools = None if case["tools"] is None else [xt.Tool(**tool) for tool in case["tools"]]
-    text, pick = case["text"], random.Random(case["id"])
-    alone = outcome([text], tools, 0, **case["options"])
-    for _ in range(6):
-        cut = len(PROSE) + pick.randint(0, len(text))
-        chunks = [(PROSE + text)[:cut], (PROSE + text)[cut:]]
-        assert outcome(chunks, tools, len(PROSE), **case["options"]) == alone, chunks[1]
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
@@ -105,42 +76,39 @@ def test_deltas_have_the_path_of_the_value(arguments, paths):
         assert str(value) == delta
 
 
-@pytest.mark.parametrize("character", [*string.printable, "é", "\x00", "\ud800"])
 @pytest.mark.parametrize(
     "before", ['{"name": "f"', '{"name": "f", "arguments": {"a": 1', '{"a": [1', "{", '{"a"', '{"a":']
 )
-def test_any_character_may_stand_in_a_json_body(before, character):
-    text = f"<tool>{before}{character}}}</tool> and <tool><tool_name>f</tool_name></tool>"
-    whole = outcome([text], None, 0)
-    assert outcome(list(text), None, 0) == whole
-    codes = {error[0] for error in whole["errors"]}
-    assert codes <= {Code.INVALID_JSON, Code.MISSING_TOOL_NAME, Code.TRUNCATED}
-    # Only a string that does not end reaches over the end of its block.
-    assert (Code.TRUNCATED in codes) == (len(whole["calls"]) == 0) == (character in "\"'" and before[-1] in "{:")
+def test_any_character_may_stand_in_a_json_body(before):
+    for character in [*string.printable, "é", "\x00", "\ud800"]:
+        text = f"<tool>{before}{character}}}</tool> and <tool><tool_name>f</tool_name></tool>"
+        whole = outcome([text])
+        assert outcome(list(text)) == whole
+        codes = {error[0] for error in whole["errors"]}
+        assert codes <= {Code.INVALID_JSON, Code.MISSING_TOOL_NAME, Code.TRUNCATED}
+        # Only a string that does not end reaches over the end of its block.
+        endless = character in "\"'" and before[-1] in "{:"
+        assert (Code.TRUNCATED in codes) == (len(whole["calls"]) == 0) == endless, text
 
 
-@pytest.mark.parametrize("character", [*string.printable, "é", "\x00"])
+@pytest.mark.parametrize("body", ["<arguments>{}<a>x</a></arguments>", "<arguments><a>{}</a></arguments>", "{}"])
 @pytest.mark.parametrize("before", ["", "<", "</", "<!", "<?", "&", "]]>", "`", "<![CDATA[x]]>"])
-def test_any_character_may_begin_a_value_or_stand_between_elements(before, character):
-    for body in (
-        f"<arguments>{before}{character}<a>x</a></arguments>",
-        f"<arguments><a>{before}{character}</a></arguments>",
-        f"{before}{character}",
-    ):
-        text = f"<tool><tool_name>f</tool_name>{body}</tool>"
-        whole = outcome([text], None, 0)
-        assert outcome(list(text), None, 0) == whole
-        assert len(whole["calls"]) + len(whole["errors"]) == 1
+def test_any_character_may_begin_a_value_or_stand_between_elements(before, body):
+    for character in [*string.printable, "é", "\x00"]:
+        text = f"<tool><tool_name>f</tool_name>{body.format(before + character)}</tool>"
+        whole = outcome([text])
+        assert outcome(list(text)) == whole
+        assert len(whole["calls"]) + len(whole["errors"]) == 1, text
 
 
-@pytest.mark.parametrize("character", string.printable)
-def test_a_mention_is_told_by_the_character_before_and_behind_it(character):
+def test_a_mention_is_told_by_the_character_before_and_behind_it():
     block = "<tool><tool_name>f</tool_name></tool>"
-    assert len(outcome([character + block], None, 0)["calls"]) == (character != "\\")
-    assert len(outcome([character + block + character], None, 0)["calls"]) == (character not in "`\\")
-    behind = outcome([f"<tool>{character} {block}"], None, 0)
-    mentioned = behind["text"].startswith("<tool>")
-    assert mentioned == (character not in "<{" + string.whitespace.replace("\x0b", "").replace("\x0c", ""))
+    begins_a_block = "<{" + string.whitespace.replace("\x0b", "").replace("\x0c", "")
+    for character in string.printable:
+        assert len(outcome([character + block])["calls"]) == (character != "\\")
+        assert len(outcome([character + block + character])["calls"]) == (character not in "`\\")
+        mentioned = outcome([f"<tool>{character} {block}"])["text"].startswith("<tool>")
+        assert mentioned == (character not in begins_a_block), repr(character)
 
 
 @pytest.mark.parametrize(
@@ -169,10 +137,10 @@ def test_an_error_says_what_was_wrong(text, message):
 
 def every_cut(text, tools=None, **options):
     """The outcome of a text, which is the same for every cut in two and for single characters."""
-    whole = outcome([text], tools, 0, **options)
+    whole = outcome([text], tools, **options)
     for at in range(1, len(text)):
-        assert outcome([text[:at], text[at:]], tools, 0, **options) == whole, at
-    assert outcome(list(text), tools, 0, **options) == whole
+        assert outcome([text[:at], text[at:]], tools, **options) == whole, at
+    assert outcome(list(text), tools, **options) == whole
     return whole
 
 

@@ -1,4 +1,4 @@
-"""The protocol document and the code name the same codes. `python tests/parser/test_protocol.py` writes the table."""
+"""The protocol document and the code name the same codes. `make generated` writes the table."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def table() -> str:
 
 def test_the_protocol_lists_every_code_with_its_hint() -> None:
     _, found, tail = PROTOCOL.read_text(encoding="utf-8").partition(HEADING)
-    assert found and tail == table(), "run `python tests/parser/test_protocol.py` and look at the change"
+    assert found and tail == table(), "run `make generated` and look at the change"
 
 
 def test_every_code_is_explained_in_the_rules() -> None:

@@ -19,7 +19,7 @@ from xmltools.errors import Code
 from xmltools.models import Reply, ToolCall
 from xmltools.parser import Parser, build_reply, parse
 
-pytestmark = pytest.mark.uncounted
+pytestmark = pytest.mark.no_cover
 NUMBERS = range(12 * len(FORMS))
 EVERY = bool(os.environ.get("XMLTOOLS_EVERY_PREFIX"))
 SHORT, SOME = 420, 60
@@ -87,6 +87,7 @@ def check_error(text: str, whole: Reply, cut: int) -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.full
 def test_every_prefix_has_only_calls_of_the_whole_reply(number: int) -> None:
     made = transcript(number)
     whole = read(made.text)

@@ -630,7 +630,8 @@ def test_events_do_not_depend_on_how_the_bytes_are_cut(seed: int, end: str) -> N
     assert events == [("a", "{é: 1}\n two"), ("", ""), ("", "last")]
 
 
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_many_events_are_no_long_one() -> None:
     assert len(SSEDecoder().feed(b'data: {"a":1}\n\n' * 1_300_000)) == 1_300_000
     decoder = SSEDecoder()
@@ -746,7 +747,8 @@ def test_a_user_forges_no_result(said: str) -> None:
     assert [each.name for text in results for each in read_results(text)] == ["read"]
 
 
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_many_lines_of_an_event_are_read_in_linear_time_and_within_the_limit() -> None:
     def read(lines: int) -> None:
         decoder = SSEDecoder()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
+from support.corpus import REQUIRED
 
 import xmltools.proxy.playground
 from proxy.running import running
@@ -37,8 +38,6 @@ from xmltools.proxy.playground.web import MAX_BODY
 from xmltools.render import render_instructions, render_retry
 from xmltools.tools import load_tools
 
-FOLDER = Path(__file__).parents[1] / "corpus"
-CASES = [case for path in sorted(FOLDER.glob("[0-9]*.json")) for case in json.loads(path.read_text("utf-8"))]
 STATIC = Path(xmltools.proxy.playground.__file__).parent / "static"
 EXAMPLES = json.loads((STATIC / "examples.json").read_text("utf-8"))
 ADD = {
@@ -138,7 +137,7 @@ def assert_steps(text, steps, parser):
     assert shown(steps, steps["count"] + 1)["covered"] == len(text)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", REQUIRED, ids=lambda case: case["id"])
 def test_spans_tile_every_text_of_the_corpus(case):
     text, tools, options = given_of(case)
     answer = analyse(text, tools, {**options, "sections": ["reading", "rechunk"]})
@@ -158,7 +157,7 @@ def test_spans_tile_every_text_of_the_corpus(case):
     assert answer["rechunk"]["same"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", REQUIRED, ids=lambda case: case["id"])
 def test_each_step_shows_what_a_parser_says_that_is_fed_so_far(case):
     text, tools, options = given_of(case)
     steps = analyse(text, tools, {**options, "sections": ["steps"]})["steps"]
@@ -196,7 +195,7 @@ def test_a_long_text_has_a_bounded_number_of_steps_that_are_right():
 
 @pytest.mark.parametrize("text", ["<think></think>a" * 60_000])
 @pytest.mark.parametrize("section", ["reading", "steps", "rechunk"])
-@pytest.mark.uncounted
+@pytest.mark.no_cover
 def test_a_text_of_more_parts_than_a_page_can_show_is_refused(text, section):
     with pytest.raises(InputError, match="4,000 parts") as caught:
         analyse(text, None, {"sections": [section]})

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
+from support.often import examples
 from support.strategies import Case, cases, chunkings, pieces
 
 from xmltools.conversations.streams import to_sse
@@ -25,7 +26,7 @@ pytest.importorskip("uvicorn")
 
 from proxy.running import running  # noqa: E402 - it needs uvicorn
 
-law = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+law = examples(150)
 
 STRING = {"type": "string"}
 WRITE = Tool(

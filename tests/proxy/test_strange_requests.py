@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.often import examples
 
 from proxy.test_server_upstream import BODIES, CALL, Upstream, reply, world
 from xmltools.proxy.bridge import Exchange, Refusal, Settings
@@ -170,7 +171,7 @@ def test_the_requests_are_taken_as_they_are() -> None:
         Exchange(api, body)  # type: ignore[arg-type]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(400)
 @given(
     st.sampled_from(PLACES), st.sampled_from([*STRANGE, GONE]), st.sampled_from(REPLIES), st.booleans(), st.booleans()
 )

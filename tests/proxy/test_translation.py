@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.often import examples
 
 from proxy.test_server_upstream import (
     PATIENCE,
@@ -156,7 +157,7 @@ BODIES: dict[str, dict[str, Any]] = {
     words=st.lists(st.sampled_from(PIECES), max_size=25),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_an_exchange_goes_on_elsewhere_as_it_would_have_here(api: Any, live: bool, words: list[str], seed: int) -> None:
     rng = random.Random(seed)
     body = {"model": "m", "stream": True, **BODIES[api]}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.calls import Meant, law_call, law_untyped, meant_calls, untyped_calls
+from support.often import examples
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
@@ -270,12 +271,12 @@ def test_a_thing_that_is_no_call():
 
 
 @given(meant_calls)
-@settings(max_examples=600)
+@examples(600)
 def test_law_7_a_call_reads_back_clean(meant: Meant):
     law_call(meant)
 
 
 @given(untyped_calls)
-@settings(max_examples=300)
+@examples(300)
 def test_law_7_without_a_tool(meant: Meant):
     law_untyped(meant)

@@ -1,12 +1,12 @@
 """What a model is told after a call failed: right, short, harmless, and with one example that parses."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.corpus import REQUIRED, options_of, tools_of
+from support.often import examples
 from support.strategies import cases, clean_cases
 
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -401,7 +401,7 @@ def test_a_model_that_goes_on_completes_the_call():
 
 
 @given(case=clean_cases(), data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 def test_closing_what_it_says_ends_the_block(case, data):
     number = data.draw(st.integers(1, len(case.tokens) - 1))
     token = case.tokens[number]
@@ -440,22 +440,17 @@ def assert_good(error, tools):
 
 
 @given(case=cases(), strict=st.booleans())
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 def test_any_error_gives_one_clean_call_and_nothing_else(case, strict):
     for error in parse(case.text, case.tools, strict=strict, **case.options).errors:
         assert_good(error, case.tools)
 
 
-FOLDER = Path(__file__).parents[1] / "corpus"
-CORPUS = [case for path in sorted(FOLDER.glob("[0-9]*.json")) for case in json.loads(path.read_text("utf-8"))]
-
-
-@pytest.mark.parametrize("case", [case for case in CORPUS if case["expect"]["errors"]], ids=lambda case: case["id"])
-def test_the_errors_of_the_corpus(case):
-    options = case["options"] | {"limits": Limits(**case["options"].get("limits", {}))}
-    tools = None if case["tools"] is None else [Tool(**tool) for tool in case["tools"]]
-    for error in parse(case["text"], tools, **options).errors:
-        assert_good(error, tools)
+def test_the_errors_of_the_corpus():
+    for case in REQUIRED:
+        tools = tools_of(case)
+        for error in parse(case["text"], tools, **options_of(case)).errors:
+            assert_good(error, tools)
 
 
 HOSTILE = (
@@ -479,7 +474,6 @@ HOSTILE = (
     ),
     offset=st.none() | st.integers(-5, 60),
 )
-@settings(deadline=None)
 def test_what_an_error_quotes_is_data(code, words, offset):
     message, hint, name, source = words
     error = CallError(code, (5, 5 + len(source)), message, hint, name, None, {"path": message}, source, offset)

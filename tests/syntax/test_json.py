@@ -258,7 +258,8 @@ def _seconds(text: str) -> float:
         lambda n: "1" * n,
     ],
 )
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_time_is_linear(family):
     small, large = _seconds(family(50_000)), _seconds(family(400_000))
     assert large < max(small, 0.002) * 8 * 4

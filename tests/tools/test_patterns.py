@@ -59,6 +59,7 @@ def test_what_is_found(wanted, found, others):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.full
 def test_patterns_are_found_where_re_finds_them(seed, depth):
     rng = Random(f"{seed} {depth}")
     decided = regular = 0
@@ -89,7 +90,8 @@ def test_patterns_are_found_where_re_finds_them(seed, depth):
 
 
 @pytest.mark.parametrize("written", HOSTILE)
-@pytest.mark.uncounted
+@pytest.mark.no_cover
+@pytest.mark.full
 def test_time_grows_with_the_text_and_no_faster(written):
     made, rng = Pattern(written), Random(written)
     for _ in range(10):

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from support.effort import effort
+from support.often import examples
 
 from xmltools.errors import Code, XMLToolsError
 from xmltools.syntax.elements import Element
@@ -589,7 +590,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(SCHEMAS, SCHEMAS, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_valid_is_what_jsonschema_says(schema, other, value):
     assume("$ref" not in json.dumps(other))
@@ -601,7 +602,7 @@ def test_valid_is_what_jsonschema_says(schema, other, value):
         assert reading.arguments == value
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(SCHEMAS, SCHEMAS, VALUES)
 def test_elements_are_checked_as_jsonschema_does(schema, other, value):
     assume("$ref" not in json.dumps(other))
@@ -655,7 +656,7 @@ def typed(draw: st.DrawFn, depth: int = 3) -> tuple[dict[str, Any], Any]:
     return schema, {name: each[1] for name, each in members.items() if name in present}
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.dictionaries(st.sampled_from(["files", "data", "entries"]), typed(), max_size=3))
 def test_values_survive(members):
     schema = {"type": "object", "properties": {name: each[0] for name, each in members.items()}}
