@@ -81,27 +81,26 @@ def fill(sentence: str, dialect: Dialect, **values: str) -> str:
 
 ENGLISH = Wording(
     heading="# Tools",
-    intro="To call a tool, write a block that begins with <{block}> and ends with </{block}>. In it, <{tool_name}> "
-    "names the tool, and <{arguments}> holds one element for each argument, named like the argument.",
-    names="Use only the tools below, with exactly these names and arguments. Leave out optional arguments you don't "
-    "need.",
-    servers="Name the tool's server in <{server_name}> ({local} if none is given).",
-    cdata="Write text with <, > or &, and code or text of several lines, unchanged in <![CDATA[text]]>. In it, write "
+    intro="To call a tool, write a <{block}> block with the tool's name in <{tool_name}> and, in <{arguments}>, one "
+    "element per argument.",
+    names="Use only the tools below, with exactly these names. Omit unneeded optional arguments.",
+    servers="Put the tool's server in <{server_name}> (default: {local}).",
+    cdata="Put code, multi-line text, and text with <, > or & unchanged in <![CDATA[text]]>. In it, write "
     "]]]]><![CDATA[> for ]]>.",
-    nesting="Write a list as one element for each item (named like the list in the singular, or <{item}>), an object "
-    'as one element for each property, null as <name {nil}="true"/>.',
+    nesting="Write a list as one element per item (its name in the singular, or <{item}>), an object as one element "
+    'per property, null as <name {nil}="true"/>.',
     empty="Write an empty list or empty text as <name></name>.",
-    plain="Write no code fence around the block.",
-    mention="Mention <{block}> in prose only in backticks: `<{block}>`.",
-    parallel="You can write several blocks in one reply.",
-    single="Write at most one block in a reply.",
+    plain="Do not put the block in a code fence.",
+    mention="In prose, write `<{block}>` only in backticks.",
+    parallel="You may write several blocks per reply.",
+    single="Write at most one block per reply.",
     required_call="Your reply must call a tool.",
-    reasoning="Think before you answer, inside <{tag}> and </{tag}>. Write no block in there.",
-    bracket_reasoning="Think before you answer, in a paragraph of its own that begins with [ and ends with ]. Write no "
-    "block and no blank line in there.",
-    results='End your reply after the last block. The results come in the next message, as "Tool: name" and '
-    '"Result: ..." or "Error: ...".',
-    signatures="In the list of tools a ? marks optional arguments, = their default; bounds stand in brackets.",
+    reasoning="Think before you answer, inside <{tag}> and </{tag}>. Do not write a block there.",
+    bracket_reasoning="Think before you answer, in a separate paragraph that begins with [ and ends with ]. Do not "
+    "write a block or a blank line there.",
+    results='End your reply after the last block. Results come next, as "Tool: name" and "Result: ..." or '
+    '"Error: ...".',
+    signatures="In the list of tools, ? marks optional arguments, = gives a default, and brackets give bounds.",
     server="Server: {server}",
     arguments="Arguments:",
     no_arguments="No arguments.",
