@@ -1,6 +1,6 @@
 """Words for what can go wrong: misuse is an exception, a model's mistake is data.
 
-The caller's mistake raises `XMLToolsError`. What a model wrote never raises: a deviation that the parser mended is
+The caller's mistake raises `XMLToolsError`. What a model wrote never raises: a deviation that the parser repaired is
 a `Repair` on the call, a block that gives no call is a `CallError`, and what is remarkable in text is a `Notice`. Codes
 are API and stay; messages may change.
 """
@@ -15,7 +15,7 @@ __all__ = ["CallError", "Code", "Issue", "Notice", "Repair", "XMLToolsError"]
 
 
 class XMLToolsError(ValueError):
-    """The caller's mistake: the message says what was expected, where, and how to mend it."""
+    """The caller's mistake: the message says what was expected, where, and how to fix it."""
 
 
 class Code(StrEnum):
@@ -94,21 +94,21 @@ class Code(StrEnum):
     )
     SEVERAL_CALLS = ("several_calls", "Write one <tool> block for each call.", True)
 
-    # Repairs: the block gives a call, and the deviation is on record.
+    # Repairs: the block gives a call, and the deviation is reported.
     IGNORED_ATTRIBUTE = ("ignored_attribute", "Write tags without attributes; values go between the tags.")
     ATTRIBUTE_SYNTAX = ("attribute_syntax", 'Put attribute values in quotes, as in <argument name="my name">.')
     CODE_FENCE = ("code_fence", "Write the tool call as plain text, without a Markdown code fence around it.")
     MISSING_END_TAG = ("missing_end_tag", "Close every element, also </arguments> and </tool>.")
     MISMATCHED_END_TAG = ("mismatched_end_tag", "Close each element with its own name.")
     STRAY_END_TAG = ("stray_end_tag", "Write an end tag only for an element that is open.")
-    STRAY_TEXT = ("stray_text", "Write nothing between the elements of a tool call.")
-    TAG_WHITE_SPACE = ("tag_white_space", "Write the name of a tag directly behind < or </.")
+    STRAY_TEXT = ("stray_text", "Do not write text between the elements of a tool call.")
+    TAG_WHITE_SPACE = ("tag_white_space", "Write the name of a tag right after < or </.")
     NOT_XML_NAME = (
         "not_xml_name",
         'Where the name of an argument is no XML name, write <argument name="the name">value</argument>.',
     )
-    PROCESSING_INSTRUCTION = ("processing_instruction", "Write no <?...?> between the elements of a tool call.")
-    COMMENT_SYNTAX = ("comment_syntax", "Write no -- inside a comment.")
+    PROCESSING_INSTRUCTION = ("processing_instruction", "Do not write <?...?> between the elements of a tool call.")
+    COMMENT_SYNTAX = ("comment_syntax", "Do not write -- inside a comment.")
     UNWRAPPED_ARGUMENT = ("unwrapped_argument", "Put all arguments inside one <arguments> element.")
     JSON_ARGUMENTS = (
         "json_arguments",
@@ -116,7 +116,7 @@ class Code(StrEnum):
     )
     JSON_VALUE = ("json_value", "Write lists and objects as nested elements, not as JSON.")
     JSON_LINE_BREAK = ("json_line_break", "Write line breaks in JSON strings as \\n.")
-    JSON_TRAILING_COMMA = ("json_trailing_comma", "Write no comma behind the last member of a JSON object or list.")
+    JSON_TRAILING_COMMA = ("json_trailing_comma", "Do not write a trailing comma in a JSON object or list.")
     JSON_ESCAPE = (
         "json_escape",
         "Write each backslash in a JSON string as two, or write the value as an XML element, where it is itself.",
@@ -169,7 +169,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One deviation that the parser mended: `code`, `offset` in the reply in characters, and what was done."""
+    """One deviation that the parser repaired: `code`, `offset` in the reply in characters, and what was done."""
 
     code: Code
     offset: int

@@ -66,7 +66,7 @@ OUTPUT_SCHEMA = pa.schema(
 def parse_table(table: Any, options: BatchOptions) -> Any:
     """Parse a column of a table: replies, or chat messages.
 
-    Takes a `pyarrow.Table` (or a record batch). Returns a table with its columns as they were, and behind them those of
+    Takes a `pyarrow.Table` (or a record batch). Returns a table with its columns as they were, and after them those of
     `OUTPUT_SCHEMA`, each name with the prefix of the options: text and reasoning, the calls (arguments as JSON), the
     errors, the repairs and the notices. A row that cannot be read is a row with an error; a null is an empty reply.
     Half characters (lone surrogates), which Arrow cannot hold, are written as `\\ud800`.

@@ -329,18 +329,18 @@ COMMANDS = {
         _cli_grammar.grammar,
     ),
     "validate": _Command(
-        "check stored blocks or whole replies: where, what, and how to mend it",
+        "check stored blocks or whole replies: where, what, and how to fix it",
         "Read replies, or stored blocks, and say what is wrong in each: errors, where a block gives no call, and "
-        "warnings, where the parser mends it. Clean blocks are also checked by RELAX NG, and with --strict read by two "
-        "more XML parsers. The exit status is 1 if there were errors. xmltools explain says what a code means.",
+        "warnings, where the parser repairs it. Clean blocks are also checked by RELAX NG, and with --strict read by "
+        "two more XML parsers. The exit status is 1 if there were errors. xmltools explain says what a code means.",
         "xmltools validate reply.txt --tools tools.json",
         _cli_lint.declare_validate,
         _cli_lint.run_validate,
     ),
     "explain": _Command(
         "say what the code of an error or a repair means, with an example",
-        "Say what a code means, with a block that has it and the same block mended. Without CODE, list all codes with "
-        "their hints.",
+        "Say what a code means, with a block that has it and the same block repaired. Without CODE, list all codes "
+        "with their hints.",
         "xmltools explain bare_ampersand",
         _cli_lint.declare_explain,
         _cli_lint.run_explain,

@@ -87,10 +87,10 @@ def read_tools(name: str, load: Callable[[Any], list[Tool]] = load_tools) -> lis
 
 
 def read_values(name: str, what: str, *, lines: bool = False) -> list[tuple[str, Any]]:
-    """Return the JSON value in a file, or those of its lines, each behind its place (`name` or `name:line`).
+    """Return the JSON value in a file, or those of its lines, each after its place (`name` or `name:line`).
 
     Takes `what` the file should hold, for the messages, and with `lines` JSON Lines too. Raises `XMLToolsError` for
-    what is no JSON, an empty file, and what `xmltools.syntax.json_reader.loads` refuses or would have to mend.
+    what is no JSON, an empty file, and what `xmltools.syntax.json_reader.loads` refuses or would have to fix.
     """
     text = read_text(name)
     if not text.strip():

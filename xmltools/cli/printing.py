@@ -205,7 +205,7 @@ class Coloured:
             self._line("")
         for repair in call.repairs:
             line, column = self._lines.locate(repair.offset)
-            self._line(f"  mended at {line}:{column}: {repair.code}: {repair.message}", "yellow")
+            self._line(f"  repaired at {line}:{column}: {repair.code}: {repair.message}", "yellow")
 
     def _line(self, text: str, style: str = "") -> None:
         """Write `text` on a line of its own; without text, end a line that was begun."""

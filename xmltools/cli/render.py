@@ -97,8 +97,8 @@ def docs(options: argparse.Namespace) -> int:
 def _load_python(target: str) -> list[Tool]:
     if is_target(target) and not target.endswith(".py"):
         return import_tools(target)
-    mended = Path(target).stem if target.endswith(".py") else "module:function"
-    raise UsageError(f"{target!r:.80}: expected module, module:function or module:function,other; write {mended!r:.80}")
+    fixed = Path(target).stem if target.endswith(".py") else "module:function"
+    raise UsageError(f"{target!r:.80}: expected module, module:function or module:function,other; write {fixed!r:.80}")
 
 
 def _load_json(name: str, format: str) -> list[Tool]:

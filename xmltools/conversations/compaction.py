@@ -191,7 +191,7 @@ def _parted(conversation: Conversation, keep: int) -> tuple[tuple[Message, ...],
 
 
 def _cut(messages: Sequence[Message], cut: int) -> int:
-    """Return the last place, at most `cut`, behind which no result answers a call in front of it."""
+    """Return the last place, at most `cut`, after which no result answers a call in front of it."""
     needed = _first_needed(messages)
     while needed[cut] < cut:
         cut = needed[cut]

@@ -7,15 +7,15 @@ A model that reads a page with a block in it may write that block itself, and th
 other. Found is a block that reads as the same call: same tool, server and names of arguments, and values that are
 the same but for white space, characters that nobody sees and escaped openers. It is found
 
-- anywhere in a text: in a fence, in inline code, in a comment, behind tags and blocks that are not closed;
+- anywhere in a text: in a fence, in inline code, in a comment, after tags and blocks that are not closed;
 - as it stands, or escaped as XML, HTML or JSON, up to twice in any order, and as `render_result` writes openers;
-- behind marks at the starts of its lines: `> `, line numbers, those of comments and of diffs;
-- with slips that the parser mends, without its end tag, in a JSON body, with its arguments in another order;
+- after marks at the starts of its lines: `> `, line numbers, those of comments and of diffs;
+- with slips that the parser repairs, without its end tag, in a JSON body, with its arguments in another order;
 - in a result with several parts, though it is divided between them.
 
 Not found is a call that the model put together itself: because a text asked for it in words, in another notation or
 in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or one
-that a page has cut into pieces with tags of its own. Behind 16 openers that each swallow the rest of the text, a block
+that a page has cut into pieces with tags of its own. After 16 openers that each swallow the rest of the text, a block
 is missed that holds openers outside its values, or more than 16 in them. So no echo doesn't mean that a call is wise.
 And an echo isn't always an attack: who asks for the example in a document to be carried out gets one.
 """
@@ -205,7 +205,7 @@ def _is_open(reply: Reply) -> bool:
 
 
 def _to_end_of_arguments(block: str) -> str:
-    """Return a block without what stands behind its arguments, where the parser doesn't miss its end tag."""
+    """Return a block without what comes after its arguments, where the parser doesn't miss its end tag."""
     before, end, _ = block.rpartition(_ARGUMENTS_END)
     return before + end
 

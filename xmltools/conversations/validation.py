@@ -141,7 +141,7 @@ def _late_systems(conversation: Conversation) -> Iterator[Issue]:
     for index, message in enumerate(conversation.messages):
         if begun and message.is_system:
             hint = "put it in front of all others"
-            yield Issue("system_not_first", "a system message stands behind others", index, hint)
+            yield Issue("system_not_first", "a system message comes after others", index, hint)
         begun = begun or not message.is_system
 
 
@@ -195,7 +195,7 @@ class _Pairing:
         if asked.answered:
             yield Issue("duplicate_result", f"{called} has a result already", index, "keep one result of each call")
         elif asked.turn != self.turn:
-            hint = "put the result directly behind the message with its call"
+            hint = "put the result directly after the message with its call"
             yield Issue("late_result", f"between {called} and its result stand other messages", index, hint)
         if asked.call.name != result.name:
             message = f"the result is of {result.name!r:.80}, {called} of {asked.call.name!r:.80}"

@@ -35,7 +35,7 @@ def load(
 ) -> Conversation:
     """Read a conversation that is in one of the FORMATS: parsed JSON, as its API or its documents have it.
 
-    `options` are those of the format. What was mended or left out on the way is put into `issues`, or comes as a
+    `options` are those of the format. What was repaired or left out on the way is put into `issues`, or comes as a
     ConversionWarning; with `strict` it raises. Raises XMLToolsError for what is not of the format, with the place, and
     for a format that there is not.
     """
@@ -79,7 +79,7 @@ def convert(
 
     `tools` give the calls their types where they are text (`forge`), and `bracket_reasoning` reads and writes the
     reasoning there as paragraphs in square brackets; `options` are those of writing. Returns what `dump` returns;
-    `issues` gets what was mended or left out on both ways, and `strict` refuses it, but for BOOKKEEPING. Raises
+    `issues` gets what was repaired or left out on both ways, and `strict` refuses it, but for BOOKKEEPING. Raises
     XMLToolsError as `load` and `dump` do, if the format of the object can't be told, and for `bracket_reasoning` where
     neither format is forge.
     """
@@ -110,7 +110,7 @@ def recognise(obj: Any) -> str:
         return found[0]
     if found:
         raise XMLToolsError(f"this can be {' or '.join(found)}: say which")
-    raise XMLToolsError(f"this bears no mark of a format: say which it is, of {', '.join(FORMATS)}")
+    raise XMLToolsError(f"this is in no format that could be detected: say which it is, of {', '.join(FORMATS)}")
 
 
 def holds(format: str) -> Holds:

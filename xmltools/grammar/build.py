@@ -85,7 +85,7 @@ def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> 
     - `name`: the name of a tool, for the last two;
     - `order`: `"any"` (arguments in any order; GBNF has it for objects of up to six properties, a larger one keeps its
       order) or `"schema"`;
-    - `lazy`: the grammar begins behind free text, with the trigger `<tool>` (GBNF only, for llama.cpp's lazy grammars);
+    - `lazy`: the grammar begins after free text, with the trigger `<tool>` (GBNF only, for llama.cpp's lazy grammars);
     - `max_calls`: how many calls a reply may hold;
     - `white_space`: how many characters of white space may stand between two tags; no bound without it, which weak
       models may fall into;

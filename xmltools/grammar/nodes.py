@@ -53,7 +53,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One node behind the other."""
+    """One node after the other."""
 
     parts: tuple[Node, ...]
 
@@ -96,7 +96,7 @@ class Permutation:
 class Dispatch:
     """Prose, with the `body` wherever the `trigger` stands in it, from `low` to `high` times.
 
-    `prose` is what may stand behind the last one and all that begins it, too; `lead` is the prose that may stand in
+    `prose` is what may come after the last one and all that begins it, too; `lead` is the prose that may stand in
     front of a trigger. A prefix of a text `lead` + `trigger` is that text, or it is prose.
     """
 
@@ -122,7 +122,7 @@ class Grammar:
 
 
 def series(*parts: Node) -> Node:
-    """Return the nodes one behind the other; neighbouring literals are one."""
+    """Return the nodes one after the other; neighbouring literals are one."""
     flat: list[Node] = []
     for each in (inner for part in parts for inner in (part.parts if isinstance(part, Series) else (part,))):
         last = flat[-1] if flat else None

@@ -1,4 +1,4 @@
-"""A whole reply, checked: what the parser refused and mended, and what others say of the calls that it took."""
+"""A whole reply, checked: what the parser refused and repaired, and what others say of the calls that it took."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lint(
     source: str = "<text>",
     witness: bool = True,
 ) -> list[Finding]:
-    """Check a whole reply, or stored blocks one behind the other.
+    """Check a whole reply, or stored blocks one after the other.
 
     Takes the text, the tools that it may call (None: any tool, and arguments of any type) and the name by which
     findings speak of the text. Returns an error for each block that gives no call, and a warning for each repair

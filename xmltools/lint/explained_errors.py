@@ -1,4 +1,4 @@
-"""The codes of errors, each with what it means, a block that has it and the same block mended."""
+"""The codes of errors, each with what it means, a block that has it and the same block repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes of repairs, each with what it means, a block that has it and the same block mended."""
+"""The codes of repairs, each with what it means, a block that has it and the same block repaired."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ REPAIRS: dict[Code, tuple[str, str, str]] = {
         _save("<data>one\ntwo</data>"),
     ),
     Code.JSON_TRAILING_COMMA: (
-        "A comma stands behind the last member of a JSON object or list, and was skipped.",
+        "A comma comes after the last member of a JSON object or list, and was skipped.",
         _JSON.replace("2}", "2,}"),
         _ADD,
     ),

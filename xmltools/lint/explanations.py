@@ -1,4 +1,4 @@
-"""What each code means, with a block that has it and the same block mended."""
+"""What each code means, with a block that has it and the same block repaired."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _kind(code: str) -> str:
 
 
 def explain(code: str) -> str:
-    """Return what a code means, with an example of a wrong block and the mended one, as text of several lines.
+    """Return what a code means, with an example of a wrong block and the repaired one, as text of several lines.
 
     Takes a code of the parser or of `lint`. Raises `XMLToolsError` for another one.
     """

@@ -33,9 +33,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a call, or that the parser had to mend.
+    """One thing that is wrong with a call, or that the parser had to fix.
 
-    `code` is a stable name, `source` the name of the text, `start` the place and `end` the place behind it where that
+    `code` is a stable name, `source` the name of the text, `start` the place and `end` the place after it where that
     is known. `message` says what was found, `hint` what to do, `tool` the name of the tool where the block gives it.
     `excerpt` is the line around the place, and `caret` the place in the excerpt.
     """
@@ -78,7 +78,7 @@ class SourceText:
         self._starts = [0, *(match.end() for match in _LINE_BREAK.finditer(text))]
 
     def place(self, offset: int) -> Place:
-        """Return the place of an offset; one behind the end is the end."""
+        """Return the place of an offset; one after the end is the end."""
         offset = min(offset, len(self.text))
         line = bisect_right(self._starts, offset)
         return Place(offset, line, offset - self._starts[line - 1] + 1)

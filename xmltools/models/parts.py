@@ -45,7 +45,7 @@ class ToolCall(_TypedPart):
     """One call of a tool, as a model asked for it.
 
     `arguments` are typed by the tool's schema where the parser had one, else strings, lists and dicts of strings.
-    `repairs` lists what had to be mended in the text, `span` is the block's place in it (start and end, in characters).
+    `repairs` lists what had to be repaired, `span` is the block's place in the text (start and end, in characters).
     `status` says how far the host has come with it, `started_at` and `ended_at` when (seconds since 1970). `extra`
     keeps what only one format knows, under its name. Two calls are equal if id, name, server and arguments are.
     """
@@ -65,7 +65,7 @@ class ToolCall(_TypedPart):
 
     @property
     def clean(self) -> bool:
-        """True if nothing had to be mended: the block was well-formed and said exactly this."""
+        """True if nothing had to be repaired: the block was well-formed and said exactly this."""
         return not self.repairs
 
     def with_status(self, status: CallStatus, *, at: float | None = None) -> ToolCall:

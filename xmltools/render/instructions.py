@@ -2,7 +2,7 @@
 
 The same tools, options and wording give the same text to the byte, tools in the order in which they come: prompt
 caches rely on it. Names, descriptions and values of tools are data: what could open a block in them is defused, and
-each line of them stands behind something, so that none can pass for a heading.
+each line of them comes after something, so that none can pass for a heading.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
 
 
 def _behind(mark: str, text: str) -> list[str]:
-    """Return the lines of a description behind a mark, without blank lines; at least one line.
+    """Return the lines of a description after a mark, without blank lines; at least one line.
 
     The mark keeps headings and code fences of the description inside it.
     """

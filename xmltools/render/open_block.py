@@ -112,7 +112,7 @@ class OpenElements:
             following = source.find("]]>", start)
             markup = source.find("<", start, following if following >= 0 else len(source))
             if markup < 0 and following < 0:
-                self._at = -1 if source[start:].strip(SPACES) else start  # text behind it: it was content
+                self._at = -1 if source[start:].strip(SPACES) else start  # text after it: it was content
                 return MORE
             ends = (CDATA_OPEN, "<!--", f"</{self._tags[-1]}")
             if markup >= 0 and any(end.startswith(source[markup : markup + len(end)]) for end in ends):

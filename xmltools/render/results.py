@@ -6,8 +6,8 @@ attachment. So three changes are made to the content, no others, and all can be 
 
 - The `<` of an opener, `<tool` as a whole name in any case, is written `&lt;`. Where `&lt;tool` stood already, it gets
   one `amp;` more: `&amp;lt;tool`, and so on. Other markup, entities and ampersands stay as they are.
-- A line that looks like a header, `Tool:`, `Result:` or `Error:` behind any number of spaces, gets one more.
-- Text that looks like the placeholder of a medium, `[attachment 1:` with any number of spaces behind the `[`,
+- A line that looks like a header, `Tool:`, `Result:` or `Error:` after any number of spaces, gets one more.
+- Text that looks like the placeholder of a medium, `[attachment 1:` with any number of spaces after the `[`,
   gets one more there.
 
 One thing is not undone, since no header is written twice: content that begins with the word of its own header
@@ -82,7 +82,7 @@ def render_result(result: ToolResult, *, unsafe_verbatim: bool = False, max_char
     """Write a result as Forge text, without a line break at the end.
 
     Takes the result. Returns two lines or more: `Tool: name`, then `Result: content` or, if it is an error,
-    `Error: content`. Each medium in the content is a placeholder, `[attachment 1: image/png]`, behind whose type
+    `Error: content`. Each medium in the content is a placeholder, `[attachment 1: image/png]`, after whose type
     stands its URL if that is short and harmless.
 
     Text that could pass for a call, a header or a placeholder is changed as the top of this module says;
@@ -120,7 +120,7 @@ def render_result_parts(
 ) -> tuple[Text | Media, ...]:
     """Write several results for a model that sees images.
 
-    Takes what `render_results` takes. Returns what that returns as one `Text`, and behind it the media of all
+    Takes what `render_results` takes. Returns what that returns as one `Text`, and after it the media of all
     results, unchanged: the first is attachment 1. Raises `XMLToolsError` as `render_result` does.
     """
     results = list(results)
@@ -250,7 +250,7 @@ def _head_end(text: str, size: int) -> int:
 
 
 def _tail_start(text: str, at: int) -> int:
-    """Where the tail that may begin at `at` begins: behind the first line break in its first tenth, if there is one."""
+    """Where the tail that may begin at `at` begins: after the first line break in its first tenth, if there is one."""
     found = text.find("\n", at - 1, at + (len(text) - at) // 10)
     return at if found < 0 else found + 1
 

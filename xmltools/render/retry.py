@@ -3,7 +3,7 @@
 All that is quoted (the model's own lines, names, messages) is data and may hold markup. The `<` of what could open
 a block or a reasoning region is written `&lt;` there, so that a parser finds one call in the text, the example, and in
 the text for a reply that was cut off none. No line of it begins with quoted text: what could be a heading or the
-header of a result stands behind words of ours, or behind a mark.
+header of a result comes after words of ours, or after a mark.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def render_retry(
     `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters stand before
     it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge does.
 
-    For a reply that was cut off the text asks the model to go on, and quotes the end, each line behind `> `. Append its
+    For a reply that was cut off the text asks the model to go on, and quotes the end, each line after `> `. Append its
     next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
 
     Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,

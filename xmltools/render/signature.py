@@ -45,7 +45,7 @@ def signature(name: str, server: str | None, description: str, shape: ObjectShap
 
 
 class _Writer:
-    """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets behind them."""
+    """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets after them."""
 
     __slots__ = ("_lists", "_open", "told")
 

@@ -33,7 +33,7 @@ MAX_DIGITS = 4300
 """Digits that an integer may have: reading one takes quadratic time, and CPython stops at the same number."""
 
 Slip = tuple[Code, int, str]
-"""Something that was mended: its code, its offset in the text, and a message."""
+"""Something that was repaired: its code, its offset in the text, and a message."""
 
 
 class JSONError(ValueError):
@@ -61,7 +61,7 @@ class JSONEscapeError(JSONError):
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
     """Read JSON text with at most `depth` containers inside one another.
 
-    Returns the value and what was mended, each kind once. Raises `JSONError` for everything else that is no
+    Returns the value and what was repaired, each kind once. Raises `JSONError` for everything else that is no
     JSON, and for repeated keys, NaN, infinities, lone surrogates and integers of more than 4,300 digits.
     """
     _check_depth(text, depth)

@@ -58,7 +58,7 @@ TAG_LENGTH: Final = 4096
 FENCE_LENGTH: Final = 100
 OPENER_LENGTH: Final = 512
 OPENER_SPACE: Final = 1024
-"""White space behind an opener that may still be the start of a block."""
+"""White space after an opener that may still be the start of a block."""
 CDATA_OPEN: Final = "<![CDATA["
 
 _W = "[ \t\r\n]"
@@ -116,7 +116,7 @@ class Tag:
 
 
 def skip_space(text: str, at: int) -> int:
-    """The place behind XML's white space (space, tab, line feed, carriage return, and no others)."""
+    """The place after XML's white space (space, tab, line feed, carriage return, and no others)."""
     if at == len(text) or text[at] > " ":
         return at
     found = _SPACE.match(text, at)
@@ -143,7 +143,7 @@ def read_valued_tag(text: str, at: int, words: tuple[str, ...]) -> Tag | Answer:
 
 
 def read_chat_token(text: str, at: int) -> int | Answer:
-    """The place behind a token of a chat template, such as `<|im_end|>`, at `<`."""
+    """The place after a token of a chat template, such as `<|im_end|>`, at `<`."""
     if found := _CHAT_TOKEN.match(text, at):
         return found.end()
     return MORE if len(text) - at < _TOKEN_LENGTH and _CHAT_TOKEN_PART.match(text, at) else NO
@@ -179,14 +179,14 @@ def read_cdata_open(text: str, at: int) -> str | Answer:
 
 
 def read_fence(text: str, at: int) -> int | Answer:
-    """The place behind a fence line (three or more backticks or tildes, an optional info word) that starts at `at`."""
+    """The place after a fence line (three or more backticks or tildes, an optional info word) that starts at `at`."""
     if found := _FENCE.match(text, at, at + FENCE_LENGTH):
         return found.end()
     return MORE if len(text) - at < FENCE_LENGTH and _FENCE_PART.match(text, at) else NO
 
 
 def read_opener(text: str, at: int, name: str) -> Tag | Answer:
-    """The opening tag of a block at `<name`: only white space or well-formed attributes may stand behind the name."""
+    """The opening tag of a block at `<name`: only white space or well-formed attributes may come after the name."""
     place = at + 1 + len(name)
     limit = at + OPENER_LENGTH
     found = _OPENER_REST.match(text, place, limit)
@@ -198,7 +198,7 @@ def read_opener(text: str, at: int, name: str) -> Tag | Answer:
 def read_confirmation(
     text: str, at: int, *, fences: bool = True, begins: Callable[[str, int], bool | None] | None = None
 ) -> bool | None:
-    """Does what stands behind an opener make it the start of a block: `<`, `{` or a list of objects, perhaps behind a
+    """Does what comes after an opener make it the start of a block: `<`, `{` or a list of objects, perhaps after a
     fence line? `begins` is asked instead, if it is given, about the place of the first character that is no white
     space."""
     here = skip_space(text, at)
@@ -254,7 +254,7 @@ _FIELD_ENDS = (">", "/", *SPACES)
 
 
 def read_bare_name(text: str, at: int) -> tuple[str, int, bool]:
-    """A word at `at` behind which, white space aside, `{` or a start tag stands: the word, the place behind that space,
+    """A word at `at` after which, white space aside, `{` or a start tag stands: the word, the place after that space,
     and False. True, if the text ends before that is clear; an empty word, if there is none."""
     found = _WORD.match(text, at)
     if found is None or len(found[1]) > NAME_LENGTH or len(found[2]) > OPENER_SPACE:

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 PARTS = ".parts"
-"""Behind the name of an output: the folder with what is done of it."""
+"""After the name of an output: the folder with what is done of it."""
 
 
 class Kind(NamedTuple):

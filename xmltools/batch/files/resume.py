@@ -1,6 +1,6 @@
 """What is done of a run, in a folder beside its output: so it can go on after it was killed.
 
-A part is a file with one line of JSON (the counts of its rows, and their size in bytes), and behind it the rows. It is
+A part is a file with one line of JSON (the counts of its rows, and their size in bytes), and after it the rows. It is
 written under another name and renamed when it is whole. It is not forced on the disk, for which all workers would wait:
 a process that is killed loses nothing by that, and what a machine without power has lost is seen by the size. The
 manifest says of which run the parts are.

@@ -51,7 +51,7 @@ def parse_files(
     compressed by gzip. Writes one file in the format of its ending; or, if `output` is a folder (one that is there, or
     a name without ending), one file for each that is read, in its format or in `format`. Returns the summary.
 
-    - The columns of the input come first, unchanged, and those that `parse_table` adds behind them. Lines of JSON stay
+    - The columns of the input come first, unchanged, and those that `parse_table` adds after them. Lines of JSON stay
       as they were written, with the new keys at their end. A line that holds no object is a row with the error
       `invalid_line`, and kept as text. From JSON Lines to a table, a column of values that have no one type, and any
       value that Arrow would not give back as it was, becomes JSON text. In CSV all columns are text: lists are JSON.

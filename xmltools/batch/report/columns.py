@@ -18,7 +18,7 @@ from xmltools.errors import XMLToolsError
 
 __all__ = ["Layout", "Lists", "pc", "read_lists", "texts_in"]
 
-# Loaded behind `pa`, which says how to get pyarrow where it is missing.
+# Loaded after `pa`, which says how to get pyarrow where it is missing.
 pc: Any = import_module("pyarrow.compute")
 
 _PLACE = {"start": pa.int64(), "end": pa.int64()}

@@ -43,7 +43,7 @@ class Sizes:
 
 
 class Tools:
-    """Calls by tool, clean ones and mended ones. A tool is its server and its name."""
+    """Calls by tool, clean ones and repaired ones. A tool is its server and its name."""
 
     def __init__(self) -> None:
         self.clean: Counter[tuple[str, str]] = Counter()

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 __all__ = ["Excerpt", "Gap", "Line", "cut_out"]
 
-_CONTEXT = 3  # lines before the place, and behind it
+_CONTEXT = 3  # lines before the place, and after it
 _INSIDE = 8  # lines of the place itself: if it has more, its first and last ones are shown
 _HEAD, _TAIL = 5, 2
-_BESIDE = 60  # characters of a line before and behind the mark
+_BESIDE = 60  # characters of a line before and after the mark
 _MARKED = 120
 _PLAIN = 160  # characters of a line without a mark
 
@@ -21,7 +21,7 @@ _Range = tuple[int, int]
 
 
 class Line(NamedTuple):
-    """A line with its number, from 1: the text before the mark, in it and behind it. A cut is shown by `…`."""
+    """A line with its number, from 1: the text before the mark, in it and after it. A cut is shown by `…`."""
 
     number: int
     before: str

@@ -38,7 +38,7 @@ _TITLE = "Batch report"
 _ERRORS = (
     "Each is a block that gave no call, or a row that could not be read. <code>xmltools explain CODE</code> says more."
 )
-_REPAIRS = "Each was mended, and its block gave a call all the same. <code>xmltools explain CODE</code> says more."
+_REPAIRS = "Each was repaired, and its block gave a call all the same. <code>xmltools explain CODE</code> says more."
 
 
 def write_report(
@@ -79,7 +79,7 @@ def _page(tally: Tally, messages: bool, title: str, now: datetime) -> str:
     sections = (
         about_tools(tally),
         about_codes("errors", "Errors by code", tally.errors, _ERRORS, "No block failed, and every row could be read."),
-        about_codes("repairs", "Repairs by code", tally.repairs, _REPAIRS, "Nothing had to be mended."),
+        about_codes("repairs", "Repairs by code", tally.repairs, _REPAIRS, "Nothing had to be repaired."),
         about_notations(tally),
         f'<div class="pair">\n{pair}\n</div>',
         about_worst_rows(tally.worst.rows, messages),

@@ -72,12 +72,12 @@ def about_tools(tally: Tally) -> str:
         counts.append((rest, sum(clean[tool] for tool in others), sum(mended[tool] for tool in others)))
     most = max(clean + mended for _, clean, mended in counts)
     rows = [
-        (name, bar((("clean", clean), ("mended", mended)), most), *map(number, (clean + mended, clean, mended)))
+        (name, bar((("clean", clean), ("repaired", mended)), most), *map(number, (clean + mended, clean, mended)))
         for name, clean, mended in counts
     ]
     legend = (
-        '<p class="legend"><span class="swatch clean"></span> clean <span class="swatch mended"></span> mended: '
-        "the parser took the call, and put on record what it had to repair</p>"
+        '<p class="legend"><span class="swatch clean"></span> clean <span class="swatch repaired"></span> repaired: '
+        "the parser accepted the call and reported what it had to repair</p>"
     )
     made = table("tools", "Calls by tool", ("Tool", "", "Calls", "Clean", "Mended"), rows)
     return section("tools", "Calls by tool", legend, made)

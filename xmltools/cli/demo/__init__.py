@@ -96,7 +96,7 @@ def _show_reply(reply: str, parser: Parser, view: View, pace: _Pace) -> list[Too
 
 
 def _stream(reply: str, parser: Parser) -> Iterator[tuple[list[Event], float]]:
-    """What the parser says to each token, and how long to wait behind it."""
+    """What the parser says to each token, and how long to wait after it."""
     for token in recording.tokens(reply):
         events = parser.feed(token)
         in_argument = not events or isinstance(events[-1], ArgumentDelta)
@@ -131,7 +131,7 @@ def _conclude(view: View, workspace: Workspace, calls: list[ToolCall]) -> None:
     """Say what was done, where it is, and what to try next."""
     codes = Counter(repair.code.value for call in calls for repair in call.repairs)
     clean = sum(call.clean for call in calls)
-    repairs = f"; mended: {', '.join(sorted(codes))}" if codes else ""
+    repairs = f"; repaired: {', '.join(sorted(codes))}" if codes else ""
     files = [
         f"{file.relative_to(workspace.folder)}  {len(file.read_text('utf-8').splitlines())} lines"
         for file in dict.fromkeys(workspace.changed)

@@ -151,7 +151,7 @@ def _argument_grid() -> Table:
 
 
 def _add_argument(grid: Table, name: str, kind: str, shown: list[str], count: int) -> None:
-    """One argument: its type stands behind a short value, and beside a long one, with the number of lines."""
+    """One argument: its type comes after a short value, and beside a long one, with the number of lines."""
     if count == 1:
         grid.add_row(Text(name, "cyan"), _value(shown).append(f"  {kind}", "dim"))
         return

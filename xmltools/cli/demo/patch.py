@@ -108,9 +108,9 @@ def _read_hunks(lines: list[str]) -> list[_Hunk]:
 
 
 def _read_hunk(lines: list[str], at: int, header: re.Match[str]) -> tuple[int, _Hunk]:
-    """Read the body of a hunk that begins at line `at`. Returns the line behind it, and the hunk."""
+    """Read the body of a hunk that begins at line `at`. Returns the line after it, and the hunk."""
     old_count, new_count = (int(count or 1) for count in header.group(2, 4))
-    # An empty side is placed behind the line that its header names.
+    # An empty side is placed after the line that its header names.
     hunk = _Hunk(int(header[1]) - (old_count > 0))
     while len(hunk.old) < old_count or len(hunk.new) < new_count:
         if at == len(lines):

@@ -66,7 +66,7 @@ def _read_message(message: Object, format: str) -> list[ToolCall]:
 
 
 def _calls_in(message: Object) -> Iterator[tuple[str, Any]]:
-    """Yield what is a call in a message, whoever wrote it, behind its place; so that no format passes over others."""
+    """Yield what is a call in a message, whoever wrote it, after its place; so that no format passes over others."""
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         raise XMLToolsError(f"tool_calls: expected a list, found {found(calls)}")

@@ -162,7 +162,7 @@ class AnthropicReader:
     `tools` type and check the arguments, and refuse unknown tools; without them (None) arguments are what their JSON
     says. The arguments that are strings at the top level have deltas while they stream. A call is complete when its
     block stops with closed JSON; one whose JSON is broken fails when the message ends, since only then is it known
-    whether it was cut off, and calls behind it wait. Places (`start`, spans) count the characters of text and
+    whether it was cut off, and calls after it wait. Places (`start`, spans) count the characters of text and
     reasoning. Raises `XMLToolsError` for anything but tools.
     """
 
@@ -177,7 +177,7 @@ class AnthropicReader:
     def feed(self, message: Any) -> list[Event]:
         """Take an event: its data, as a dict or the object of an SDK, or a pair of its name and that.
 
-        Returns what it brought about. Raises `XMLToolsError` for what is no event, for an error that the server
+        Returns the events that it produced. Raises `XMLToolsError` for what is no event, for an error that the server
         sent, and after `close`.
         """
         if self._closed:

@@ -186,7 +186,7 @@ class CallQueue:
         return call
 
     def news(self, place: int) -> list[Event]:
-        """Return what has happened. A call with another one behind it ends as soon as it is whole."""
+        """Return what has happened. A call with another one after it ends as soon as it is whole."""
         events: list[Event] = []
         while self._calls:
             head = self._calls[0]

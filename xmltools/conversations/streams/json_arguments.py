@@ -3,7 +3,7 @@
 All fragments of a call, joined, are the JSON of its final arguments, and no fragment is ever revised. So only what is
 certain flows: the text of an argument that the tool's schema declares as a string and nothing else, whose deltas are
 its final value. All other arguments (numbers, lists, unions, what no schema describes) are written when the call is
-complete, behind the strings; the order of members means nothing in JSON. The object is opened by the first fragment
+complete, after the strings; the order of members means nothing in JSON. The object is opened by the first fragment
 that has something to say, and closed only for a completed call: what is left of a failed one is no JSON.
 """
 
@@ -35,7 +35,7 @@ def without_surrogates(text: str) -> str:
 
 
 class ArgumentStream:
-    """Turns the events of a parser into fragments of JSON, one call behind the other.
+    """Turns the events of a parser into fragments of JSON, one call after the other.
 
     `tools` are those of the parser. Without them (None), or for a tool that is not among them, arguments are
     written when the call is complete. Raises `XMLToolsError` for anything but tools.

@@ -144,7 +144,7 @@ class OpenAIReader:
     `tools` type and check the arguments, and refuse unknown tools; without them (None) arguments are what their JSON
     says. `index` is the choice to read. The arguments that are strings at the top level have deltas while they stream.
     A call is complete when its JSON is closed and something else follows, or the reply ends; one whose JSON is broken
-    fails at the end, since a fragment may still come for it, and calls behind it wait so that no two are mixed up.
+    fails at the end, since a fragment may still come for it, and calls after it wait so that no two are mixed up.
     Places (`start`, spans) count the characters of text and reasoning. Raises `XMLToolsError` for anything but tools.
     """
 
@@ -159,7 +159,7 @@ class OpenAIReader:
         self._closed = False
 
     def feed(self, chunk: Any) -> list[Event]:
-        """Take a chunk, as a dict or as the object of an SDK; return what it brought about.
+        """Take a chunk, as a dict or as the object of an SDK; return the events that it produced.
 
         Raises `XMLToolsError` for what is no chunk, for an error object that the server sent, and after `close`.
         """

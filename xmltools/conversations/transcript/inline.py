@@ -50,14 +50,14 @@ def inline(
 
     - Messages of the system stay as they are. So do those of users, but for a text that `extract` would take for
       results.
-    - A message of the assistant becomes one text and, behind it, its media. Adjacent texts are joined, empty ones
+    - A message of the assistant becomes one text and, after it, its media. Adjacent texts are joined, empty ones
       vanish. Reasoning stands in `<think>` (or in brackets, if it can), a call is a block; a blank line separates each
       of them from what is next to it. A call of a tool that is not among `tools` is written so that its arguments keep
       their types without one, which takes a JSON body where numbers or booleans are among them; not `exact`, these are
       written as text.
     - A message that holds results, in whatever role, and each message of a tool gets the role `result_role`. Its
-      results become one text, as `render_results` writes them, behind which stand their media. Texts and media that
-      stand behind the results in the message follow, the first text with a blank line in front.
+      results become one text, as `render_results` writes them, after which stand their media. Texts and media that
+      come after the results in the message follow, the first text with a blank line in front.
 
     `extract` with the same tools gives all that again, in the role "tool" what became results. It can't give what
     `render_results` does not keep (texts of one result that are apart, the word `Result: ` or `Error: ` that content
@@ -66,7 +66,7 @@ def inline(
     that stands in brackets is read as reasoning then.
 
     Raises XMLToolsError, which says in which message, for a call that can't be written (see `render_call`), for a
-    call or reasoning in a message that is not the assistant's, for a result beside these or behind text or media in
+    call or reasoning in a message that is not the assistant's, for a result beside these or after text or media in
     its message, and for bad arguments.
     """
     check_conversation(conversation, "inline")
@@ -171,8 +171,8 @@ def _refuse(kinds: Set[str], where: str) -> None:
 
 
 def _check_order(results: Sequence[ToolResult], rest: Sequence[Part]) -> None:
-    """Only results that come first can be told from text behind them."""
+    """Only results that come first can be told from text after them."""
     if any(isinstance(part, ToolResult) for part in rest):
         raise XMLToolsError(
-            f"expected its {len(results)} results in front of its other parts; move texts and media behind them"
+            f"expected its {len(results)} results in front of its other parts; move texts and media after them"
         )

@@ -7,11 +7,11 @@ must say whether it was:
   space, `/`, `>` or the end stands after the name. Where `&lt;` stood already, it gets one `amp;` more: `&amp;lt;`, and
   so on.
 - Text that something follows: the `<` of a comment or a CDATA section that has no end likewise, and the first character
-  of the fence line that opens a fence without an end, and of those behind it: it is written `&#96;` or `&#126;`. What
+  of the fence line that opens a fence without an end, and of those after it: it is written `&#96;` or `&#126;`. What
   stands there already gets one `amp;` more, also in text that nothing follows.
 - Reasoning: the `&` of such an `&lt;/think>` likewise, but a `<` only if the reasoning holds tags of all elements that
   it could stand in; and the lines of a fence that has no end.
-- Text of users and tools: a first line `Tool: …` that would be the header of a result, behind any number of spaces,
+- Text of users and tools: a first line `Tool: …` that would be the header of a result, after any number of spaces,
   gets one space more.
 """
 
@@ -57,7 +57,7 @@ _OPEN_FENCE = re.compile(f"^( {{0,3}})({_FENCE})", re.MULTILINE)
 
 
 class _Levels:
-    """Hides and shows by one level of `&…;` what a pattern says, behind `&`."""
+    """Hides and shows by one level of `&…;` what a pattern says, after `&`."""
 
     __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand")
 
@@ -88,7 +88,7 @@ _HEADER_OF_TOOL = re.compile(" *Tool: ")
 
 def hide_tags(text: str, *, is_followed: bool = False) -> str:
     """Return text of the assistant in which nothing is read as a call or as reasoning, and, if something follows,
-    behind which all is read as it is.
+    after which all is read as it is.
 
     >>> hide_tags("a <tool> and a &lt;tool>")
     'a &lt;tool> and a &amp;lt;tool>'

@@ -2,7 +2,7 @@
 
 `system` is a system message. Of the blocks, `text` is a Text, `thinking` a Reasoning (its signature is kept), `image`
 and `document` a Media if they hold base64 or a URL, `tool_use` a ToolCall, `tool_result` a ToolResult. Results stand in
-messages of the user: here they are a tool message, and what else stands there is a message of the user behind it (or
+messages of the user: here they are a tool message, and what else stands there is a message of the user after it (or
 before it). All other blocks, such as `redacted_thinking` and those of the server's own tools, are kept as they are. A
 response is one reply, its `stop_reason` the `finish_reason`.
 
@@ -85,7 +85,7 @@ def _response(source: Mapping[str, Any], report: Report) -> Message:
 def dump(conversation: Conversation, report: Report, *, orphans: str = "report", unsigned: str = "keep") -> Any:
     """Write the request, {"system"?, "messages"}, with the other keys that it was read with.
 
-    A call without a result directly behind its reply is refused by the API. Unless it is in the last turn it is
+    A call without a result directly after its reply is refused by the API. Unless it is in the last turn it is
     reported as `orphan_call`, or as `status` if it is not pending; with `orphans="answer"` each such call, the last
     turn included, gets a result that says that none was provided. `unsigned` says what becomes of reasoning without a
     signature, "keep" or "drop". Raises XMLToolsError for an unknown option.
@@ -130,7 +130,7 @@ def _answers(index: int, calls: Iterable[ToolCall], report: Report, answers: boo
     for call in calls:
         if call.status == "pending":
             hint = 'give its result, or dump with orphans="answer"'
-            report.add("orphan_call", f"the call {call.id!r:.80} has no result behind this reply", index, hint)
+            report.add("orphan_call", f"the call {call.id!r:.80} has no result after this reply", index, hint)
     return []
 
 

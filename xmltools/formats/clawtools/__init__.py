@@ -9,7 +9,7 @@ empty texts; a result whose content is one text has it as a string. Content that
 a reply without content as null, and all other content as blocks. Media of the user are `image_url` blocks (a `data:`
 URL, if they are data), those of results `image` blocks. What was spelled otherwise is written again as it was.
 
-What was written for OpenAI or Anthropic by mistake is mended, with an issue whose hint shows the right form:
+What was written for OpenAI or Anthropic by mistake is repaired, with an issue whose hint shows the right form:
 `openai_tool_role`, `anthropic_tool_result`, `anthropic_tool_use` and `openai_tool_calls`; `strict` refuses it.
 """
 
@@ -87,7 +87,7 @@ def load(obj: Any, report: Report) -> Conversation:
 
 
 def check(messages: Any) -> list[Issue]:
-    """Return the mistakes in messages, which are as for `load`: what that would mend, and "malformed" for the rest.
+    """Return the mistakes in messages, which are as for `load`: what that would repair, and "malformed" for the rest.
 
     Raises XMLToolsError if these are no messages at all.
     """
@@ -145,7 +145,7 @@ def dump(conversation: Conversation, report: Report) -> Any:
 def _write_prompt(prompts: list[tuple[int, Message]], report: Report) -> str:
     for place, (index, message) in enumerate(prompts):
         if place:
-            report.add("system_joined", "there is one system prompt: this is joined to it, behind an empty line", index)
+            report.add("system_joined", "there is one system prompt: this is joined to it, after an empty line", index)
         if place != index:
             report.add("system_moved", "the system prompt stands before all messages", index)
         if any(not isinstance(part, Text) for part in message.parts):

@@ -1,4 +1,4 @@
-"""Messages of Clawtools, read one by one; what was written for another API is mended, with the right form as the hint.
+"""Messages of Clawtools, one by one; what was written for another API is repaired, with the right form as the hint.
 
 The four mistakes: a message of the role "tool" (OpenAI), a `tool_result` block in a message of the user, a `tool_use`
 block (both Anthropic), and `tool_calls` beside the content (OpenAI).

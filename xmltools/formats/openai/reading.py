@@ -18,7 +18,7 @@ NAME = "openai"
 """The name by which the format is asked for."""
 REASONING_KEY = "reasoning_content"
 AUDIO = {"mp3": "audio/mpeg"}
-"""The MIME types of audio formats; that of others is their name behind "audio/"."""
+"""The MIME types of audio formats; that of others is their name after "audio/"."""
 
 _ROLES = "system, developer, user, assistant, tool or function"
 _CONTENT = 'text or a list of parts, [{"type": "text", "text": "…"}]'

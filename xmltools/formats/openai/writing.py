@@ -197,7 +197,7 @@ def _medium(medium: Media, own: Mapping[str, Any]) -> _Object | None:
 
 
 def _finish(written: _Object, message: Message) -> _Object:
-    """Put the name behind the role, and the keys that were kept at the end."""
+    """Put the name after the role, and the keys that were kept at the end."""
     if message.name is not None:
         written = {"role": written.pop("role"), "name": message.name, **written}
     return completed(written, rest(kept(message, NAME), ("content", "response")))

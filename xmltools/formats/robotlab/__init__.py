@@ -1,6 +1,6 @@
 """RobotLab: a list of hashes, each of the type text, tool_call or tool_result.
 
-A text of the assistant and the calls directly behind it are one reply, in two hashes: {"type": "text", …} with the
+A text of the assistant and the calls directly after it are one reply, in two hashes: {"type": "text", …} with the
 stop_reason "tool", then {"type": "tool_call", "tools": […]}. Each result is a hash of its own, with a copy of its call
 and {"data": …} or {"error": …}. Data that are no text are their JSON in the model. The role "tool_result" is "tool".
 

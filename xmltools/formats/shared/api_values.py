@@ -73,7 +73,7 @@ def read_arguments(text: str, name: str, report: Report, index: int) -> tuple[di
     """Read the argument text of a call of the tool `name`.
 
     Returns the arguments, none if the text holds no object, and what is to be kept: the text under "arguments", if it
-    is not what would be written. What is mended is reported as `mended_arguments`, what cannot be read as
+    is not what would be written. What is repaired is reported as `mended_arguments`, what cannot be read as
     `invalid_arguments`. Text without anything in it is no arguments, and no mistake.
     """
     arguments, code, problem = _read(text)

@@ -41,7 +41,7 @@ class Holds:
     """What a conversation in a format can say. False means that it is lost on the way there, and reported."""
 
     order: bool = True
-    """Text behind a call in one reply stays behind it."""
+    """Text after a call in one reply stays after it."""
     reasoning: bool = False
     media: bool = False
     """Images and other files in messages of the user."""
@@ -162,7 +162,7 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
 WORDS = {
     "reasoning": "reasoning",
     "media": "images and other files",
-    "order": "text behind a call in one message: the texts come first",
+    "order": "text after a call in one message: the texts come first",
     "finished": "that a message is not finished",
     "finish_reason": "why a reply was cut short",
     "message_ids": "ids of messages",

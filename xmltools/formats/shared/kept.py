@@ -58,7 +58,7 @@ def kept(value: Conversation | Message | Text | Reasoning | Media | ToolCall | T
 
 
 def completed(written: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with those of the fields behind its own keys that are not among these."""
+    """Return an object with those of the fields after its own keys that are not among these."""
     return {**written, **rest(fields, written)}
 
 
@@ -90,7 +90,7 @@ def read_arguments(value: Any, name: str, report: Report, index: int) -> tuple[d
     """Read the arguments of the tool `name`, which should be an object.
 
     Returns the arguments, and what is to be kept: what is no object, under "arguments". JSON text that holds an
-    object is mended. Whatever is no object is reported.
+    object is repaired. Whatever is no object is reported.
     """
     if isinstance(value, Mapping):
         return dict(value), {}

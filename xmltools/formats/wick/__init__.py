@@ -4,7 +4,7 @@
      {"role": "tool", "content": "a.py", "tool_call_id": "c", "name": "ls"}]
 
 - The roles are ours. `content` is always there; `tool_calls`, `tool_call_id` and `name` only if they are not empty.
-- The texts of a message are one string, its calls stand behind them: what stood between calls comes first.
+- The texts of a message are one string, its calls come after them: what stood between calls comes first.
 - Each result is a message of its own, with the id and the name of its call, and a string as content.
 - Arguments are an object, or null, which is remembered. The text that the model wrote them in, `raw_args`, counts for
   tokens and is kept with the call, but never written: Go leaves it out of the JSON.
@@ -13,7 +13,7 @@
   kept in its `extra["wick"]`, and written again.
 
 So a conversation comes back equal if its messages have one text at most, in front of the calls, and one result each.
-Keys that are not Wick's are kept in `extra["wick"]` of message and call, and written again behind the others.
+Keys that are not Wick's are kept in `extra["wick"]` of message and call, and written again after the others.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
   (or dataclasses) in a list; `Message`, `TextPart` and `ToolPart` are their types. If the conversation has metadata,
   the list stands in `{"messages", "metadata"}`.
 - A tool part is a call and, once it is completed or failed, also its result: on reading that becomes a message of a
-  tool of its own behind the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
+  tool of its own after the reply (GROUPED is False), with the metadata of the part. Its id and time, if it has them,
   are kept there too, under `result_message`. The statuses error, partial and interrupted are failed.
 - `reasoning_content` is one reasoning in front of all parts. Results are text. A time 0.0 of a call is not known.
 - A stored message without `finished` counts as finished. (The document's default is False, for one that is being made.)
@@ -103,7 +103,7 @@ def dump(
     Messages without an id or a time get both, and calls without an id get one, as `complete` gives them for `now` and
     `new_id`; but what was read from Wolo's messages is written as it was. With `complete=False` none are made.
 
-    Reports results without a call and those that stood elsewhere than right behind it, what stands beside results,
+    Reports results without a call and those that stood elsewhere than right after it, what stands beside results,
     reasoning that does not come first, and calls that came to an end without a result.
     """
     return _wolo_dump.dump(complete_foreign(conversation, now, new_id) if complete else conversation, report)

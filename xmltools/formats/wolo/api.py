@@ -48,7 +48,7 @@ def to_llm_messages(
 
     `system_prompt` is put in front if there is no system message, with the agent's name replaced by `display_name`.
     Texts of one message are joined by line breaks; empty ones of the assistant, and media, are left out. A reply is
-    sent if it has text or calls: the calls behind the text, and the result of each in a message of a tool. `failed`
+    sent if it has text or calls: the calls after the text, and the result of each in a message of a tool. `failed`
     says whether calls that failed are sent with their error, `pending` whether those are that have no result yet.
 
     Raises XMLToolsError for options that are none of these, and for what `load` refuses.

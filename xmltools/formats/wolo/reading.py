@@ -84,7 +84,7 @@ class _Reader:
         self._ids = ids
 
     def message(self, obj: Any, index: int) -> list[Message]:
-        """Read one message. The results of its calls become messages behind it."""
+        """Read one message. The results of its calls become messages after it."""
         where = f"message {index}"
         expect(obj, dict, where, "an object with role and parts")
         role = obj.get("role")

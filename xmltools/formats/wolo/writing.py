@@ -134,7 +134,7 @@ class _Finder:
             return
         place = waiting.popleft()
         if answer.message.role != "tool" or place[0] != self._speaker or place < self._last:
-            self._report.add("moved_result", "a result comes to stand right behind its call", index)
+            self._report.add("moved_result", "a result comes to stand right after its call", index)
         self.answers[place] = answer
         self._last = place
 

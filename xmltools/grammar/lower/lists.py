@@ -36,7 +36,7 @@ def countable(shape: ArrayShape, possible: Possible, place: str, report: Report)
 
 
 def chain(items: Sequence[Node], tail: Node, low: int, rule: Callable[[Node], Node]) -> Node:
-    """Return items one behind the other, and the tail behind all of them; `low` of them must be there.
+    """Return items one after the other, and the tail after all of them; `low` of them must be there.
 
     `rule` puts a node into a rule of its own and returns what refers to it.
     """

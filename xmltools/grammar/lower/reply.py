@@ -105,7 +105,7 @@ def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
 
 
 def _block(builder: Builder, calls: dict[str, list[Node]], only: str | None) -> Node:
-    """Return what stands behind the opener of a block."""
+    """Return what comes after the opener of a block."""
     servers = []
     for server, found in calls.items():
         refuse_unsayable(server, "a server")

@@ -29,7 +29,7 @@ from xmltools.tools.schema import TextFacts
 __all__ = ["Strings"]
 
 _MAX_FAILURES = 8
-"""Patterns that may turn out to be too large; those behind them are not tried, since each one takes its time."""
+"""Patterns that may turn out to be too large; those after them are not tried, since each one takes its time."""
 
 _MARKUP = chars("<>&]\r").ranges
 _SPACES = chars(" \t\n\r").ranges

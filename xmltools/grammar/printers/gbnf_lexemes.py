@@ -119,7 +119,7 @@ class _Printer:
         return self._named[tree]
 
     def _run(self, parts: tuple[Regular, ...]) -> str:
-        """Return parts one behind the other; single characters that follow each other are one literal."""
+        """Return parts one after the other; single characters that follow each other are one literal."""
         words: list[str] = []
         text = ""
         for part in parts:
@@ -142,7 +142,7 @@ def _head(block: str, low: int, high: int) -> str:
 def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: bool = False) -> list[str]:
     """Return a rule for each state of an automaton, but for those that are only a step in a word.
 
-    `after` stands behind the end of a text. `is_prose`: texts may end everywhere but there.
+    `after` comes after the end of a text. `is_prose`: texts may end everywhere but there.
     """
     assert machine.edges, name
     names = {state: f"{name}-{state}" if state else name for state in range(len(machine.edges))}
@@ -167,7 +167,7 @@ def _is_step(machine: Automaton, state: int) -> bool:
 def _way(
     machine: Automaton, names: dict[int, str], ranges: Ranges, target: int, final: frozenset[int], after: str
 ) -> str:
-    """Return an edge as an alternative of its state's rule, with the steps behind it."""
+    """Return an edge as an alternative of its state's rule, with the steps after it."""
     text, first = _single(ranges), _only(ranges)
     rest, target = _steps(machine, target, final)
     if rest:
@@ -180,7 +180,7 @@ def _way(
 
 
 def _steps(machine: Automaton, state: int, final: frozenset[int]) -> tuple[str, int]:
-    """Return the text that only leads on from a state, and the state behind it."""
+    """Return the text that only leads on from a state, and the state after it."""
     text = ""
     # This ends: every state leads to an accepting one, and that is no step.
     while state not in final and state and _is_step(machine, state):
@@ -214,7 +214,7 @@ def _class(ranges: Ranges) -> str:
 
 
 def _is_shy(code: int) -> bool:
-    """Return whether xgrammar, when it prints a grammar and reads it again, mistakes hexadecimal digits behind this.
+    """Return whether xgrammar, when it prints a grammar and reads it again, mistakes hexadecimal digits after this.
 
     It writes these characters as \\x and two digits, and reads \\x with as many digits as there are.
     """
@@ -226,7 +226,7 @@ def _in_class(code: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as a literal, or as several where a digit must not stand behind a character."""
+    """Return text as a literal, or as several where a digit must not come after a character."""
     words = [""]
     for each in text:
         if words[-1] and _is_shy(ord(words[-1][-1])) and each in "0123456789abcdefABCDEF":

@@ -27,9 +27,9 @@ _LARGEST = 10**4300 - 1
 _DIGITS = 40
 """Digits of a number that has no bound."""
 _PLACES = 20
-"""Digits behind the point."""
+"""Digits after the point."""
 _MANTISSA_PLACES = 16
-"""Digits behind the point where an exponent follows: a double has 17 at most."""
+"""Digits after the point where an exponent follows: a double has 17 at most."""
 _APART = 15
 """Significant digits with which two different decimals are always two different doubles."""
 _LARGE = 10**_APART
@@ -135,7 +135,7 @@ class _End(NamedTuple):
         return Fraction(int(self.value)) if large else Fraction(repr(self.value))
 
     def places(self) -> int:
-        """Return how many digits behind the point keep doubles apart from this end."""
+        """Return how many digits after the point keep doubles apart from this end."""
         if not self.is_open or self.value == 0 or self.value >= _LARGE:
             return _PLACES
         return _APART - _length(int(self.value))
@@ -147,8 +147,8 @@ def numbers(low: float | None, high: float | None, low_open: bool = False, high_
 
     What `float.__repr__` writes is among them, but for numbers that lie nearer to an open bound than 15 digits tell,
     and for those above 1.7e308 but the greatest one.
-    Numbers have at most 40 digits before the point if no bound says otherwise, and 20 behind it; nothing overflows a
-    double. There may be an exponent behind one digit that is not zero; any other number only takes one if it has no
+    Numbers have at most 40 digits before the point if no bound says otherwise, and 20 after it; nothing overflows a
+    double. There may be an exponent after one digit that is not zero; any other number only takes one if it has no
     bound on its side of zero. `-0` is written wherever zero is.
     """
     above = NOTHING if _is_below_zero(high, high_open) else _side(low, high, low_open, high_open)
@@ -202,7 +202,7 @@ def _plain(start: _End, end: _End | None) -> Regular:
 
 
 def _first(value: Fraction, is_open: bool, places: int) -> int:
-    """Return the least number of `places` digits behind the point that is in, without its point."""
+    """Return the least number of `places` digits after the point that is in, without its point."""
     scaled = value * 10**places
     first: int = math.ceil(scaled)
     return first + 1 if is_open and first == scaled else first
@@ -233,7 +233,7 @@ def _decimals(first: int, last: int, places: int) -> Regular:
 
 
 def _fraction(low: int, high: int, places: int) -> Regular:
-    """Return the point and what is behind it, from `low` through `high` units of the last place."""
+    """Return the point and what is after it, from `low` through `high` units of the last place."""
     if places == 0:
         return EMPTY
     if low == 1 and high == 10**places - 1:

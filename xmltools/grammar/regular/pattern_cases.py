@@ -2,7 +2,7 @@
 
 A part is a dictionary with up to four languages: what the part matches if it insists that it stands at the text's
 start, at its end, at both, at neither. Where two parts meet, what stands before one that insists on the start can only
-be empty, and so can what stands behind one that insists on the end.
+be empty, and so can what comes after one that insists on the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def united(found: Iterable[tuple[tuple[bool, bool], list[Regular]]]) -> Cases:
 def up_to(cases: Cases, most: int | None) -> Cases:
     """Return what up to `most` repeats match, some of which insist on the start or the end.
 
-    Before the last one that insists on the start all are empty, and so are those behind the first one that insists on
+    Before the last one that insists on the start all are empty, and so are those after the first one that insists on
     the end: at most one of each kind counts, the free ones stand between them.
     """
 
@@ -53,7 +53,7 @@ def repeated(part: Regular, low: int, high: int | None) -> Regular:
 
 
 def then(*parts: Regular) -> Regular:
-    """Return the parts one behind the other: nothing at all, if nothing fits one of them."""
+    """Return the parts one after the other: nothing at all, if nothing fits one of them."""
     return NOTHING if NOTHING in parts else sequence(*parts)
 
 

@@ -42,7 +42,7 @@ _MAX_REPEATS = 1_000
 _MAX_SIZE = 20_000
 """Nodes that a tree may have when its repeats are written out."""
 _MAX_COPIES = 64
-"""Copies of what stands behind alternatives that look ahead by themselves."""
+"""Copies of what comes after alternatives that look ahead by themselves."""
 
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII | re.UNICODE | re.VERBOSE
 _TYPES = re.ASCII | re.UNICODE | re.LOCALE

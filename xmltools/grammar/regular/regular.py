@@ -60,7 +60,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part behind the other; no parts are the empty text."""
+    """One part after the other; no parts are the empty text."""
 
     parts: tuple[Regular, ...]
 
@@ -181,7 +181,7 @@ def literal(text: str) -> Sequence:
 
 
 def sequence(*parts: Regular) -> Regular:
-    """Return the parts one behind the other."""
+    """Return the parts one after the other."""
     flat = [each for part in parts for each in (part.parts if isinstance(part, Sequence) else (part,))]
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
 

@@ -49,7 +49,7 @@ def _possible(shape: ArrayShape) -> Items:
 
 
 def in_order(items: Sequence[Rule], tail: Rule, low: int) -> Rule:
-    """Return items one behind the other, and the tail behind all of them; `low` of them must be there."""
+    """Return items one after the other, and the tail after all of them; `low` of them must be there."""
     for at in reversed(range(len(items))):
         tail = group(items[at], tail) if at < low else optional(group(items[at], tail))
     return tail

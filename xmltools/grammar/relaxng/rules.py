@@ -115,7 +115,7 @@ def choice(*rules: Rule) -> Rule:
 
 
 def group(*rules: Rule) -> Rule:
-    """Return the patterns one behind the other."""
+    """Return the patterns one after the other."""
     flat = tuple(each for rule in rules for each in (rule.children if rule.tag == "group" else (rule,)))
     return NOT_ALLOWED if NOT_ALLOWED in flat else _together("group", _filled(flat), EMPTY)
 

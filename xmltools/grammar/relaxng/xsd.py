@@ -116,7 +116,7 @@ class _Reader:
         self.exact = True
 
     def sequence(self, items: Iterable[tuple[Any, Any]]) -> _Pieces:
-        """Return what the items match one behind the other."""
+        """Return what the items match one after the other."""
         found = [_Piece(EMPTY)]
         for operation, argument in items:
             found = _joined(found, self.item(operation, argument))
@@ -209,7 +209,7 @@ def _united(pieces: Iterable[_Piece]) -> _Pieces:
 
 
 def _joined(before: _Pieces, behind: _Pieces) -> _Pieces:
-    """Return the pieces one behind the other: before the start of a text and behind its end there is only nothing."""
+    """Return the pieces one after the other: before the start of a text and after its end there is only nothing."""
     found = []
     for one in before:
         for other in behind:

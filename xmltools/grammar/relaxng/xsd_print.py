@@ -1,8 +1,8 @@
 """Regular languages as XSD regular expressions, of those that libxml2 gets right.
 
 Its counters, as in `a{2,5}`, fail where what follows may begin with the same characters, and so do sets like `[^a]`:
-counts are written out, and sets say what is in them. A repeated group at the end of an alternative would repeat behind
-the other alternatives too, if there weren't an empty choice behind it.
+counts are written out, and sets say what is in them. A repeated group at the end of an alternative would repeat after
+the other alternatives too, if there weren't an empty choice after it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Exchange:
     chunks to `feed`, until it ends or `done` says that no more is needed; then call `end`. If `next_turn` is true after
     that, `request` has another turn for the upstream, whose chunks are fed likewise.
 
-    Where the reply is cut short here, behind the one call that is wanted or in front of a stop sequence, a client that
+    Where the reply is cut short here, after the one call that is wanted or in front of a stop sequence, a client that
     is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
     on talking, it is left.
     """

@@ -122,13 +122,13 @@ class ReplyReader:
         self.completed: list[CallCompleted] = []
         """The calls that are complete."""
         self.goes_on = False
-        """Whether the model was heard to say more behind the end of the reply."""
+        """Whether the model was heard to say more after the end of the reply."""
         self._source = source
         self._first = ""  # of the reply, while it is not known whether it continues the source
 
     @property
     def failed(self) -> CallFailed | None:
-        """The call that failed, if failures are kept back. Behind the end of the reply there are none."""
+        """The call that failed, if failures are kept back. After the end of the reply there are none."""
         return self._hold.failed if self._hold is not None and not self._is_cut else None
 
     @property

@@ -1,4 +1,4 @@
-"""A parsed text for the eye: its parts, spans that tile the source, and marks where something was mended or wrong."""
+"""A parsed text for the eye: its parts, spans that tile the source, and marks where something was repaired or wrong."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ what had been said after each step can be told exactly:
 
     {"kind": "text", "at": 3, "first": 1, "text": "llo", "span": [2, 5]}
 
-says that step 3 brought the first character of the text, and each step behind it one step's more. Without `first`
-all of the entry came at once. The step behind the last is the end of the stream.
+says that step 3 brought the first character of the text, and each step after it one step's more. Without `first`
+all of the entry came at once. The step after the last is the end of the stream.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _Delta = TextDelta | ReasoningDelta | ArgumentDelta
 
 
 class _Run:
-    """One entry: an event, and the deltas behind it that continue it step by step."""
+    """One entry: an event, and the deltas after it that continue it step by step."""
 
     __slots__ = ("_at", "_block", "_end", "_event", "_pieces")
 

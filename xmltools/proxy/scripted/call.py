@@ -18,7 +18,7 @@ from xmltools.tools.schema import find_problems, is_code_name
 __all__ = ["Slip", "choose_tool", "make_call", "write"]
 
 Slip = Literal["none", "sloppy", "wrong"]
-"""How a call is written: as it should be; with slips that are mended; with an argument that does not fit."""
+"""How a call is written: as it should be; with slips that are repaired; with an argument that does not fit."""
 
 _NAME_COUNTS = 3
 """A word of a tool's name counts as much as so many of its description."""
@@ -105,7 +105,7 @@ def _is_code(name: str, text: str) -> bool:
 
 
 def _wrong(call: ToolCall, known: KnownTool) -> ToolCall:
-    """Return the call with a mistake that no reader can mend: a number in words, an argument too few, another name."""
+    """Return the call with a mistake that nobody can repair: a number in words, an argument too few, another name."""
     properties = known.tool.parameters["properties"]
     number = next((name for name in call.arguments if _is_number(properties.get(name, {}))), None)
     needed = [name for name in known.tool.parameters.get("required", ()) if name in call.arguments]

@@ -65,7 +65,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast a model speaks: seconds before its first token, and tokens a second behind that."""
+    """How fast a model speaks: seconds before its first token, and tokens a second after that."""
 
     first_token: float = 0.3
     tokens_per_second: float = 60.0

@@ -55,7 +55,7 @@ class _Example(NamedTuple):
 
 @dataclass(slots=True)
 class _Section:
-    """What stands under one heading: its text, and the example behind that, if there is one."""
+    """What stands under one heading: its text, and the example after that, if there is one."""
 
     name: str
     lines: list[str]
@@ -91,7 +91,7 @@ def read_instructions(prompt: str) -> Instructions:
         return Instructions()
     pieces = _pieces(prompt)
     sections = [known for section in _sections(pieces) if (known := section.tool())]
-    # Signatures stand behind the rules, which name the elements of a block.
+    # Signatures come after the rules, which name the elements of a block.
     tools = sections or _signatures(pieces, prompt.index(_MENTION))
     return Instructions(tuple(tools), bool(tools) and _must_call(prompt))
 

@@ -6,7 +6,7 @@ says one of a few prepared replies. It speaks as fast as a real model, or as fas
 
     uvicorn.run(ScriptedModel(), port=8000)
 
-Its models behave differently: `scripted` writes calls as it should; `scripted-sloppy` with slips that are mended;
+Its models behave differently: `scripted` writes calls as it should; `scripted-sloppy` with slips that are repaired;
 `scripted-broken` with a wrong argument, until it is asked for a better call; `scripted-thinking` thinks first;
 `scripted-silent` never calls. Any other name is taken for `scripted`, so that clients need not be changed.
 """
@@ -42,7 +42,7 @@ class ScriptedModel:
     """The scripted model as an ASGI application: `POST /v1/chat/completions` and `GET /v1/models`.
 
     Takes how fast it is (2 is twice as fast, 0 does not wait), the seconds before its first token and the tokens a
-    second behind that, and how to wait and what the time is, in seconds. The same request has the same reply; `seed`
+    second after that, and how to wait and what the time is, in seconds. The same request has the same reply; `seed`
     gives another.
 
     Raises XMLToolsError if `speed` is no number from 0 on.

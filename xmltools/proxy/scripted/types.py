@@ -136,7 +136,7 @@ def _union(schemas: list[Schema]) -> Schema:
 
 
 def _bounds(text: str) -> Schema:
-    """Return what the bounds behind a type say, such as `1 to 5 items, no duplicates`; unknown words say nothing."""
+    """Return what the bounds after a type say, such as `1 to 5 items, no duplicates`; unknown words say nothing."""
     schema: Schema = {}
     while text:
         if text.startswith("matching "):
@@ -278,7 +278,7 @@ class _Reader:
             properties, required = self.members("}", depth + 1)
             return {"type": "object", "properties": properties, "required": required}
         if found := self._match(_LIKE):
-            self.at -= len(found[0]) - len(found[0].rstrip())  # the space belongs to the mark behind it
+            self.at -= len(found[0]) - len(found[0].rstrip())  # the space belongs to the mark after it
             return {}
         word = _WORD.match(self.text, self.at)
         if word and word[0] in (*_WORDS, "any"):
@@ -295,7 +295,7 @@ class _Reader:
         return {"type": "array", "prefixItems": first}
 
     def _bracketed(self) -> str:
-        """Return what stands before the bracket that closes, which a pattern in it may hold behind a backslash."""
+        """Return what stands before the bracket that closes, which a pattern in it may hold after a backslash."""
         start, depth = self.at, 1
         for found in _BRACKET.finditer(self.text, start):
             depth += {"(": 1, ")": -1}.get(found[0], 0)

@@ -167,7 +167,7 @@ class _Forwarding:
     async def _begin(self, answer: UpstreamAnswer) -> None:
         self._started = True
         headers = answer.passed_headers()
-        # Behind an answer whose length was told there is no place for an error.
+        # After an answer whose length was told there is no place for an error.
         is_open = all(name != b"content-length" for name, _ in headers)
         self._is_stream = is_open and answer.content_type.startswith(_EVENTS)
         await self._send({"type": "http.response.start", "status": answer.status, "headers": headers})

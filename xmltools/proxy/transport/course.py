@@ -140,7 +140,7 @@ class Course:
         url = self._request.url
         raw, _, query = url.raw_path.partition(b"?")
         path = self._options.upstream_path or _CALLED.sub("/chat/completions", raw.decode("ascii"))
-        # What Anthropic's clients ask behind the question mark is not for a server of chat completions.
+        # What Anthropic's clients ask after the question mark is not for a server of chat completions.
         kept = b"?" + query if query and self._api != "messages" else b""
         return url.copy_with(raw_path=path.encode("ascii") + kept)
 

@@ -21,7 +21,7 @@ def _resume(steps: Steps, outcome: Any) -> Step | Given | None:
 
 
 class Line(httpx2.SyncByteStream):
-    """Does what the steps say. As a stream, what they give to the client behind the head."""
+    """Does what the steps say. As a stream, what they give to the client after the head."""
 
     def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, steps: Steps) -> None:
         assert isinstance(request.stream, httpx2.SyncByteStream)

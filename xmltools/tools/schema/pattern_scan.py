@@ -2,7 +2,7 @@
 
 A *place* is what is still to be matched: a position in a sequence, and what comes after the sequence. Places are made
 when they are reached, so that a repeat that may be done a million times costs nothing before it is. The places that
-can be reached behind the same text make a *state*; what follows a state is remembered.
+can be reached after the same text make a *state*; what follows a state is remembered.
 
 Work is counted in places that are looked at, whether they were remembered or not: the same text always costs the same.
 """
@@ -70,7 +70,7 @@ class _Place:
 _END = _Place((), 0, None, 0, None)
 
 Kernel = tuple[tuple[_Place, int], ...]
-"""Places right behind a character. With each comes 1 or, in a run, the counts that it may have: bit n for n."""
+"""Places right after a character. With each comes 1 or, in a run, the counts that it may have: bit n for n."""
 
 
 class _Closed(NamedTuple):
@@ -210,7 +210,7 @@ class _Machine:
         return made
 
     def _follow(self, state: _State, closed: _Closed, character: str, bits: int) -> _State:
-        """Return the state behind one character more."""
+        """Return the state after one character more."""
         kernel: dict[_Place, int] = {}
         for place, counts in closed.ready:
             node = place.items[place.index]
@@ -295,7 +295,7 @@ class _Machine:
         return closed
 
     def _enter(self, place: _Place, facts: int, pending: list[tuple[_Place, int]]) -> None:
-        """Go on behind a place that is at no character."""
+        """Go on after a place that is at no character."""
         node = place.items[place.index]
         if isinstance(node, Fail):
             return
@@ -314,7 +314,7 @@ class _Machine:
         fewest: dict[tuple[Loop, _Place | None], int],
         pending: list[tuple[_Place, int]],
     ) -> None:
-        """Go on behind a round of a loop: with another one, and with what comes after it."""
+        """Go on after a round of a loop: with another one, and with what comes after it."""
         count = place.count
         # Who has done fewer of the rounds that need not be can do all that others can, so these are left out. That
         # holds for rounds that took no character, too.

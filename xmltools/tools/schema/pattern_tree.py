@@ -155,7 +155,7 @@ class Look:
 class Tree:
     """A pattern.
 
-    `checks` are its conditions, each behind those that stand in it. `regular`: nothing depends on the text of groups
+    `checks` are its conditions, each after those that stand in it. `regular`: nothing depends on the text of groups
     or on the order in which ways are tried, so that states and places are all that a search needs to know.
     """
 

@@ -23,7 +23,7 @@ MAX_PATTERN_TEXT = 10_000
 """Characters in which a pattern is looked for. A longer text does not match: a pattern may guard something."""
 
 MAX_TAIL = 100
-"""Characters that stand behind a run of any length in a pattern that is left to `re`."""
+"""Characters that come after a run of any length in a pattern that is left to `re`."""
 
 _HEAD = 50
 """Characters that a text has more when its steps are counted: short texts get some too."""

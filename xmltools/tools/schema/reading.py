@@ -30,11 +30,11 @@ _DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
 _TOLD = frozenset((Code.JSON_VALUE, Code.COMMA_LIST))
 """What says of a string in JSON that it was converted."""
 MAX_PROBLEMS = 100
-"""Problems that are reported of one call; a model mends no more than that at once."""
+"""Problems that are reported of one call; a model repairs no more than that at once."""
 
 
 class Reading(NamedTuple):
-    """What came of reading: typed arguments, what was mended, what does not fit, names that were repeated.
+    """What came of reading: typed arguments, what was repaired, what does not fit, names that were repeated.
 
     `too_deep`: a value held JSON that nests deeper than the limit.
     """
