@@ -47,27 +47,6 @@ def written(conversation: Conversation, **options: Any) -> tuple[Any, list[str]]
     return dump(conversation, "openai", issues=issues, **options), codes(issues)
 
 
-@given(conversations(openai.HOLDS))
-def test_what_it_holds_comes_back_without_an_issue(said: Conversation) -> None:
-    obj = dump(said, "openai", strict=True)
-    back = load(json.loads(json.dumps(obj)), "openai", strict=True)
-    assert back == said
-    assert back.model_dump() == said.model_dump()
-
-
-@given(conversations())
-def test_what_was_written_is_written_again(said: Conversation) -> None:
-    obj, _ = written(said)
-    assert json.dumps(written(load(obj, "openai"))[0]) == json.dumps(obj)
-
-
-@given(conversations())
-def test_writing_changes_nothing_in_the_conversation(said: Conversation) -> None:
-    before = copy.deepcopy(said)
-    written(said, content="parts")
-    assert said == before
-
-
 def test_messages_are_those_of_the_sdk() -> None:
     adapter = TypeAdapter(pytest.importorskip("openai.types.chat").ChatCompletionMessageParam)
 
