@@ -208,7 +208,7 @@ def test_a_terminal_without_rich(run, monkeypatch):
     out = on_terminal(run, monkeypatch)
     assert re.sub("(?<=ampersand: ).*", "(message)", out) == (
         'hi ␛[2J\ncall add (local)\n  a = "1 & 2"\n  b = \n    x\n    y\n'
-        "  mended at 2:49: bare_ampersand: (message)\nwhy\n"
+        "  repaired at 2:49: bare_ampersand: (message)\nwhy\n"
     )
 
 

@@ -570,7 +570,7 @@ def test_a_call_of_no_tool_names_the_nearest(run, file, tools, said):
         ("\n \n", "c.json: expected calls as JSON, got nothing"),
         (b"\x00\xff", "c.json: expected UTF-8, got the byte 0xff at 1"),
         ('[\n  {"name": ]', "c.json:2:12: expected calls as JSON: expecting value"),
-        ('{"name": "f"}\n{"name": "f",}', "c.json:2:13: expected calls as JSON: Write no comma behind the last"),
+        ('{"name": "f"}\n{"name": "f",}', "c.json:2:13: expected calls as JSON: Do not write a trailing comma"),
         ('{"name": "f"}\n\n{"name": "f"', "c.json:3:13: expected calls as JSON: expecting ',' delimiter"),
         ('{"name": "f"}\n{"name": 3}', "c.json:2: name: expected text, found a number"),
         ('{"name": "f"}\n[{"name": "a\\nb"}]', "c.json:2: call 0: 'a\\nb' is no name"),
@@ -727,7 +727,7 @@ def test_images_are_attachments_and_errors_stay_errors(run):
     [
         ("", "-: expected a result as JSON, got nothing"),
         ("{} {}", "-:1:4: expected a result as JSON: extra data"),
-        ('{"content": [],}', "-:1:15: expected a result as JSON: Write no comma"),
+        ('{"content": [],}', "-:1:15: expected a result as JSON: Do not write a trailing comma"),
         ("[]", "-: expected a result of MCP"),
         (b"\xff", "-: expected UTF-8, got the byte 0xff at 0"),
     ],

@@ -62,7 +62,7 @@ def test_formats_that_are_none() -> None:
         xt.load([], "antropic")
     with pytest.raises(xt.XMLToolsError, match=r"expected xmltools\.Conversation, got list"):
         xt.dump([], "openai")  # type: ignore[arg-type]
-    with pytest.raises(xt.XMLToolsError, match="bears no mark of a format: say which"):
+    with pytest.raises(xt.XMLToolsError, match="is in no format that could be detected: say which"):
         xt.convert([{"role": "user", "content": "x"}], None, "openai")
 
 
