@@ -63,7 +63,7 @@ class StreamedAnswer:
 
     async def run(self) -> None:
         """Answer."""
-        self._service.metrics.streams.add()
+        self._service.metrics.streams.inc()
         try:
             await self._watch.run(self._work)
             await self._explain()
@@ -72,7 +72,7 @@ class StreamedAnswer:
                 await self._fail(UpstreamError("the server is being stopped", 503))
             raise
         finally:
-            self._service.metrics.streams.add(-1)
+            self._service.metrics.streams.dec()
 
     async def _explain(self) -> None:
         """Say why the work was cancelled, if it was."""
