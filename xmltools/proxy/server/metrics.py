@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from xmltools.proxy.bridge import Stats
-from xmltools.proxy.server.names import Names
-from xmltools.proxy.server.record import Record
+from xmltools.proxy.server.record import Names, Record
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 

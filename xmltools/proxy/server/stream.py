@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Api, Refusal, SSEDecoder, error_message
-from xmltools.proxy.server.errors import send_failed, send_refused
+from xmltools.proxy.server.answers import send_failed, send_refused
 from xmltools.proxy.server.record import record_of
 from xmltools.proxy.server.service import Service
 from xmltools.proxy.server.translation import Translation
