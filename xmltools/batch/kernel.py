@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xmltools.batch.arrow import pa
-from xmltools.batch.nanoseconds import shortened
 from xmltools.batch.options import ADDED, BatchOptions
+from xmltools.batch.plain import shortened
 from xmltools.batch.rows import SURROGATE, Row, RowParser
 from xmltools.errors import XMLToolsError
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from xmltools.batch.arrow import pa
 from xmltools.batch.kernel import OUTPUT_SCHEMA, arrays
-from xmltools.batch.messages import replies_in
+from xmltools.batch.rows import replies_in
 from xmltools.errors import XMLToolsError
 
 __all__ = ["Layout", "Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]
