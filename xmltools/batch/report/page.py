@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from xmltools import __version__
 from xmltools.batch.arrow import pa, pq
-from xmltools.batch.report.tally import Layout, Sizes, Tally, fold, read_lists
+from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
 from xmltools.batch.report.worst import Worst
 from xmltools.errors import XMLToolsError
 from xmltools.lint import CODES
@@ -38,8 +38,11 @@ except ImportError:
 __all__ = ["percent", "text", "write_report"]
 
 _TITLE = "Batch report"
-_RECORD = {"tally": pa.string(), "server": pa.string(), "name": pa.string()} | dict.fromkeys(
-    ("from", "to", "value"), pa.int64()
+_RECORD = pa.schema(
+    [
+        *((name, pa.string()) for name in ("tally", "server", "name")),
+        *((name, pa.int64()) for name in ("from", "to", "value")),
+    ]
 )
 
 # What a row can fail with as a whole.
@@ -81,9 +84,9 @@ def write_report(
     target = Path(target)
     if not target.parent.is_dir() or target.is_dir():
         raise XMLToolsError(f"report: expected a file name in a folder that exists, got {str(target)!r:.200}")
-    layout, tally, worst = Layout(column, messages, prefix), Tally(), Worst(messages)
+    tally, worst = Tally(), Worst(messages)
     for batch in batches:
-        lists = read_lists(batch, layout)
+        lists = read_lists(batch, column, prefix)
         source = batch.column(column)
         worst.add(source, lists, tally.rows)
         tally.add(source, lists, messages)
@@ -99,7 +102,7 @@ def write_report(
 
 def _parquet(tally: Tally) -> bytes:
     file = BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(tally.records()), pa.schema(_RECORD)), file)
+    pq.write_table(pa.Table.from_pylist(list(tally.records()), _RECORD), file)
     return file.getvalue()
 
 

@@ -17,7 +17,7 @@ from xmltools.batch.kernel import OUTPUT_SCHEMA, arrays
 from xmltools.batch.rows import replies_in
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Layout", "Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]
+__all__ = ["Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]
 
 # Loaded after `pa`, which says how to get pyarrow where it is missing.
 pc: Any = import_module("pyarrow.compute")
@@ -26,14 +26,6 @@ _FINE = 7  # leading bits of a size that are kept: a quantile is exact to 1 %
 _NAMES = 10_000  # names that are told apart: without tools a model makes up any number of them
 _REST = ("", "")
 _NOTICED = 10  # rows with notices whose numbers are kept
-
-
-class Layout(NamedTuple):
-    """Where things are in a batch: the column that was parsed, what it holds, and what new names begin with."""
-
-    column: str
-    messages: bool = False
-    prefix: str = ""
 
 
 class Lists(NamedTuple):
@@ -204,16 +196,16 @@ def fold(length: int) -> tuple[int, int]:
 # What is read of a batch
 
 
-def read_lists(batch: Any, layout: Layout) -> Lists:
-    """Return the lists of a batch.
+def read_lists(batch: Any, column: str, prefix: str) -> Lists:
+    """Return the lists of a batch, given the column that was parsed, and what the names of the added ones begin with.
 
     Raises `XMLToolsError` if it is no output of a batch run.
     """
     if not isinstance(batch, pa.RecordBatch):
         got = type(batch).__name__
         raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
-    _require(batch, layout.column, "give the name of the column that was parsed")
-    return Lists(*(_read(batch, layout.prefix, OUTPUT_SCHEMA.field(name)) for name in Lists._fields))
+    _require(batch, column, "give the name of the column that was parsed")
+    return Lists(*(_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Lists._fields))
 
 
 def texts_in(value: Any, messages: bool) -> dict[int, str]:
