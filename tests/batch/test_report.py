@@ -5,6 +5,8 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from datetime import UTC, datetime
 
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from lxml import html
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("pyarrow.parquet")
 
 from xmltools.batch import BatchOptions, parse_table, write_report  # noqa: E402
-from xmltools.batch.report.counts import Sizes, Tools, fold  # noqa: E402
-from xmltools.batch.report.excerpts import Gap, Line, cut_out  # noqa: E402
-from xmltools.batch.report.html import percent, text  # noqa: E402
+from xmltools.batch.report.page import percent, text  # noqa: E402
+from xmltools.batch.report.tally import Sizes, Tools, fold  # noqa: E402
+from xmltools.batch.report.worst import Gap, Line, cut_out  # noqa: E402
 from xmltools.errors import XMLToolsError  # noqa: E402
 from xmltools.lint import CODES  # noqa: E402
 from xmltools.tools import Tool  # noqa: E402
@@ -247,6 +250,45 @@ def test_a_run_without_any_batch_is_a_page_too(tmp_path):
     assert total(html.fromstring((tmp_path / "report.html").read_bytes()), "rows") == "0 0 characters"
 
 
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_the_counts_are_written_for_other_plots(ending, tmp_path):
+    foreign = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    target = tmp_path / f"counts.{ending}"
+    write_report(output([*REPLIES, foreign]).to_batches(max_chunksize=3), target, column="reply")
+    records = json.loads(target.read_text("utf-8")) if ending == "json" else pa.parquet.read_table(target).to_pylist()
+    names = ("server", "name", "from", "to", "value")
+    found = [(each["tally"], *(each[name] for name in names if each.get(name) is not None)) for each in records]
+    assert found == [
+        ("totals", "rows", 9),
+        ("totals", "rows_with_calls", 4),
+        ("totals", "rows_with_errors", 2),
+        ("totals", "rows_with_notices", 1),
+        ("totals", "characters", sum(map(len, filter(None, [*REPLIES, foreign])))),
+        ("totals", "calls", 5),
+        ("totals", "clean_calls", 3),
+        ("clean_calls", "local", "add", 2),
+        ("clean_calls", "web", "search", 1),
+        ("repaired_calls", "local", "add", 2),
+        ("errors", "invalid_arguments", 2),
+        ("errors", "unknown_tool", 1),
+        ("repairs", "coerced_value", 2),
+        ("repairs", "bare_ampersand", 1),
+        ("notations", "hermes", 1),
+        ("argument_sizes", 4, 7, 3),
+        ("argument_sizes", 8, 15, 1),
+        ("argument_sizes", 16, 31, 1),
+        ("calls_per_row", 0, 0, 5),
+        ("calls_per_row", 1, 1, 3),
+        ("calls_per_row", 2, 2, 1),
+    ]
+
+
+def test_where_jinja_is_missing_the_error_says_how_to_get_it():
+    program = "import sys; sys.modules['jinja2'] = None; from xmltools.batch import write_report"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "need the library jinja2: pip install 'xmltools[batch]'" in answer.stderr
+
+
 HOSTILE = (
     "</style></script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\n"
     "]]> --> <!-- \x00\x1b[31m \u202egnp.exe\u2066 zero\u200bwidth \ufeff\u2028 \U000e0041\n"
@@ -349,11 +391,11 @@ def test_any_number_of_tools_is_counted_in_bounded_memory():
         for number in range(start, start + 1_000):
             tools.add(("local", f"tool{number}"), number % 2 == 0, 1)
         tools.bound()
-    assert len(tools.clean) + len(tools.mended) < 25_000
+    assert len(tools.clean) + len(tools.repaired) < 25_000
     shown, others = tools.ranking(1)
     assert shown == [("local", "often")]
     assert tools.clean["local", "often"] == 300
-    assert sum(tools.clean[tool] + tools.mended[tool] for tool in others) == 60_000
+    assert sum(tools.clean[tool] + tools.repaired[tool] for tool in others) == 60_000
 
 
 def test_of_more_than_thirty_tools_the_rest_is_one_row(tmp_path):

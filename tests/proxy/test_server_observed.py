@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_requests_calls_and_repairs_are_counted() -> None:
     assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = samples(page.text)
     for streams in ("true", "false"):
-        labels = f'route="{CHAT}",model="m",stream="{streams}",status="200",outcome="call_failed"'
+        labels = f'model="m",outcome="call_failed",route="{CHAT}",status="200",stream="{streams}"'
         assert found[f"xmltools_requests_total{{{labels}}}"] == 1
     calls = {name: found[f'xmltools_tool_calls_total{{model="m",outcome="{name}"}}'] for name in OUTCOMES}
     assert calls == {"ok": 2, "repaired": 2, "invalid": 2, "unknown_tool": 2}
@@ -70,11 +71,14 @@ def test_a_page_of_metrics_is_well_formed_whatever_models_are_called() -> None:
     with world(Upstream(make=reply("Hi"))) as it:
         it.post(model='a"b\\c\nd')
         it.post(model="x" * 200)
+        it.client.post(CHAT, content=json.dumps({**BODIES[CHAT], "model": "a\ud800"}))
         for number in range(120):
             it.post(model=f"model-{number}")
         page = it.client.get("/metrics").text
     assert 'model="a\\"b\\\\c\\nd"' in page
-    assert page.count('xmltools_requests_total{route="/v1/chat/completions"') == 101  # and "other" for the rest
+    assert (
+        len(re.findall(r'^xmltools_requests_total\{.*route="/v1/chat/completions"', page, re.MULTILINE)) == 101
+    )  # and "other" for the rest
     assert samples(page)
     assert 'model="other"' in page and "x" * 200 not in page
 
@@ -107,8 +111,8 @@ def test_a_reply_whose_tokens_never_came_is_counted(steps: list[bytes], lost: bo
     usage = chunk(usage={"prompt_tokens": 1, "completion_tokens": tokens})
     with world(Upstream(Answer([*steps, usage, b"data: [DONE]\n\n"]))) as it:
         it.post(stream=True)
-        eventually(lambda: it.metric(f'xmltools_requests_total{{route="{CHAT}"') == 1, "the stream was counted")
-        counted = it.metric('xmltools_anomalies_total{kind="all_output_lost"}')
+        eventually(lambda: it.metric("xmltools_requests_total", route=CHAT) == 1, "the stream was counted")
+        counted = it.metric("xmltools_anomalies_total", kind="all_output_lost")
     assert counted == (lost and tokens == 7)
 
 

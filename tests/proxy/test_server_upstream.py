@@ -199,10 +199,11 @@ class World:
     def post(self, path: str = "/v1/chat/completions", *, timeout: float = PATIENCE, **more: Any) -> httpx2.Response:
         return self.client.post(path, json={**BODIES[path], **more}, timeout=timeout)
 
-    def metric(self, line: str) -> float:
-        """The number at the end of the lines of /metrics that begin so, added up."""
-        lines = self.client.get("/metrics").text.split("\n")
-        return sum(float(each.rpartition(" ")[2]) for each in lines if each.startswith(line))
+    def metric(self, name: str, **labels: str) -> float:
+        """The numbers of a metric on /metrics, added up: of all its series, or of those with some labels."""
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        lines = [line for line in self.client.get("/metrics").text.split("\n") if line.startswith(name)]
+        return sum(float(line.rpartition(" ")[2]) for line in lines if all(each in line for each in wanted))
 
 
 @contextmanager

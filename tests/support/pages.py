@@ -243,8 +243,9 @@ def _option_row(action: argparse.Action) -> list[str]:
 
 
 def metrics() -> str:
-    kept = [value for value in vars(Metrics()).values() if hasattr(value, "help")]
-    return table(("metric", "what it says"), ([f"`{each.name}`", each.help] for each in kept))
+    families = Metrics().registry.collect()
+    named = ((each.name + "_total" * (each.type == "counter"), each.documentation) for each in families)
+    return table(("metric", "what it says"), ([f"`{name}`", said] for name, said in named))
 
 
 PARTS = {

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xmltools.batch.arrow import pa
-from xmltools.batch.nanoseconds import shortened
 from xmltools.batch.options import ADDED, BatchOptions
+from xmltools.batch.plain import shortened
 from xmltools.batch.rows import SURROGATE, Row, RowParser
 from xmltools.errors import XMLToolsError
 
-__all__ = ["OUTPUT_SCHEMA", "parse_table", "values_of", "with_rows"]
+__all__ = ["OUTPUT_SCHEMA", "arrays", "parse_table", "values_of", "with_rows"]
 
 _STEP = 1024
 """Rows that are Python values at once."""
@@ -139,18 +139,21 @@ def _pruned(value: Any) -> Any:
 def _added(rows: list[Row]) -> list[list[Any]]:
     """Return the columns that are added, each as a list of arrays."""
     columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(ADDED)
-    return [_arrays(values, field.type) for values, field in zip(columns, OUTPUT_SCHEMA, strict=True)]
+    return [arrays(values, field.type) for values, field in zip(columns, OUTPUT_SCHEMA, strict=True)]
 
 
-def _arrays(values: Sequence[Any], type: Any) -> list[Any]:
-    """Return values as arrays, of which there are several only if one cannot hold them."""
+def arrays(values: Sequence[Any], type: Any) -> list[Any]:
+    """Return values as arrays, of which there are several only if one cannot hold them.
+
+    Half characters are written as `\\ud800`.
+    """
     try:
         made = pa.array(values, type)
     except UnicodeEncodeError:
-        return _arrays([_map_texts(value, _shown) for value in values], type)
+        return arrays([_map_texts(value, _shown) for value in values], type)
     except pa.ArrowCapacityError:
         half = len(values) // 2
-        return [*_arrays(values[:half], type), *_arrays(values[half:], type)] if half else _too_large()
+        return [*arrays(values[:half], type), *arrays(values[half:], type)] if half else _too_large()
     return made.chunks if isinstance(made, pa.ChunkedArray) else [made]
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from xmltools.batch.messages import replies_in
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.toolsets import Toolsets
 from xmltools.errors import CallError, Notice, Repair, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
 from xmltools.parser.conclude import Toolbox
+from xmltools.tools import Tool, load_tools
 
-__all__ = ["SURROGATE", "Row", "RowParser", "compact", "failed_row"]
+__all__ = ["SURROGATE", "Row", "RowParser", "compact", "failed_row", "replies_in"]
 
 _HINTS = {
     "invalid_tools": "The row's own tools could not be read: give a list of tool definitions, or its JSON.",
@@ -30,6 +30,10 @@ _HINTS = {
     "invalid_line": "The line is no JSON object: write one object a line.",
 }
 """What a row can fail with as a whole, beside the errors of its blocks, and what to do."""
+
+_RIGHT = 'a list of messages, [{"role": "assistant", "content": "…"}], or its JSON'
+_KEPT = 256
+"""Toolboxes that are kept: data sets have few, and those of one have most of their rows."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -64,7 +68,7 @@ class RowParser:
 
     def __init__(self, options: BatchOptions) -> None:
         self._options = options.parser
-        self._toolsets = Toolsets(options.tools)
+        self._toolsets = _Toolsets(options.tools)
         self._read = self._messages if options.messages else self._reply
 
     def parse(self, value: Any, tools: Any = None) -> Row:
@@ -179,3 +183,83 @@ def _notice(notice: Notice, index: int) -> dict[str, Any]:
         "start": start,
         "end": end,
     }
+
+
+# Chat messages: which of them the assistant wrote, and what their text is
+
+
+def replies_in(value: Any) -> list[tuple[int, str]]:
+    """Return the texts of the assistant's messages in a row's value, each with the index of its message.
+
+    The value is a list of messages, an object with one under "messages", or the JSON of either. A content is text, null
+    (no text), or a list of parts, whose texts are joined. Raises `XMLToolsError` for anything else.
+    """
+    if isinstance(value, str):
+        value = _messages_of(value)
+    if isinstance(value, Mapping) and "messages" in value:
+        value = value["messages"]
+    if not isinstance(value, (list, tuple)):
+        raise XMLToolsError(f"expected {_RIGHT}, got {type(value).__name__}")
+    return list(_replies(value))
+
+
+def _messages_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise XMLToolsError(f"expected {_RIGHT}: {error}") from None
+
+
+def _replies(messages: list[Any] | tuple[Any, ...]) -> Iterator[tuple[int, str]]:
+    for index, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+            raise XMLToolsError(f"message {index}: expected an object with a role and a content")
+        if message["role"] == "assistant":
+            yield index, _content(message.get("content"), index)
+
+
+def _content(content: Any, index: int) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        raise XMLToolsError(f"message {index}: expected a content of text or parts, got {type(content).__name__}")
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+# The tools of a row, made once for all rows that have the same
+
+
+class _Toolsets:
+    """Finds the toolbox of a row: that of all rows, or the row's own."""
+
+    def __init__(self, common: tuple[Tool, ...] | None) -> None:
+        self._common = None if common is None else Toolbox(common)
+        self._read = lru_cache(maxsize=_KEPT)(_toolbox_of)
+
+    def find(self, own: Any = None) -> Toolbox | None:
+        """Return the toolbox for a row's own tools, parsed or as JSON text; that of all rows if it has none (None).
+
+        Raises `XMLToolsError` if they cannot be read.
+        """
+        if own is None:
+            return self._common
+        return self._read(own if isinstance(own, str) else _json_of(own))
+
+
+def _json_of(own: Any) -> str:
+    try:
+        return json.dumps(own)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise XMLToolsError(f"expected tools, or their JSON, got {type(own).__name__}: {error}") from None
+
+
+def _toolbox_of(text: str) -> Toolbox:
+    try:
+        return Toolbox(load_tools(json.loads(text)))
+    except XMLToolsError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise XMLToolsError(f"expected tools as JSON: {error}") from None

@@ -54,7 +54,12 @@ def _declare_files(parser: argparse.ArgumentParser) -> None:
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
     add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
     add("--format", choices=_FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
-    add("--report", metavar="R.html", type=Path, help="write a page with plots and the worst rows")
+    add(
+        "--report",
+        metavar="R.html",
+        type=Path,
+        help="write a page with plots and the worst rows; R.json or R.parquet: the counts, for your own plots",
+    )
 
 
 def _declare_rows(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +104,8 @@ def run_batch(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     what = _options(options)
-    if options.report is not None and not options.report.absolute().parent.is_dir():
-        raise UsageError(f"--report: there is no folder {options.report.parent}")
+    if options.report is not None:
+        _check_report(options.report)
     try:
         summary = _on_ray(options, what) if options.engine == "ray" else _here(options, what)
     except KeyboardInterrupt:
@@ -209,6 +214,14 @@ def _counted(number: int, what: str) -> str:
 def _most_frequent(counts: Mapping[str, int]) -> str:
     shown = [f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN]]
     return ", ".join(shown) + (f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else "")
+
+
+def _check_report(target: Path) -> None:
+    """Find out before the run, which may be long, that its report could not be written."""
+    from xmltools.batch import write_report  # noqa: F401  # says what is not installed
+
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"--report: there is no folder {target.parent}")
 
 
 def _write_report(target: Path, summary: Any, what: BatchOptions) -> None:

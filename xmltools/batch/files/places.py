@@ -65,6 +65,11 @@ class Source(NamedTuple):
     name: Path
     kind: Kind
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file, one at least: shares of what is read are counted by it."""
+        return max(1, self.path.stat().st_size)
+
 
 class Target(NamedTuple):
     """A file to write, and what goes into it."""

@@ -16,12 +16,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xmltools.batch.files.places import Source
+from xmltools.batch.options import BatchOptions
 from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["ROWS", "SIZE", "Piece", "columns_of", "encode", "read_batches", "read_pieces"]
+__all__ = ["ROWS", "SIZE", "Piece", "check_columns", "encode", "read_batches", "read_pieces"]
 
 ROWS = 1024
 """Rows of a piece, at most."""
@@ -58,7 +59,7 @@ def read_pieces(source: Source) -> Iterator[Piece]:
 
 
 def _read_lines(source: Source) -> Iterator[Piece]:
-    size = max(1, source.path.stat().st_size)
+    size = source.size
     with source.path.open("rb") as raw, _unpacked(raw, source) as file:
         lines: list[bytes] = []
         first, number, held, rows = 1, 0, 0, 0
@@ -157,7 +158,7 @@ def _read_parquet(source: Source) -> Iterator[tuple[Any, float]]:
 def _read_arrow(source: Source) -> Iterator[tuple[Any, float]]:
     from xmltools.batch.arrow import pa
 
-    size = max(1, source.path.stat().st_size)
+    size = source.size
     with pa.OSFile(str(source.path)) as file:
         reader = _open_arrow(file)
         batches = iter(reader) if isinstance(reader, pa.RecordBatchReader) else _batches_of(reader)
@@ -190,7 +191,7 @@ def _batches_of(reader: Any) -> Iterator[Any]:
 def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
     from xmltools.batch.arrow import pa
 
-    size = max(1, source.path.stat().st_size)
+    size = source.size
     with source.path.open("rb") as raw, _text_of(raw, source) as file:
         records = _records(csv.reader(file, strict=True), source)
         header = next(records, [])
@@ -240,12 +241,20 @@ def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
         yield rows
 
 
-# What there is, for messages
+# What there is
 
 
-def columns_of(source: Source) -> list[str] | None:
-    """Return the names of a file's columns. Those of JSON Lines are the keys of its first lines; None if there are no
-    objects in them. Raises `XMLToolsError` as `read_pieces` does."""
+def check_columns(source: Source, options: BatchOptions) -> None:
+    """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does. Lines of JSON without any
+    object have no columns that could be wrong."""
+    names = _columns_of(source)
+    if names is not None:
+        options.check_columns(names, str(source.path))
+
+
+def _columns_of(source: Source) -> list[str] | None:
+    """The names of a file's columns. Those of JSON Lines are the keys of its first lines; None if there are no objects
+    in them."""
     if source.kind.format == "jsonl":
         return _keys_of(source)
     for piece in read_pieces(source):

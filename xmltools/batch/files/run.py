@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.files.places import Source, Target, absolute, find_sources, find_targets
+from xmltools.batch.files.places import Target, absolute, find_sources, find_targets
 from xmltools.batch.files.pool import Pool, available_cores, run_here
-from xmltools.batch.files.reading import ROWS, SIZE, columns_of, read_pieces
+from xmltools.batch.files.reading import ROWS, SIZE, check_columns, read_pieces
 from xmltools.batch.files.resume import Parts
 from xmltools.batch.files.worker import Task
 from xmltools.batch.files.writing import Assembly
@@ -95,7 +95,7 @@ class Run:
         self.parts = Parts(absolute(output))
         self._overwrite = overwrite
         self._resume = resume
-        self._size = sum(map(_size, self.sources))
+        self._size = sum(source.size for source in self.sources)
         self._jobs = jobs or (available_cores() if self._size > _LITTLE else 1)
         self._check_place()
 
@@ -127,7 +127,7 @@ class Run:
             if not complete and self._jobs > 1:
                 pool.start(1 + self._size // SIZE)  # others when there are rows for them
             for source in self.sources:
-                _check_columns(source, self.options)
+                check_columns(source, self.options)
             if complete:
                 return BatchSummary(outputs=outputs)
             self._begin()
@@ -163,7 +163,7 @@ class _Tasks:
     def __init__(self, targets: Sequence[Target], parts: Parts) -> None:
         self._targets = targets
         self._parts = parts
-        self._size = sum(_size(source) for target in targets for source in target.sources)
+        self._size = sum(source.size for target in targets for source in target.sources)
         self.places: list[int] = []
         """The target of each part, as far as the input has been read."""
         self.skipped_rows = 0
@@ -182,7 +182,7 @@ class _Tasks:
         for source in target.sources:
             share = 0.0
             for piece in read_pieces(source):
-                weight = (piece.share - share) * _size(source) / self._size
+                weight = (piece.share - share) * source.size / self._size
                 share = piece.share
                 if number in done:
                     self.skipped_rows += piece.rows
@@ -261,21 +261,11 @@ class _Outputs:
         return Assembly(target.path, target.kind, self._run.options, self._counts, alike=alike)
 
 
-def _size(source: Source) -> int:
-    return max(1, source.path.stat().st_size)
-
-
 def _is_newer(target: Target) -> bool:
     if not target.path.exists():
         return False
     made = target.path.stat().st_mtime_ns
     return all(source.path.stat().st_mtime_ns <= made for source in target.sources)
-
-
-def _check_columns(source: Source, options: BatchOptions) -> None:
-    names = columns_of(source)
-    if names is not None:
-        options.check_columns(names, str(source.path))
 
 
 def _what_counts(options: BatchOptions, targets: Sequence[Target]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from xmltools.batch.files.places import ENDINGS, FORMATS, PARTS, Kind, Place, Source, find_sources, kind_of
-from xmltools.batch.files.reading import columns_of
+from xmltools.batch.files.reading import check_columns
 from xmltools.batch.kernel import parse_table
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.ray.cluster import connected, import_ray
@@ -103,9 +103,7 @@ def run_on_ray(
     start = time.monotonic()
     sources = [source._replace(path=source.path.absolute()) for source in find_sources(inputs, output)]
     for source in sources:
-        names = columns_of(source)
-        if names is not None:
-            options.check_columns(names, str(source.path))
+        check_columns(source, options)
     kind = _kind_of(sources, Path(output), format)
     counts = Counts()
     with connected(address) as ray, _draft_of(Path(output).absolute()) as draft:

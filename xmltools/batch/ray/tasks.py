@@ -51,20 +51,16 @@ _DONE = pa.schema(
 
 def read_files(batch: Any, sources: Sequence[Source]) -> Iterator[Any]:
     """Yield the pieces of files, each as a table of one row."""
-    total = sum(_size(source) for source in sources)
+    total = sum(source.size for source in sources)
     for number in batch["number"].to_pylist():
         source, share = sources[number], 0.0
         try:
             for piece in read_pieces(source):
-                weight = (piece.share - share) * _size(source) / total
+                weight = (piece.share - share) * source.size / total
                 share = piece.share
                 yield _one(_PIECES, number, piece.first, piece.rows, weight, piece.encode(), None)
         except (XMLToolsError, OSError) as error:
             yield _one(_PIECES, number, 0, 0, 0.0, b"", str(error))
-
-
-def _size(source: Source) -> int:
-    return max(1, source.path.stat().st_size)
 
 
 def _one(schema: Any, *values: Any) -> Any:

@@ -1,1 +1,1 @@
-"""The report of a batch run: one HTML page."""
+"""The report of a batch run: one HTML page, or the counts alone."""

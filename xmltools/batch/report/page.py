@@ -1,44 +1,63 @@
-"""The report of a batch run: one page that says how the calls in the replies are, with the rows that are worst.
+"""The report of a batch run: a page about the calls in the replies, with the worst rows, or the counts alone.
 
 The page is one file, and nothing else: it loads nothing and has no script. What a model wrote is shown and does
-nothing.
+nothing. What it looks like is in `data/page.html`; here are the words and numbers that its filters make.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import platform
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from html import escape
 from importlib.resources import files
+from io import BytesIO
+from math import log2
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from xmltools import __version__
-from xmltools.batch.arrow import pa
-from xmltools.batch.report.columns import Layout
-from xmltools.batch.report.html import page, plain, text
-from xmltools.batch.report.rows import about_worst_rows
-from xmltools.batch.report.sections import (
-    about_calls_per_row,
-    about_codes,
-    about_notations,
-    about_sizes,
-    about_tools,
-    totals,
-)
-from xmltools.batch.report.tally import Tally
+from xmltools.batch.arrow import pa, pq
+from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
+from xmltools.batch.report.worst import Worst
 from xmltools.errors import XMLToolsError
+from xmltools.lint import CODES
 
-__all__ = ["write_report"]
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError:
+    raise ImportError("reports of xmltools.batch need the library jinja2: pip install 'xmltools[batch]'") from None
+
+__all__ = ["percent", "text", "write_report"]
 
 _TITLE = "Batch report"
-_ERRORS = (
-    "Each is a block that gave no call, or a row that could not be read. <code>xmltools explain CODE</code> says more."
+_RECORD = pa.schema(
+    [
+        *((name, pa.string()) for name in ("tally", "server", "name")),
+        *((name, pa.int64()) for name in ("from", "to", "value")),
+    ]
 )
-_REPAIRS = "Each was repaired, and its block gave a call all the same. <code>xmltools explain CODE</code> says more."
+
+# What a row can fail with as a whole.
+_OF_ROWS = {
+    "invalid_line": "a line of the input is no JSON object",
+    "invalid_reply": "the value of the row is no text",
+    "invalid_messages": "the messages of the row could not be read",
+    "invalid_tools": "the row's own tools could not be read",
+}
+
+# Controls but for the tab; what has no width, turns the direction or tags other characters; half characters.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
+)
 
 
 def write_report(
@@ -51,60 +70,203 @@ def write_report(
     title: str = "",
     now: datetime | None = None,
 ) -> None:
-    """Write a page about the output of a batch run: calls by tool, errors, repairs, calls in other notations, sizes,
+    """Write a report about the output of a batch run: calls by tool, errors, repairs, calls in other notations, sizes,
     and the worst rows.
 
     Takes the output as Arrow record batches, of which one is looked at at a time, and the file to write, which is
-    replaced when the page is complete. `column` is the column that was parsed, with `messages` one of chat messages,
-    and `prefix` what stands in front of the names of the added columns. Lists in these may be JSON, as in CSV.
-    `title` is the heading of the page, `now` the time that it names.
+    replaced when the report is complete. It is a page; if its name ends in `.json` or `.parquet`, it is the counts as
+    records, without the worst rows. `column` is the column that was parsed, with `messages` one of chat messages, and
+    `prefix` what the names of the added columns begin with. Lists in these may be JSON, as in CSV. `title` is the
+    heading of the page, `now` the time that it names.
 
     Raises `XMLToolsError` if the batches are not the output of a run, or the file cannot be written.
     """
     target = Path(target)
     if not target.parent.is_dir() or target.is_dir():
         raise XMLToolsError(f"report: expected a file name in a folder that exists, got {str(target)!r:.200}")
-    tally = Tally(Layout(column, messages, prefix))
+    tally, worst = Tally(), Worst(messages)
     for batch in batches:
-        tally.add(batch)
-    _replace(target, _page(tally, messages, title or _TITLE, now or datetime.now(UTC)))
+        lists = read_lists(batch, column, prefix)
+        source = batch.column(column)
+        worst.add(source, lists, tally.rows)
+        tally.add(source, lists, messages)
+    match target.suffix.lower():
+        case ".json":
+            content = json.dumps(list(tally.records()), ensure_ascii=False, indent=1).encode()
+        case ".parquet":
+            content = _parquet(tally)
+        case _:
+            content = _page(tally, worst, messages, title or _TITLE, now or datetime.now(UTC)).encode()
+    _replace(target, content)
 
 
-def _page(tally: Tally, messages: bool, title: str, now: datetime) -> str:
-    data = files(__package__).joinpath("data")
-    style = data.joinpath("report.css").read_text("utf-8")
-    icon = data.joinpath("report.svg").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    pair = f"{about_sizes(tally.sizes)}\n{about_calls_per_row(tally.calls_per_row, tally.rows)}"
-    sections = (
-        about_tools(tally),
-        about_codes("errors", "Errors by code", tally.errors, _ERRORS, "No block failed, and every row could be read."),
-        about_codes("repairs", "Repairs by code", tally.repairs, _REPAIRS, "Nothing had to be repaired."),
-        about_notations(tally),
-        f'<div class="pair">\n{pair}\n</div>',
-        about_worst_rows(tally.worst.rows, messages),
-    )
-    body = f"{_head(icon, title, now)}\n<main>\n{totals(tally)}\n" + "\n".join(filter(None, sections)) + "\n</main>"
-    encoded = base64.b64encode(icon.encode()).decode()
-    return page(f"{plain(title)} · xmltools", style, f"sha256-{digest}", encoded, body)
+def _parquet(tally: Tally) -> bytes:
+    file = BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(tally.records()), _RECORD), file)
+    return file.getvalue()
 
 
-def _head(icon: str, title: str, now: datetime) -> str:
-    versions = f"xmltools {__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
-    when = f'<time datetime="{now.isoformat(timespec="seconds")}">{now:%Y-%m-%d %H:%M} {now.tzname() or ""}</time>'
-    return (
-        f'<header class="top">\n<p class="brand">{icon}xmltools</p>\n<h1>{text(title)}</h1>\n'
-        f'<p class="dim">{when} · {text(versions)}</p>\n</header>'
-    )
-
-
-def _replace(target: Path, page: str) -> None:
+def _replace(target: Path, content: bytes) -> None:
     """Write a file in one step: whoever looks at it sees the old one or the whole new one."""
     fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}.new")
     try:
-        fresh.write_text(page, encoding="utf-8", newline="\n")
+        fresh.write_bytes(content)
         fresh.replace(target)
     except OSError as error:
         raise XMLToolsError(f"report: could not write {str(target)!r:.200}: {error.strerror}") from None
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _page(tally: Tally, worst: Worst, messages: bool, title: str, now: datetime) -> str:
+    environment = Environment(
+        loader=PackageLoader(__package__, "data"),
+        autoescape=True,
+        finalize=text,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= _FILTERS
+    data = files(__package__).joinpath("data")
+    style, icon = (Markup(data.joinpath(name).read_text("utf-8")) for name in ("page.css", "icon.svg"))
+    versions = f"xmltools {__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
+    return environment.get_template("page.html").render(
+        tally=tally,
+        worst=worst.rows,
+        messages=messages,
+        title=title,
+        now=now,
+        versions=versions,
+        style=style,
+        icon=icon,
+    )
+
+
+# Text in the page
+
+
+def text(value: object) -> Markup:
+    """Return a value as HTML in which every character can be seen; what is HTML already stays as it is.
+
+    All that the template shows passes through it.
+    """
+    if isinstance(value, Markup):
+        return value
+    shown = _UNSEEN.sub(lambda found: f'<span class="unseen-character">{_code_point(found)}</span>', escape(str(value)))
+    return Markup(shown)
+
+
+def _plain(value: str) -> Markup:
+    """Return text like `text` does, for places that take no elements: the title of the page."""
+    return Markup(_UNSEEN.sub(_code_point, escape(value)))
+
+
+def _code_point(found: re.Match[str]) -> str:
+    return f"U+{ord(found[0]):04X}"
+
+
+def _number(value: int) -> str:
+    """Return a whole number as people write it."""
+    return f"{value:,}"
+
+
+def _brief(count: int) -> str:
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return _number(count)
+
+
+def _plural(count: int, word: str) -> str:
+    """Return a number of things. The last word of what they are is the one that gets an ending."""
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share in per cent; only none is 0 % and only all is 100 %."""
+    share = 100 * part / whole if whole else 0.0
+    if part and share < 0.1:
+        return "< 0.1 %"
+    if part < whole and share > 99.9:
+        return "> 99.9 %"
+    return f"{share:.1f} %" if 0 < part < whole else f"{share:.0f} %"
+
+
+def _meaning(code: str) -> str:
+    of_block = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else ""
+    said = "; or ".join(filter(None, (of_block, _OF_ROWS.get(code))))
+    return said[:1].upper() + said[1:]
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _sum_of(counts: Counter[Any], keys: Iterable[Any]) -> int:
+    return sum(counts[key] for key in keys)
+
+
+# Drawings
+
+
+class _Column(NamedTuple):
+    """A column of a drawing: the label below it, what it means in words, and how many there are."""
+
+    label: str
+    meaning: str
+    total: int
+
+
+def _columns_of_sizes(sizes: Sizes) -> list[_Column]:
+    return [
+        _Column(_power(power), f"{1 << power:,} to {(2 << power) - 1:,}", count) for power, count in sizes.by_power()
+    ]
+
+
+def _lines_of_sizes(sizes: Sizes) -> list[tuple[str, float]]:
+    """Where the median and the 95th percentile are among the columns."""
+    first = sizes.by_power()[0][0]
+    marks = (("median", sizes.quantile(0.5)), ("p95", sizes.quantile(0.95)))
+    return [(name, log2(max(size, 1)) - first) for name, size in marks]
+
+
+def _power(power: int) -> str:
+    unit, rest = divmod(power, 10)
+    return f"{1 << rest}{('', 'Ki', 'Mi', 'Gi')[min(unit, 3)]}"
+
+
+def _columns_of_rows(counts: Counter[tuple[int, int]]) -> list[_Column]:
+    return [
+        _Column(_range(*step), f"{_range(*step)} call{'s' * (step[1] != 1)}", counts[step]) for step in _steps(counts)
+    ]
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
+
+
+def _steps(counts: Counter[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The classes of numbers of calls, from none to the last one, those without a row included."""
+    step, last = fold(0), max(counts)
+    while step < last:
+        yield step
+        step = fold(step[1] + 1)
+    yield last
+
+
+_FILTERS = {
+    "base64": lambda value: base64.b64encode(value.encode()).decode(),
+    "digest": lambda value: base64.b64encode(hashlib.sha256(value.encode()).digest()).decode(),
+    "brief": _brief,
+    "columns_of_rows": _columns_of_rows,
+    "columns_of_sizes": _columns_of_sizes,
+    "lines_of_sizes": _lines_of_sizes,
+    "meaning": _meaning,
+    "number": _number,
+    "of": _sum_of,
+    "percent": percent,
+    "plain": _plain,
+    "plural": _plural,
+    "ranked": _ranked,
+}

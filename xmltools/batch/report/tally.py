@@ -1,30 +1,50 @@
-"""What a report says of a run, counted batch by batch. Batches are counted by Arrow; memory stays the same."""
+"""What a batch run found, counted batch by batch: Arrow counts, and the memory does not grow with the rows.
+
+Outputs that went through CSV hold the lists of calls, errors, repairs and notices as JSON. They are made lists again
+here, so that all counting is done in one way.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from xmltools.batch.arrow import pa
-from xmltools.batch.report.columns import Layout, Lists, pc, read_lists, texts_in
-from xmltools.batch.report.counts import Sizes, Tools, fold
-from xmltools.batch.report.worst import Worst
+from xmltools.batch.kernel import OUTPUT_SCHEMA, arrays
+from xmltools.batch.rows import replies_in
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Tally"]
+__all__ = ["Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]
+
+# Loaded after `pa`, which says how to get pyarrow where it is missing.
+pc: Any = import_module("pyarrow.compute")
+
+_FINE = 7  # leading bits of a size that are kept: a quantile is exact to 1 %
+_NAMES = 10_000  # names that are told apart: without tools a model makes up any number of them
+_REST = ("", "")
+_NOTICED = 10  # rows with notices whose numbers are kept
 
 
-_NOTICED = 10
+class Lists(NamedTuple):
+    """The lists of a batch, each an array of lists of structs."""
+
+    calls: Any
+    errors: Any
+    repairs: Any
+    notices: Any
 
 
 class Tally:
-    """All that a report says. Sizes are in characters."""
+    """The counts of a run. Sizes are in characters."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self) -> None:
         self.rows = 0
         self.rows_with_calls = 0
         self.rows_with_errors = 0
+        self.rows_with_notices = 0
         self.characters = 0
         self.calls = 0
         self.clean_calls = 0
@@ -34,25 +54,33 @@ class Tally:
         self.errors: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
         self.notations: Counter[str] = Counter()
-        self.rows_with_notices = 0
         self.noticed: list[int] = []
         """The first rows with notices."""
-        self.worst = Worst(layout)
-        self._layout = layout
 
-    def add(self, batch: Any) -> None:
-        """Count a batch. Raises `XMLToolsError` if it is no output of a batch run."""
-        if not isinstance(batch, pa.RecordBatch):
-            got = type(batch).__name__
-            raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
-        lists = read_lists(batch, self._layout)
-        source = batch.column(self._layout.column)
-        self.characters += _characters(source, self._layout.messages)
+    def add(self, source: Any, lists: Lists, messages: bool) -> None:
+        """Count the rows of a batch, given the column that was parsed and its lists."""
+        self.characters += _characters(source, messages)
         self._count_calls(lists.calls)
         self._count_problems(lists)
         self._count_notices(lists.notices)
-        self.worst.add(source, lists, self.rows)
-        self.rows += batch.num_rows
+        self.rows += len(source)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield all counts, each as a record with the name of its tally, its `value` and what was counted."""
+        totals = ("rows", "rows_with_calls", "rows_with_errors", "rows_with_notices", "characters", "calls")
+        for name in (*totals, "clean_calls"):
+            yield {"tally": "totals", "name": name, "value": getattr(self, name)}
+        for tally, tools in (("clean_calls", self.tools.clean), ("repaired_calls", self.tools.repaired)):
+            for tool, value in tools.most_common():
+                server, name = tool if tool != _REST else (None, "(others)")
+                yield {"tally": tally, "server": server, "name": name, "value": value}
+        for tally, counts in (("errors", self.errors), ("repairs", self.repairs), ("notations", self.notations)):
+            for name, value in counts.most_common():
+                yield {"tally": tally, "name": name, "value": value}
+        for power, value in self.sizes.by_power():
+            yield {"tally": "argument_sizes", "from": 1 << power, "to": (2 << power) - 1, "value": value}
+        for (first, last), value in sorted(self.calls_per_row.items()):
+            yield {"tally": "calls_per_row", "from": first, "to": last, "value": value}
 
     def _count_calls(self, calls: Any) -> None:
         for length, count in _value_counts(pc.list_value_length(calls)):
@@ -62,9 +90,6 @@ class Tally:
         self.calls += table.num_rows
         for size, count in _value_counts(pc.utf8_length(table["arguments"])):
             self.sizes.add(size or 0, count)
-        self._count_tools(table)
-
-    def _count_tools(self, table: Any) -> None:
         groups = table.group_by(["server", "name", "clean"], use_threads=False).aggregate([([], "count_all")])
         for group in groups.to_pylist():
             tool, count = (group["server"] or "", group["name"] or ""), group["count_all"]
@@ -86,6 +111,158 @@ class Tally:
         if len(self.noticed) < _NOTICED:
             places = pc.indices_nonzero(has_some).to_pylist()
             self.noticed += [self.rows + place for place in places[: _NOTICED - len(self.noticed)]]
+
+
+# Counters that stay small, whatever names and sizes the rows bring
+
+
+class Sizes:
+    """How often which size came: exact below 128 and to 1 % above, so that a few thousand counters are enough."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self.largest = 0
+
+    def add(self, size: int, count: int) -> None:
+        """Count a size."""
+        shift = _shift(size)
+        self._counts[size >> shift << shift] += count
+        self.largest = max(self.largest, size)
+
+    def quantile(self, share: float) -> int:
+        """Return the size that this share of all sizes does not exceed: 0 if there are none."""
+        wanted = share * self._counts.total()
+        seen = 0
+        for size, count in sorted(self._counts.items()):
+            seen += count
+            if seen >= wanted:
+                return min(size + (1 << _shift(size)) // 2, self.largest)
+        return 0
+
+    def by_power(self) -> list[tuple[int, int]]:
+        """Return how many sizes there are from each power of two to the next, from the smallest to the largest."""
+        powers: Counter[int] = Counter()
+        for size, count in self._counts.items():
+            powers[max(size.bit_length() - 1, 0)] += count
+        return [(power, powers[power]) for power in range(min(powers), max(powers) + 1)] if powers else []
+
+
+def _shift(size: int) -> int:
+    return max(size.bit_length() - _FINE, 0)
+
+
+class Tools:
+    """Calls by tool, clean ones and repaired ones. A tool is its server and its name."""
+
+    def __init__(self) -> None:
+        self.clean: Counter[tuple[str, str]] = Counter()
+        self.repaired: Counter[tuple[str, str]] = Counter()
+        self.is_bounded = False
+
+    def add(self, tool: tuple[str, str], is_clean: bool, count: int) -> None:
+        """Count calls of a tool."""
+        (self.clean if is_clean else self.repaired)[tool] += count
+
+    def calls(self) -> Counter[tuple[str, str]]:
+        """Return all calls by tool."""
+        return self.clean + self.repaired
+
+    def bound(self) -> None:
+        """If there are too many names, keep those with the most calls, and count the others together."""
+        if max(len(self.clean), len(self.repaired)) <= _NAMES:
+            return
+        self.is_bounded = True
+        kept = {tool for tool, _ in self.calls().most_common(_NAMES // 2)} | {_REST}
+        for counts in (self.clean, self.repaired):
+            for tool in counts.keys() - kept:
+                counts[_REST] += counts.pop(tool)
+
+    def ranking(self, size: int) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Return the tools with the most calls, at most `size`, and all others."""
+        calls = self.calls()
+        ranked = sorted(calls, key=lambda tool: (tool == _REST, -calls[tool], tool))
+        named = len(ranked) - (_REST in calls)
+        return ranked[: min(size, named)], ranked[min(size, named) :]
+
+
+def fold(length: int) -> tuple[int, int]:
+    """Return the class that a number of calls falls into, by its bounds: single numbers to 8, then doubling ranges."""
+    if length <= 8:
+        return length, length
+    power = (length - 1).bit_length()
+    return (1 << power - 1) + 1, 1 << power
+
+
+# What is read of a batch
+
+
+def read_lists(batch: Any, column: str, prefix: str) -> Lists:
+    """Return the lists of a batch, given the column that was parsed, and what the names of the added ones begin with.
+
+    Raises `XMLToolsError` if it is no output of a batch run.
+    """
+    if not isinstance(batch, pa.RecordBatch):
+        got = type(batch).__name__
+        raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
+    _require(batch, column, "give the name of the column that was parsed")
+    return Lists(*(_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Lists._fields))
+
+
+def texts_in(value: Any, messages: bool) -> dict[int, str]:
+    """Return the texts that were parsed in a row, by the indices of their messages; a reply is message 0.
+
+    A value that cannot be read has none: its row has an error that says so.
+    """
+    if not messages:
+        return {0: value} if isinstance(value, str) else {}
+    try:
+        return {} if value is None else dict(replies_in(value))
+    except XMLToolsError:
+        return {}
+
+
+def _require(batch: Any, name: str, advice: str) -> None:
+    if name not in batch.schema.names:
+        known = ", ".join(map(repr, batch.schema.names))
+        raise XMLToolsError(f"report: there is no column {name!r:.80} in the output; {advice}; it has {known:.300}")
+    if batch.schema.names.count(name) > 1:
+        raise XMLToolsError(f"report: the output has several columns {name!r:.80}; rename all but the one of the run")
+
+
+def _read(batch: Any, prefix: str, field: Any) -> Any:
+    name = prefix + field.name
+    _require(batch, name, "give the prefix with which it was made")
+    column = batch.column(name)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), field.type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return _from_json(column, name, field.type)
+    if not _fits(column.type, field.type):
+        raise _unexpected(name, str(column.type))
+    return column
+
+
+def _fits(type: Any, wanted: Any) -> bool:
+    """Return whether a type is one of lists whose structs have the wanted fields, and maybe more."""
+    is_list = pa.types.is_list(type) or pa.types.is_large_list(type)
+    if not (is_list and pa.types.is_struct(type.value_type)):
+        return False
+    return {field.name for field in wanted.value_type} <= {field.name for field in type.value_type}
+
+
+def _from_json(column: Any, name: str, type: Any) -> Any:
+    try:
+        values = [json.loads(cell.as_py() or "null") for cell in column]
+    except (ValueError, RecursionError):
+        raise _unexpected(name, "text that is no JSON") from None
+    try:
+        return pa.concat_arrays(arrays(values, type))
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise _unexpected(name, f"JSON of another shape ({error.__class__.__name__})") from None
+
+
+def _unexpected(name: str, got: str) -> XMLToolsError:
+    return XMLToolsError(f"report: column {name!r:.80}: expected lists as a batch run writes them, got {got:.200}")
 
 
 def _table(lists: Any, *names: str) -> Any:

@@ -9,6 +9,7 @@ and its reply, is decided by `xmltools.proxy.bridge`; here are the sockets. It n
 try:
     import aiohttp  # noqa: F401
     import httpx2  # noqa: F401
+    import prometheus_client  # noqa: F401
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 except ImportError as error:

@@ -18,8 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal
-from xmltools.proxy.server.answers import api_of, send_error
-from xmltools.proxy.server.body import ClientGoneError
+from xmltools.proxy.server.answers import ClientGoneError, api_of, send_error
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics

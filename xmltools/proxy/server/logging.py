@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from xmltools.proxy.bridge import Stats
-from xmltools.proxy.server.names import Names
-from xmltools.proxy.server.record import Record
+from xmltools.proxy.server.record import Names, Record
 
 __all__ = ["LOGGER", "PassedOver", "configure_logging", "log_failure", "log_request"]
 

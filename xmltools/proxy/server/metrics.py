@@ -1,111 +1,95 @@
-"""Counters, a gauge and histograms in the text format of Prometheus.
+"""What the server counts, in the text format of Prometheus.
 
-They are written by hand: the format is a page of rules, and the library that prints it keeps its numbers in one
-registry for the whole process, where two servers, as in tests, would count together.
+Each server has a registry of its own: with that of the process, two servers, as in tests, would count together.
 
 Models are named by clients, and each name is a time series, so only the first hundred names are told apart.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter as Tally
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from xmltools.proxy.bridge import Stats
-from xmltools.proxy.server.names import Names
-from xmltools.proxy.server.record import Record
+from xmltools.proxy.server.record import Names, Record
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_MODEL = r"(?s:.){1,128}"
+_MODEL = "[^\ud800-\udfff]{1,128}"
+"""Half characters, which JSON has and UTF-8 has not, are in no name."""
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _FRACTIONS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 _OUTCOMES = frozenset(("ok", "repaired", "unknown_tool", "truncated"))
 
-Labels = tuple[tuple[str, str], ...]
 
+class _Registry(CollectorRegistry):
+    """A registry without the time at which each number began: that would be one more series for each."""
 
-class _Counter:
-    """One number for each set of labels."""
-
-    kind = "counter"
-
-    def __init__(self, name: str, help: str) -> None:
-        self.name = name
-        self.help = help
-        self._values: Counter[Labels] = Counter()
-
-    def add(self, amount: int = 1, **labels: str) -> None:
-        self._values[tuple(labels.items())] += amount
-
-    def lines(self) -> Iterator[str]:
-        for labels, value in self._values.items():
-            yield f"{self.name}{_written(labels)} {value}"
-
-
-class _Gauge(_Counter):
-    """A number without labels that also falls."""
-
-    kind = "gauge"
-
-    def lines(self) -> Iterator[str]:
-        yield f"{self.name} {self._values[()]}"
-
-
-class _Histogram:
-    """How often a number was at most this, for some bounds."""
-
-    kind = "histogram"
-
-    def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
-        self.name = name
-        self.help = help
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float | None) -> None:
-        if value is not None:
-            self._counts[bisect_left(self._bounds, value)] += 1
-            self._sum += value
-
-    def lines(self) -> Iterator[str]:
-        total = 0
-        for bound, count in zip((*self._bounds, "+Inf"), self._counts, strict=True):
-            total += count
-            yield f'{self.name}_bucket{{le="{bound}"}} {total}'
-        yield f"{self.name}_sum {self._sum!r}"
-        yield f"{self.name}_count {total}"
+    def collect(self) -> Iterator[Metric]:
+        for family in super().collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
 
 
 class Metrics:
-    """What the server counts."""
+    """What the server counts. All but `streams` is counted once, when a request has been answered."""
 
     def __init__(self) -> None:
-        self.requests = _Counter("xmltools_requests_total", "Requests that were answered.")
-        self.calls = _Counter("xmltools_tool_calls_total", "Tool calls in replies, by what became of them.")
-        self.diagnostics = _Counter("xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.")
-        self.retries = _Counter("xmltools_retries_total", "Replies that were sent back to the model.")
-        self.anomalies = _Counter(
-            "xmltools_anomalies_total", "Replies that lost something, or hold what nobody reads, by kind."
+        self.registry = own = _Registry()
+        self._requests = Counter(
+            "xmltools_requests_total",
+            "Requests that were answered.",
+            ("route", "model", "stream", "status", "outcome"),
+            registry=own,
         )
-        self.ignored = _Counter(
-            "xmltools_ignored_fields_total", "Fields of requests that nothing comes of here, by name."
+        self._calls = Counter(
+            "xmltools_tool_calls_total",
+            "Tool calls in replies, by what became of them.",
+            ("model", "outcome"),
+            registry=own,
         )
-        self.left_out = _Counter(
-            "xmltools_left_out_tools_total", "Tools of requests that only the provider runs, by type."
+        self._diagnostics = Counter(
+            "xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.", ("code",), registry=own
         )
-        self.ttft = _Histogram("xmltools_upstream_ttft_seconds", "Until the upstream's first byte.", _SECONDS)
-        self.overhead = _Histogram(
-            "xmltools_overhead_seconds", "What translating a request and its answer took.", _FRACTIONS
+        self._retries = Counter("xmltools_retries_total", "Replies that were sent back to the model.", registry=own)
+        self._anomalies = Counter(
+            "xmltools_anomalies_total",
+            "Replies that lost something, or hold what nobody reads, by kind.",
+            ("kind",),
+            registry=own,
         )
-        self.first_argument = _Histogram(
-            "xmltools_first_arg_seconds", "From the request to the first piece of an argument.", _SECONDS
+        self._ignored = Counter(
+            "xmltools_ignored_fields_total",
+            "Fields of requests that nothing comes of here, by name.",
+            ("field",),
+            registry=own,
         )
-        self.streams = _Gauge("xmltools_streams_active", "Streams that are open.")
+        self._left_out = Counter(
+            "xmltools_left_out_tools_total",
+            "Tools of requests that only the provider runs, by type.",
+            ("type",),
+            registry=own,
+        )
+        self._ttft = Histogram(
+            "xmltools_upstream_ttft_seconds", "Until the upstream's first byte.", buckets=_SECONDS, registry=own
+        )
+        self._overhead = Histogram(
+            "xmltools_overhead_seconds",
+            "What translating a request and its answer took.",
+            buckets=_FRACTIONS,
+            registry=own,
+        )
+        self._first_argument = Histogram(
+            "xmltools_first_arg_seconds",
+            "From the request to the first piece of an argument.",
+            buckets=_SECONDS,
+            registry=own,
+        )
+        self.streams = Gauge("xmltools_streams_active", "Streams that are open.", registry=own)
         self._models = Names(_MODEL)
         self._fields = Names()
         self._types = Names()
@@ -114,52 +98,33 @@ class Metrics:
         """Take a request into account that has been answered."""
         model = self._models.known(record.model) if record.model else ""
         stream = str(record.stream).lower()
-        self.requests.add(
-            route=record.route, model=model, stream=stream, status=str(record.status), outcome=record.outcome
-        )
-        self.ttft.observe(record.ttft)
-        self.first_argument.observe(record.first_argument)
+        self._requests.labels(record.route, model, stream, record.status, record.outcome).inc()
+        if record.ttft is not None:
+            self._ttft.observe(record.ttft)
+        if record.first_argument is not None:
+            self._first_argument.observe(record.first_argument)
         if record.stats is None:
             return
-        self.overhead.observe(record.overhead)
-        self.retries.add(record.stats.retries)
-        for outcome, number in Counter(map(_outcome, record.stats.calls)).items():
-            self.calls.add(number, model=model, outcome=outcome)
+        self._overhead.observe(record.overhead)
+        self._retries.inc(record.stats.retries)
+        for outcome, number in Tally(map(_outcome, record.stats.calls)).items():
+            self._calls.labels(model, outcome).inc(number)
         if _is_lost(record.stats):
-            self.anomalies.add(kind="all_output_lost")
+            self._anomalies.labels("all_output_lost").inc()
         if record.stats.invented:
-            self.anomalies.add(kind="invented_result")
+            self._anomalies.labels("invented_result").inc()
         if record.stats.foreign:
-            self.anomalies.add(kind="foreign_call")
+            self._anomalies.labels("foreign_call").inc()
         for name in record.stats.ignored:
-            self.ignored.add(field=self._fields.known(name))
+            self._ignored.labels(self._fields.known(name)).inc()
         for name in record.stats.left_out:
-            self.left_out.add(type=self._types.known(name))
+            self._left_out.labels(self._types.known(name)).inc()
         for code, number in (record.stats.repairs + record.stats.errors).items():
-            self.diagnostics.add(number, code=code)
+            self._diagnostics.labels(code).inc(number)
 
     def render(self) -> bytes:
         """Return the page."""
-        return "".join(f"{line}\n" for line in self._lines()).encode("utf-8", "replace")
-
-    def _lines(self) -> Iterator[str]:
-        families: Iterable[_Counter | _Histogram] = (
-            self.requests,
-            self.calls,
-            self.diagnostics,
-            self.retries,
-            self.anomalies,
-            self.ignored,
-            self.left_out,
-            self.ttft,
-            self.overhead,
-            self.first_argument,
-            self.streams,
-        )
-        for family in families:
-            yield f"# HELP {family.name} {family.help}"
-            yield f"# TYPE {family.name} {family.kind}"
-            yield from family.lines()
+        return generate_latest(self.registry)
 
 
 def _is_lost(stats: Stats) -> bool:
@@ -172,11 +137,3 @@ def _is_lost(stats: Stats) -> bool:
 
 def _outcome(outcome: str) -> str:
     return outcome if outcome in _OUTCOMES else "invalid"
-
-
-def _written(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}" if labels else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -16,9 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.conversations.streams import to_sse
 from xmltools.proxy.bridge import Refusal, error_body
-from xmltools.proxy.server.answers import api_of, send_refusal
-from xmltools.proxy.server.body import ClientGoneError, check_size, too_large
-from xmltools.proxy.server.errors import send_failed
+from xmltools.proxy.server.answers import ClientGoneError, api_of, check_size, send_failed, send_refusal, too_large
 from xmltools.proxy.server.record import record_of
 from xmltools.proxy.server.service import Service
 from xmltools.proxy.server.upstream import Content, UpstreamAnswer, UpstreamError

@@ -1,4 +1,7 @@
-"""What is known of one request, for the log, the metrics and the traces: numbers, codes and names, no content."""
+"""What is known of one request, for the log, the metrics and the traces: numbers, codes and names, no content.
+
+Of the names that clients give, the first hundred plain ones are told apart: each is a time series and a line.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,14 @@ from starlette.datastructures import Headers
 
 from xmltools.proxy.bridge import Stats
 
-__all__ = ["Record", "record_of"]
+__all__ = ["OTHER", "Names", "Record", "record_of"]
 
 _KEY = "xmltools.record"
 _ID = re.compile(r"[A-Za-z0-9._:@=/+-]{1,128}")
+
+OTHER = "other"
+_MOST = 100
+_PLAIN = r"[A-Za-z0-9_.-]{1,64}"
 
 
 @dataclass(slots=True)
@@ -62,3 +69,19 @@ def record_of(scope: MutableMapping[str, Any]) -> Record:
     """Return the record of a request."""
     record: Record = scope[_KEY]
     return record
+
+
+class Names:
+    """The names that have been met since the process began. `plain` is a pattern of those that are told apart."""
+
+    def __init__(self, plain: str = _PLAIN) -> None:
+        self._plain = re.compile(plain)
+        self._known: set[str] = set()
+
+    def known(self, name: str) -> str:
+        """Return the name; "other" if it is long or strange, or there are many already."""
+        if name not in self._known:
+            if len(self._known) >= _MOST or not self._plain.fullmatch(name):
+                return OTHER
+            self._known.add(name)
+        return name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -13,10 +15,8 @@ from xmltools import __version__
 from xmltools.proxy.bridge import Api, Refusal
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
-from xmltools.proxy.server.answers import send_bytes, send_error, send_json, send_refusal
-from xmltools.proxy.server.body import read_body
+from xmltools.proxy.server.answers import read_body, send_bytes, send_error, send_json, send_refusal
 from xmltools.proxy.server.metrics import CONTENT_TYPE
-from xmltools.proxy.server.model_list import anthropic_model, anthropic_models
 from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
 from xmltools.proxy.server.record import record_of
 from xmltools.proxy.server.service import Service
@@ -137,9 +137,36 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
 
     async def reply(ask: Ask) -> bytes:
         value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
-        return encoded(anthropic_models(value) if isinstance(value.get("data"), list) else anthropic_model(value))
+        return encoded(_anthropic_models(value) if isinstance(value.get("data"), list) else _anthropic_model(value))
 
     await WholeAnswer(service, "messages", reply, scope, receive, send).run()
+
+
+def _anthropic_models(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page of Anthropic's API with the models of OpenAI's list."""
+    data = listed.get("data")
+    models = [_anthropic_model(each) for each in (data if isinstance(data, list) else ()) if isinstance(each, dict)]
+    ids = [model["id"] for model in models]
+    return {
+        "data": models,
+        "has_more": False,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+    }
+
+
+def _anthropic_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model of OpenAI's API in the words of Anthropic's."""
+    id = str(model.get("id", ""))
+    return {"type": "model", "id": id, "display_name": id, "created_at": _created(model.get("created"))}
+
+
+def _created(seconds: Any) -> str:
+    try:
+        when = datetime.fromtimestamp(seconds, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        when = datetime.fromtimestamp(0, UTC)
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def _health(service: Service, scope: Scope, receive: Receive, send: Send) -> None:

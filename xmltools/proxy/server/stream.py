@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Api, Refusal, SSEDecoder, error_message
-from xmltools.proxy.server.errors import send_failed, send_refused
+from xmltools.proxy.server.answers import send_failed, send_refused
 from xmltools.proxy.server.record import record_of
 from xmltools.proxy.server.service import Service
 from xmltools.proxy.server.translation import Translation
@@ -63,7 +63,7 @@ class StreamedAnswer:
 
     async def run(self) -> None:
         """Answer."""
-        self._service.metrics.streams.add()
+        self._service.metrics.streams.inc()
         try:
             await self._watch.run(self._work)
             await self._explain()
@@ -72,7 +72,7 @@ class StreamedAnswer:
                 await self._fail(UpstreamError("the server is being stopped", 503))
             raise
         finally:
-            self._service.metrics.streams.add(-1)
+            self._service.metrics.streams.dec()
 
     async def _explain(self) -> None:
         """Say why the work was cancelled, if it was."""

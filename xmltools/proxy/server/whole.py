@@ -9,8 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Api, Refusal
-from xmltools.proxy.server.answers import send_bytes, send_refusal
-from xmltools.proxy.server.errors import send_failed, send_refused
+from xmltools.proxy.server.answers import send_bytes, send_failed, send_refusal, send_refused
 from xmltools.proxy.server.record import record_of
 from xmltools.proxy.server.service import Service
 from xmltools.proxy.server.translation import Translation
