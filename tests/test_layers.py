@@ -25,7 +25,7 @@ LAYERS = (
     ("formats",),
     ("proxy.bridge",),
     ("",),
-    ("lint", "proxy", "proxy.scripted", "proxy.transport", "proxy.playground", "proxy.recorded_exchange"),
+    ("lint", "proxy", "proxy.scripted", "proxy.transport", "proxy.playground"),
     ("proxy.recordings",),
     ("proxy.server", "batch"),
     ("cli",),

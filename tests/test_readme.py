@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 from proxy.running import running
+from proxy.test_server_upstream import Upstream, whole
 from support.pages import BATCH, CORPUS, GRAMMARS, PAGES, PARTS, README, ROOT, SERVE, VERBS, named, parts_of
 
 import xmltools as xt
 from xmltools.cli.commands import COMMANDS, _parse_arguments, main
-from xmltools.proxy.scripted.server import ScriptedModel
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
@@ -149,7 +149,10 @@ def test_with_the_transport_the_rest_of_the_script_stays_as_it_is() -> None:
     (client,) = [text for kind, text in SERVING_BLOCKS if kind == "python" and "xmltools.transport" in text]
     rest = code[code.index("\n", code.index("client = ")) :]
     assert UPSTREAM in client and SERVED not in rest
-    with running(ScriptedModel(speed=0)) as url:
+    tool = xt.Tool(name="weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
+    call = xt.render_call(xt.ToolCall(id="", name="weather", arguments={"city": "Oslo"}), tool)
+    answer = said.partition("\n")[2].removesuffix("\n")
+    with running(Upstream(whole(call), whole(answer))) as url:
         assert printed_by(client.replace(UPSTREAM, url) + rest) == said
 
 

@@ -9,6 +9,7 @@ file may read the conversation, so only its owner may.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -31,13 +33,14 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import error_body
-from xmltools.proxy.recorded_exchange import VERSION, Recorded, read_recording, written
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 
 __all__ = ["Recorded", "Recorder", "Recording", "Replay", "read_recording"]
 
 _logger = logging.getLogger(__name__)
 
+_VERSION = 1
+"""The number that the first line of a file has."""
 _SECRETS = frozenset(
     ("api_key", "apikey", "api-key", "x-api-key", "authorization", "access_token", "token", "password", "secret")
 ) | {"cookie", "headers", "extra_headers", "default_headers"}
@@ -102,7 +105,7 @@ class Recording:
         except OSError as error:
             self._give_up(error)
         when = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._write("request", version=VERSION, time=when, method=method, path=path, body=body)
+        self._write("request", version=_VERSION, time=when, method=method, path=path, body=body)
 
     def head(self, status: int, headers: Mapping[str, str]) -> None:
         """Note the status and the headers of the response; of the headers only harmless ones are kept."""
@@ -111,7 +114,7 @@ class Recording:
 
     def chunk(self, data: bytes) -> None:
         """Note a piece of the body, as it came."""
-        self._write("chunk", at=self._now(), **written(data))
+        self._write("chunk", at=self._now(), **_written(data))
 
     def end(self, error: str | None = None) -> None:
         """Note the end, and what broke the exchange off, if it was broken off. A second end says nothing."""
@@ -159,6 +162,91 @@ def _body_of(request: Mapping[str, Any] | bytes) -> Mapping[str, Any] | None:
     if not isinstance(request, Mapping):
         return None
     return {name: value for name, value in request.items() if name.lower() not in _SECRETS}
+
+
+def _written(data: bytes) -> dict[str, str]:
+    """Return bytes as JSON has them: as text where they are text."""
+    try:
+        return {"text": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode("ascii")}
+
+
+# Reading back
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An exchange that was kept. `chunks` are pairs of a time and bytes; `error` says what broke it off, if it was."""
+
+    method: str
+    path: str
+    body: dict[str, Any] | None
+    status: int
+    headers: dict[str, str]
+    head_at: float
+    chunks: tuple[tuple[float, bytes], ...]
+    end_at: float
+    error: str | None
+
+
+def read_recording(file: Path | str) -> Recorded:
+    """Return the exchange that a file holds. One without an end, as a crash leaves it, counts as broken off.
+
+    Raises XMLToolsError, with the line, for a file that can't be read or is no recording of this version.
+    """
+    try:
+        lines = Path(file).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise XMLToolsError(f"{file}: the recording can't be read: {error}") from None
+    entries: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        # A line without its line break was cut off while it was written.
+        if line and number < len(lines):
+            entries.append(_entry(line, f"{file}, line {number}"))
+    try:
+        return _recorded(entries)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise XMLToolsError(
+            f"{file}: expected what --record writes: a line for the request (version {_VERSION}), one for the "
+            "response, and one for each chunk"
+        ) from None
+
+
+def _entry(line: str, at: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict) or "type" not in entry:
+        raise XMLToolsError(f"{at}: expected a JSON object with a type, as --record writes it")
+    return entry
+
+
+def _recorded(entries: list[dict[str, Any]]) -> Recorded:
+    request, response, *rest = entries
+    if (request["type"], request["version"], response["type"]) != ("request", _VERSION, "response"):
+        raise ValueError
+    chunks = tuple((float(each["at"]), _bytes_of(each)) for each in rest if each["type"] == "chunk")
+    ends = [each for each in rest if each["type"] == "end"]
+    last = chunks[-1][0] if chunks else float(response["at"])
+    return Recorded(
+        method=str(request["method"]),
+        path=str(request["path"]),
+        body=request["body"],
+        status=int(response["status"]),
+        headers={str(name): str(value) for name, value in response["headers"].items()},
+        head_at=float(response["at"]),
+        chunks=chunks,
+        end_at=float(ends[0]["at"]) if ends else last,
+        error=ends[0]["error"] if ends else "the recording has no end",
+    )
+
+
+def _bytes_of(entry: dict[str, Any]) -> bytes:
+    if "text" in entry:
+        return str(entry["text"]).encode("utf-8")
+    return base64.b64decode(entry["base64"], validate=True)
 
 
 # Playing

@@ -10,6 +10,7 @@ from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.sse import SSEDecoder
 from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.turn import Turn
 from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "SSEDecoder",
     "Settings",
     "Stats",
+    "Turn",
     "error_body",
     "error_message",
     "error_status",

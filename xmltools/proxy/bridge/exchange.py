@@ -22,6 +22,7 @@ from xmltools.proxy.bridge.filters import failure_in_words
 from xmltools.proxy.bridge.reading import ReplyReader
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.turn import Turn
 from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
 from xmltools.proxy.bridge.upstream_request import upstream_body, upstream_messages
 from xmltools.render import render_retry
@@ -174,6 +175,12 @@ class Exchange:
     def streams(self) -> bool:
         """Whether the client wants a stream."""
         return self._incoming.stream
+
+    @property
+    def turn(self) -> Turn:
+        """What `request` asks the model, as data."""
+        must_call = self._incoming.choice.mode == "required"
+        return Turn(self._tools, self._incoming.conversation, must_call, is_retry=self.stats.retries > 0)
 
     @property
     def done(self) -> bool:

@@ -38,7 +38,7 @@ class ServeConfig:
 
     `helpers` is how many processes may read, beside the server, what may take long (large requests, long calls), so
     that no client waits for another one's. They are started when they are needed (None: as many as there are cores,
-    but 2 to 4; 0: none).
+    but 2 to 4; 0: none). The demo has none.
 
     `live` shows the streams at `/live`. `record` is a folder that keeps all that the upstream says. Web pages of
     `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the server
@@ -101,7 +101,9 @@ class ServeConfig:
 
     @property
     def most_helpers(self) -> int:
-        """How many processes may read beside the server."""
+        """How many processes may read beside the server. The scripted model gets what is read here as data."""
+        if self.demo:
+            return 0
         return min(max(os.cpu_count() or 2, 2), 4) if self.helpers is None else self.helpers
 
     @property

@@ -117,5 +117,5 @@ def _scope(request: Request) -> MutableMapping[str, Any]:
         "headers": [(name.lower(), value) for name, value in request.headers],
         "client": None,
         "server": (url.hostname, url.port),
-        "state": {},
+        "state": {"turn": request.turn},
     }

@@ -18,6 +18,8 @@ import httpx2
 from aiohttp.http import HttpProcessingError
 from yarl import URL
 
+from xmltools.proxy.bridge import Turn
+
 __all__ = ["Connections", "Content", "Headers", "Request", "Response", "Sender", "UpstreamError", "unreachable"]
 
 Content = bytes | AsyncIterator[bytes] | None
@@ -44,12 +46,13 @@ class UpstreamError(Exception):
 
 
 class Request(NamedTuple):
-    """A request. The target of its URL is sent as it is written."""
+    """A request. The target of its URL is sent as it is written; a model in the same process also gets the `turn`."""
 
     method: str
     url: str
     headers: Headers
     content: Content = None
+    turn: Turn | None = None
 
 
 class Response(NamedTuple):

@@ -102,9 +102,10 @@ class StreamedAnswer:
     async def _turn(self) -> bool:
         """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
         config, upstream = self._service.config, self._service.upstream
+        request = upstream.chat(self._scope, self._exchange.request, self._exchange.turn)
         asked = time.perf_counter()
         self._watch.wait(config.connect_timeout + config.first_byte_timeout)
-        async with upstream.open(upstream.chat(self._scope, self._exchange.request), self._record) as answer:
+        async with upstream.open(request, self._record) as answer:
             await answer.check()
             if answer.content_type.startswith("application/json"):
                 raise UpstreamError("the upstream answered in one piece, though a stream was asked for")

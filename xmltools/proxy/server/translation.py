@@ -17,7 +17,7 @@ import anyio.lowlevel
 from starlette.types import Scope
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Api, Exchange, Refusal, Settings, Stats, read_chunk
+from xmltools.proxy.bridge import Api, Exchange, Refusal, Settings, Stats, Turn, read_chunk
 from xmltools.proxy.bridge.apis import new_id
 from xmltools.proxy.bridge.chunks import parts_of
 from xmltools.proxy.bridge.helper import HelperAnswer, estimate, open_exchange
@@ -106,6 +106,11 @@ class Translation:
     def exchange(self) -> Exchange | None:
         """The exchange, if it is here."""
         return self._exchange
+
+    @property
+    def turn(self) -> Turn | None:
+        """What `request` asks the model, as data; None if another process has it."""
+        return self._exchange.turn if self._exchange is not None else None
 
     @property
     def done(self) -> bool:

@@ -13,6 +13,7 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
+from xmltools.proxy.bridge import Turn
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UpstreamError
@@ -106,10 +107,10 @@ class Upstream:
         self._base = f"{base.scheme}://{base.netloc.decode('ascii')}{base.raw_path.decode('ascii').rstrip('/')}"
         self._recorder = Recorder(config.record) if config.record is not None else None
 
-    def chat(self, scope: Scope, body: bytes) -> Request:
-        """Return the request for a chat completion."""
+    def chat(self, scope: Scope, body: bytes, turn: Turn | None) -> Request:
+        """Return the request for a chat completion; `turn` is what it asks, for a model in the same process."""
         headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
-        return self._request("POST", b"/chat/completions", headers, body)
+        return self._request("POST", b"/chat/completions", headers, body)._replace(turn=turn)
 
     def get(self, scope: Scope, path: bytes) -> Request:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""

@@ -87,7 +87,7 @@ def reply_to(service: Service, exchange: Translation, scope: Scope) -> Reply:
     async def reply(ask: Ask) -> bytes:
         answer = None
         while answer is None:
-            completion = await ask(service.upstream.chat(scope, exchange.request))
+            completion = await ask(service.upstream.chat(scope, exchange.request, exchange.turn))
             try:
                 answer = await exchange.answer(completion)
             except Refusal:
