@@ -26,7 +26,7 @@ _LONGEST_QUOTE = 600
 _NAME_COUNTS = 3
 """A word of a tool's name counts as much as this many words of its description."""
 _HELP = (
-    "I'm a script and no language model. Behind `xmltools serve --demo` I call the tool that fits your words best, and "
+    "I'm a script and no language model. After `xmltools serve --demo` I call the tool that fits your words best, and "
     "quote its result. Without tools I only know a few texts by heart: ask me for a haiku, a riddle, or how a tool "
     "call looks."
 )
