@@ -660,7 +660,7 @@ def test_a_search_that_finds_nothing_says_so() -> None:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Any:
-    caplog.set_level(logging.INFO, "xmltools.proxy.server")
+    caplog.set_level(logging.INFO, "xmltools.serve")
 
     def found(message: str) -> list[dict[str, Any]]:
         return [record.fields for record in caplog.records if record.getMessage() == message]  # type: ignore[attr-defined]

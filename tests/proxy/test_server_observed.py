@@ -142,7 +142,7 @@ def records() -> Iterator[list[logging.LogRecord]]:
 
 
 def fields(records: list[logging.LogRecord]) -> list[dict[str, Any]]:
-    return [each.fields for each in records if each.name == "xmltools.proxy.server"]  # type: ignore[attr-defined]
+    return [each.fields for each in records if each.name == "xmltools.serve"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -244,7 +244,7 @@ HOSTILE = 'a\nb\x1b[31m "c" = d\u2028e\u202e'
 def test_no_name_breaks_a_line_of_the_log(records: list[logging.LogRecord], formatter: logging.Formatter) -> None:
     with world(Upstream(make=reply("Hi"))) as it:
         it.post(model=HOSTILE)
-    (record,) = (each for each in records if each.name == "xmltools.proxy.server")
+    (record,) = (each for each in records if each.name == "xmltools.serve")
     line = formatter.format(record)
     assert line.isprintable() and line.isascii()
     if isinstance(formatter, _JSONFormatter):

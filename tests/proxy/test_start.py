@@ -24,7 +24,7 @@ def said(caplog: pytest.LogCaptureFixture, answer: Response, **config: str) -> l
             asked.append((request.method, request.url.path, request.headers.get("authorization")))
             await answer(scope, receive, send)
 
-    with running(upstream) as url, caplog.at_level(logging.INFO, "xmltools.proxy.server"):
+    with running(upstream) as url, caplog.at_level(logging.INFO, "xmltools.serve"):
         report_upstream(ServeConfig(upstream=f"{url}/v1", **config))  # type: ignore[arg-type]
     key = config.get("upstream_key")
     assert asked == [("GET", "/v1/models", f"Bearer {key}" if key else None)]

@@ -37,7 +37,7 @@ from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 
 __all__ = ["Recorded", "Recorder", "Recording", "Replay", "read_recording"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("xmltools.serve.recordings")
 
 _VERSION = 1
 """The number that the first line of a file has."""

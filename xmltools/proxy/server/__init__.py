@@ -1,6 +1,6 @@
 """Function calling for models that have none: a proxy in front of any server that speaks OpenAI's chat completions.
 
-    xmltools.proxy.server.run(ServeConfig(upstream="http://localhost:8000/v1"))
+    xmltools.serve.run(ServeConfig(upstream="http://localhost:8000/v1"))
 
 Clients of OpenAI's and Anthropic's API ask it as they would ask a model with function calling. What a request becomes,
 and its reply, is decided by `xmltools.proxy.bridge`; here are the sockets. It needs the extra `serve`.
@@ -14,7 +14,7 @@ try:
     import uvicorn  # noqa: F401
 except ImportError as error:
     raise ModuleNotFoundError(
-        f"xmltools.proxy.server needs the library {error.name}: pip install 'xmltools[serve]'", name=error.name
+        f"xmltools.serve needs the library {error.name}: pip install 'xmltools[serve]'", name=error.name
     ) from None
 
 from xmltools.proxy.server.app import create_app, run, run_app

@@ -19,7 +19,7 @@ from xmltools.proxy.bridge.helper import LENGTHS, HelperAnswer, pack_message
 
 __all__ = ["Helper", "HelperLostError", "Helpers"]
 
-_LOG = logging.getLogger("xmltools.proxy.server")
+_LOG = logging.getLogger("xmltools.serve")
 _COMMAND = (sys.executable, "-P", "-m", "xmltools.proxy.bridge")
 _PATIENCE = 5.0
 """Seconds in which a process ends that has nothing more to do."""

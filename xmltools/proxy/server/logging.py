@@ -16,7 +16,7 @@ from xmltools.proxy.server.record import Names, Record
 
 __all__ = ["LOGGER", "PassedOver", "configure_logging", "log_failure", "log_request"]
 
-LOGGER = logging.getLogger("xmltools.proxy.server")
+LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
 
 _LONGEST = 128

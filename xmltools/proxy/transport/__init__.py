@@ -24,7 +24,7 @@ that credentials go nowhere else; anything else passes through untouched. What s
 try:
     import httpx2  # noqa: F401
 except ImportError:
-    raise ImportError("xmltools.proxy.transport needs the library httpx2: pip install 'xmltools[serve]'") from None
+    raise ImportError("xmltools.transport needs the library httpx2: pip install 'xmltools[serve]'") from None
 
 from xmltools.proxy.transport.options import MAX_BODY
 from xmltools.proxy.transport.transports import AsyncXMLToolsTransport, XMLToolsTransport
