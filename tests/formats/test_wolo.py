@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -243,7 +244,7 @@ def test_what_makes_no_ids_and_what_is_no_time_is_refused() -> None:
         complete(said, new_id=lambda: "x")
     with pytest.raises(XMLToolsError, match="new_id: expected text, got int 5"):
         dump_as(said, "wolo", new_id=lambda: 5)
-    for now in ("now", True):
+    for now in ("now", True, math.nan, math.inf, 10**400):
         with pytest.raises(XMLToolsError, match="now: expected seconds since 1970 as a number, got"):
             complete(said, now=now)  # type: ignore[arg-type]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.base import expect
-from xmltools.formats.wolo.fields import NAME
+from xmltools.formats.shared.base import expect, fail
+from xmltools.formats.wolo.fields import NAME, seconds
 from xmltools.models import Conversation, Message, Part, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
 
@@ -28,7 +29,7 @@ def complete(conversation: Conversation, *, now: float | None = None, new_id: Ne
     `new_id` returns, by default UUIDs. Messages of results need neither: Wolo stores results in their calls. A result
     without an id is that of the first call of its name in the last message with calls that had none, and gets its new
     id. The ids of texts follow from those of their messages: `dump` writes them. Raises XMLToolsError if `now` is no
-    number, and if `new_id` returns no text, or the same id again.
+    finite number, and if `new_id` returns no text, or the same id again.
     """
     return _completed(conversation, lambda extra: True, now, new_id)
 
@@ -42,11 +43,16 @@ def _completed(
     conversation: Conversation, is_wanted: IsWanted, now: float | None, new_id: NewId | None
 ) -> Conversation:
     checked_conversation(conversation)
-    given = time.time() if now is None else expect(now, (int, float), "now", "seconds since 1970 as a number")
-    if isinstance(now, bool):
-        raise XMLToolsError(f"now: expected seconds since 1970 as a number, got {now}")
-    completer = _Completer(_Ids(conversation, new_id or _uuid), is_wanted, float(given))
+    given = time.time() if now is None else _checked_time(now)
+    completer = _Completer(_Ids(conversation, new_id or _uuid), is_wanted, given)
     return conversation.with_messages(map(completer.message, conversation))
+
+
+def _checked_time(now: float) -> float:
+    # JSON has no word for NaN and infinity; an integer may be too large for a float.
+    if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(seconds(now)):
+        fail("now", "seconds since 1970 as a number", now)
+    return float(now)
 
 
 class _Completer:
