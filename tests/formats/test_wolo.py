@@ -509,6 +509,22 @@ def test_a_call_without_arguments_and_one_with_bad_ones_are_calls() -> None:
     assert [part["input"] for part in write(Conversation(messages=(message,)))[0]["parts"]] == [{}, "{"]
 
 
+def test_calls_of_a_stream_get_an_id_where_it_is_missing_or_empty() -> None:
+    """The document: "Tool ID consistency: Use consistent IDs between tool_calls and tool responses"."""
+    given = ["call_1", "", None, ""]
+    folder = EventFolder()
+    for id in given:
+        folder.feed({"type": "tool-call", "id": id, "tool": "f", "input": {}})
+    assert [call.id for call in folder.message.calls] == ["call_1", "call_2", "call_3", "call_4"]
+    for call in folder.message.calls:
+        folder.start(call.id)
+        folder.complete(call.id, f"of {call.id}")
+    sent = to_llm_messages(folder.conversation)
+    assert [(each["tool_call_id"], each["content"]) for each in sent[1:]] == [
+        (call.id, f"of {call.id}") for call in folder.message.calls
+    ]
+
+
 def test_what_is_no_event_raises_with_its_number() -> None:
     with pytest.raises(XMLToolsError, match="event 1: text: expected a string, got int 5"):
         fold_events([{"type": "finish"}, {"type": "text-delta", "text": 5}])

@@ -31,8 +31,8 @@ class EventFolder:
 
     `feed` takes them as they arrive, and `message` is the reply so far, with the `id` and the `created_at` (seconds
     since 1970) that are given. Where text came before a call, an empty text stands between them, as Wolo stores it.
-    Text after a call is a part after it. Other events are passed over, but after `error` without `finish` that is why
-    the reply ended. Without either it is not finished.
+    Text after a call is a part after it, and a call without an id gets one. Other events are passed over, but after
+    `error` without `finish` that is why the reply ended. Without either it is not finished.
 
     When a call is run, say so: `start`, then `complete` or `fail`. `conversation` has the reply, and the results.
     """
@@ -74,8 +74,10 @@ class EventFolder:
         self._reply = self._reply.model_copy(update={"finished": True, "finish_reason": reason})
 
     def _call(self, event: Mapping[str, Any], where: str) -> None:
-        part = {"id": event.get("id"), "type": "tool", "tool": event.get("tool"), "input": event.get("input")}
+        id = None if event.get("id") == "" else event.get("id")  # an empty one says no more than none
+        part = {"id": id, "type": "tool", "tool": event.get("tool"), "input": event.get("input")}
         call, _ = read_call(part, where, 0, Report(), self._ids)
+        self._ids.note(call.id)
         if text := _joined(self._texts):
             self._parts += [Text.model_construct(text=text), Text(text="")]
         self._texts.clear()

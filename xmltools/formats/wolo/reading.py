@@ -63,6 +63,10 @@ class CallIds:
         self._given = set(_given_ids(messages or ()))
         self._numbers = count(1)
 
+    def note(self, id: str) -> None:
+        """Take an id that is given: it is not made any more."""
+        self._given.add(id)
+
     def make(self) -> str:
         """Return the next id."""
         return next(id for number in self._numbers if (id := f"call_{number}") not in self._given)
