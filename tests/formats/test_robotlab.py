@@ -342,6 +342,8 @@ def test_a_result_says_whether_it_is_an_error(content: Any, expected: tuple[Any,
 def test_the_input_of_a_call_may_be_called_arguments_or_be_missing() -> None:
     assert ToolMessage.from_hash({"id": "1", "name": "f", "arguments": {"a": 1}}).input == {"a": 1}
     assert ToolMessage.from_hash({"id": "1", "name": "f", "input": None}).input == {}
+    made = ToolMessage(id="1", name="f", input=None)  # type: ignore[arg-type]
+    assert made == ToolMessage.from_hash(made.to_h()) == ToolMessage(id="1", name="f")
 
 
 TYPES = "Invalid message type: x. Must be one of: text, tool_call, tool_result"

@@ -149,6 +149,11 @@ class ToolMessage(Message):
     input: dict[str, Any] = field(default_factory=dict)
     role: str = field(default="assistant", kw_only=True)
 
+    def __post_init__(self) -> None:
+        if self.input is None:  # RobotLab takes nil for no input
+            object.__setattr__(self, "input", {})
+        super().__post_init__()
+
     def to_h(self) -> dict[str, Any]:
         """Return the call as a hash; its content and stop_reason only if it has them."""
         written = {"content": self.content, "stop_reason": self.stop_reason}
