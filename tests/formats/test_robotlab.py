@@ -377,6 +377,10 @@ def test_a_message_with_calls_has_no_content_and_a_list_of_calls() -> None:
         ToolCallMessage(role="assistant", content="hi", tools=[TOOL])
     with pytest.raises(XMLToolsError, match="tools: expected a list of calls, got dict"):
         ToolCallMessage(role="assistant", tools=TOOL)
+    for nothing in (None, ""):
+        assert Hashed.from_hash({**CALLED, "content": nothing}) == Hashed.from_hash(CALLED)
+    with pytest.raises(XMLToolsError, match="content: expected None in a ToolCallMessage"):
+        robotlab.create_state("Hi").append_result({**CALLED, "content": "I'll look it up."})
 
 
 # Law 10

@@ -212,7 +212,12 @@ class ToolCallMessage(ToolMessage):
 
     @classmethod
     def _read(cls, value: Mapping[str, Any]) -> Message:
-        return cls(role=value.get("role", ""), tools=value.get("tools", ()), stop_reason=value.get("stop_reason"))
+        return cls(
+            role=value.get("role", ""),
+            content=value.get("content") or None,  # text is refused, and not dropped; an empty one says nothing
+            stop_reason=value.get("stop_reason"),
+            tools=value.get("tools", ()),
+        )
 
     # It reads every message, as that of Message does: only ToolMessage's own reads calls alone.
     from_hash = staticmethod(Message.from_hash)  # type: ignore[assignment]
