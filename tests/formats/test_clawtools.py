@@ -243,6 +243,7 @@ def test_system_messages_are_joined_and_moved_with_issues() -> None:
     written, codes = write(said)
     assert written == {"systemPrompt": "A\n\nB", "messages": [{"role": "user", "content": "hi"}]}
     assert codes == ["system_joined", "system_moved"]
+    assert write(Conversation().system("").system("B").system(""))[0]["systemPrompt"] == "B"
 
 
 def test_a_system_message_in_the_list_is_mended() -> None:

@@ -150,7 +150,7 @@ def _write_prompt(prompts: list[tuple[int, Message]], report: Report) -> str:
             report.add("system_moved", "the system prompt stands before all messages", index)
         if any(not isinstance(part, Text) for part in message.parts):
             report.add("misplaced_part", "what is no text is left out of the system prompt", index)
-    return "\n\n".join(message.text for _, message in prompts)
+    return "\n\n".join(message.text for _, message in prompts if message.text)
 
 
 def _write_message(message: Message, report: Report, index: int) -> list[dict[str, Any]]:
