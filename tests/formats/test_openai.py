@@ -345,6 +345,11 @@ def test_options_say_how_texts_and_reasoning_are_written() -> None:
         dump(said, "openai", content=3)
 
 
+def test_reasoning_without_a_word_stands_nowhere() -> None:
+    said = Message.assistant([Reasoning(text=""), Reasoning(text="hm"), Text(text="x"), Reasoning(text="")])
+    assert written(Conversation(messages=(said,)))[1] == []
+
+
 def test_reasoning_is_written_under_the_key_that_it_came_from() -> None:
     said, _ = read(SAME["reasoning"])
     assert said[0].reasoning == "hm"
@@ -359,6 +364,10 @@ LOST = {
         "order",
     ),
     "reasoning behind text": (Message.assistant([Text(text="x"), Reasoning(text="y")]), "reasoning_order"),
+    "reasoning behind a call": (
+        Message.assistant([ToolCall(id="c", name="f"), Reasoning(text="y")]),
+        "reasoning_order",
+    ),
     "a video": (Message.user([Media(media_type="video/mp4", url="https://a/b.mp4")]), "unsupported_media"),
     "a file without anything": (Message.user([Media(media_type="image/png")]), "unsupported_media"),
     "the type of a URL": (Message.user([Media(media_type="image/png", url="https://a/b")]), "media_type"),

@@ -18,7 +18,7 @@ __all__ = ["Writer"]
 _FORMATS = {type: format for format, type in AUDIO.items()}
 _EMPTY: dict[str, Any] = {"text": "", "null": None, "parts": []}
 _Object = dict[str, Any]
-_REASONING_ORDER = "there is one place for reasoning, before the text"
+_REASONING_ORDER = "there is one place for reasoning, before the text and the calls"
 
 
 class Writer:
@@ -63,17 +63,18 @@ class Writer:
         usual = "null" if message.calls else "text"
         written = {"role": "assistant", **self._content(index, texts, kept(message, NAME), usual)}
         written |= self._calls(index, message.calls)
-        written |= self._reasoning(index, [part for part in parts if not isinstance(part, ToolCall)])
+        written |= self._reasoning(index, parts)
         return _finish(written, message)
 
     def _reasoning(self, index: int, parts: Sequence[Any]) -> _Object:
-        thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
+        said = [part for part in parts if not isinstance(part, Reasoning) or part.text]
+        thoughts = [part for part in said if isinstance(part, Reasoning)]
         if not thoughts:
             return {}
         if self.reasoning_key is None:
             self.report.add("reasoning", "the reasoning is left out, as reasoning_key=None asks", index)
             return {}
-        if any(isinstance(part, Reasoning) for part in parts[len(thoughts) :]):
+        if any(isinstance(part, Reasoning) for part in said[len(thoughts) :]):
             self.report.add("reasoning_order", _REASONING_ORDER, index)
         before = kept(thoughts[0], NAME).get("key")
         key = before if before and self.reasoning_key == REASONING_KEY else self.reasoning_key
