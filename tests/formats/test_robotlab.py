@@ -513,6 +513,18 @@ def test_why_a_reply_ended_is_known_and_written_again(case: dict[str, Any]) -> N
     assert dump(said, "robotlab", strict=True) == case["input"]
 
 
+@pytest.mark.parametrize("role", ["user", "system"])
+@pytest.mark.parametrize(("reason", "stopped"), [("stop", True), ("tool", False)])
+def test_every_message_knows_why_it_stopped(role: str, reason: str, stopped: bool) -> None:
+    """The document: all messages have `stopped?` and `tool_stop?`."""
+    hashes = [text(role, "Hi", stop_reason=reason)]
+    (said,) = load(hashes, "robotlab", strict=True)
+    assert (said.is_stopped, said.is_tool_stop) == (stopped, not stopped)
+    assert again(hashes) == hashes
+    for target in ("wolo", "robotlab"):
+        assert convert(convert(hashes, "robotlab", target, strict=True), target, "robotlab", strict=True) == hashes
+
+
 @pytest.mark.parametrize("case", cases("robotlab", "stop_reason"))
 @pytest.mark.parametrize("target", ["wolo", "openai", "anthropic", "gemini", "clawtools", "wick"])
 def test_why_a_reply_ended_is_no_loss(case: dict[str, Any], target: str) -> None:

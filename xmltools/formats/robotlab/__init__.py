@@ -190,6 +190,4 @@ def _reason(message: Message, has_calls: bool) -> str | None:
     """Return the stop_reason of a text: "tool" before calls, as RobotLab's adapters have it."""
     if has_calls:
         return "tool"
-    if not message.is_assistant:
-        return None
     return "stop" if message.is_stopped else "tool" if message.is_tool_stop else None

@@ -73,10 +73,7 @@ class Reader:
         role, text = source["role"], source["content"]
         reason = source.get("stop_reason")
         own: dict[str, Any] = {"text": rest(source, _TEXT_KEYS)}
-        if role == "assistant":
-            self._put(role, _text_parts(text), own, read_finish_reason(source, "stop_reason"))
-        else:
-            self._put(role, _text_parts(text), own if reason is None else {**own, "stop_reason": reason})
+        self._put(role, _text_parts(text), own, read_finish_reason(source, "stop_reason"))
         if text and reason != "stop":
             self._text = source
 
