@@ -11,19 +11,16 @@ left open (a socket, a file) fails one of its own tests, and not a later one.
 import gc
 import io
 import json
-import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
+from support import often  # noqa: F401  (registers the profiles)
 
 TESTS = Path(__file__).parent
-ALIKE = {"derandomize": True, "database": None} if os.environ.get("CI") else {}
-settings.register_profile("full", deadline=None, suppress_health_check=list(HealthCheck), **ALIKE)
-settings.register_profile("quick", settings.get_profile("full"), max_examples=15)
 settings.load_profile("full")
 
 FULL: dict[str, tuple[str, ...]] = {

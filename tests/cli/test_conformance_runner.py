@@ -401,7 +401,7 @@ def test_the_corpus_is_found_in_the_source(monkeypatch):
 
 
 def test_where_there_is_no_source_the_folder_is_asked_for(run, monkeypatch, tmp_path):
-    installed = tmp_path / "site-packages" / "xmltools" / "_conformance_runner" / "_corpus.py"
+    installed = tmp_path / "site-packages" / "xmltools" / "cli" / "conformance" / "corpus.py"
     monkeypatch.setattr("xmltools.cli.conformance.corpus.__file__", str(installed))
     status, out, err = run("--runner", OWN)
     assert (status, out) == (2, "")

@@ -493,7 +493,7 @@ def test_the_live_view_shows_a_stream_while_it_comes(visit, site):
     expect(card.locator("article.call.open td.value")).to_have_text(["+5", "x "])
     site.play("req_live", [TEXT[half:]], parser)
     expect(card.locator("article.call tr").first.locator("th, td")).to_have_text(["a", "integer", "5"])
-    expect(card.locator("article.call")).to_contain_text("mended: coerced_value, bare_ampersand")
+    expect(card.locator("article.call")).to_contain_text("repaired: coerced_value, bare_ampersand")
     site.tell("end", "req_live", "ok")
     expect(card.locator("> header")).to_contain_text("1 call")
     expect(card.locator("> header .badge").last).to_have_text("ok")

@@ -20,7 +20,9 @@ __all__ = ["declare_replay", "declare_serve", "replay", "serve"]
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 _NUMBERED = argparse.ArgumentTypeError
 _MAX_STREAMS = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
-_HELPERS = "processes that read, beside the server, what may take long (default: as many as cores, 2 to 4; 0: none)"
+_HELPERS = (
+    "processes that read, beside the server, what may take long (default: as many as cores, 2 to 4; 0, or --demo: none)"
+)
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:

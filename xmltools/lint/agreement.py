@@ -1,7 +1,7 @@
 """Three readers, one tree: what lxml and defusedxml find in a clean block, compared with what the parser found.
 
 Names must be equal and so must the arguments, read from each tree through the tool's schema. Line ends and the white
-space that the protocol calls layout are known differences; `_layout` takes them away before the others read. One more
+space that the protocol calls layout are known differences; `layout` takes them away before the others read. One more
 can't be taken away: expat follows the fourth edition of XML 1.0, whose names have fewer characters. It is told as such.
 """
 

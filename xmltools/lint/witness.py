@@ -3,7 +3,7 @@
 The parser says what a block means, and checks that by the tool's JSON Schema. The witness shares nothing with it but
 the tool: another XML parser, another schema language, another validator. Where the two differ, one of them is wrong.
 
-The block is shown as it stands. Only if it is refused, it is shown again as `_layout` and `_spelling` write it:
+The block is shown as it stands. Only if it is refused, it is shown again as `layout` and `spelling` write it:
 the protocol knows white space and spellings that say the same and that the schema doesn't know. Not shown are blocks
 with repairs (so all with JSON text in elements, and with characters that XML forbids), blocks whose body is JSON,
 and those that are larger than libxml2 takes.

@@ -6,10 +6,10 @@ decide. What is not consumed comes again, in front of the next chunk; it is neve
 and text whose meaning is open are consumed and kept aside, so that nothing is read twice.
 
 While text streams in only the structure is found and deltas are made. Values are made once, at the end, from the
-block's raw text (see `_call`), so `Leaf` and `Container` hold places, not text.
+block's raw text (see `conclude`), so `Leaf` and `Container` hold places, not text.
 
-The states stand in four modules, each building on the one before: `_frame` (what is known, bookkeeping), `_ends`
-(where a leaf ends), `_leaves` (what is in it), `_elements` (what is between), and here JSON and the run itself.
+The states stand in four modules, each building on the one before: `frame` (what is known, bookkeeping), `leaf_ends`
+(where a leaf ends), `leaves` (what is in it), `elements` (what is between), and here JSON and the run itself.
 """
 
 from __future__ import annotations

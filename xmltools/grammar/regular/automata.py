@@ -3,7 +3,7 @@
 A tree becomes a nondeterministic automaton (Thompson's construction), and that a deterministic one (the subset
 construction). What is returned is always minimal, and always numbered the same way, so that grammars don't change from
 run to run. It can be printed as it is (GBNF: a rule a state), or be turned back into a tree without `And` and `Not`
-(regular expressions: see `_elimination`).
+(regular expressions: see `elimination`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Finished calls are checked with `re`, so every text that comes out of here must be one in which `re` finds the pattern.
 It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode.
 
-What a part of a pattern matches depends on its anchors: see `_pattern_cases`.
+What a part of a pattern matches depends on its anchors: see `pattern_cases`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Regular languages, as trees: what the text of one leaf, or the prose around blocks, may be.
 
 A tree is what every back end starts from. Lark and `re` print it as a regular expression, GBNF as rules. What
-can't be printed so (an intersection, a complement) is made an automaton first: see `_automata` and `_elimination`.
+can't be printed so (an intersection, a complement) is made an automaton first: see `automata` and `elimination`.
 """
 
 from __future__ import annotations

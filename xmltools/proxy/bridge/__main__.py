@@ -1,4 +1,4 @@
-"""What `xmltools serve` starts as a process of its own: see `_helper.py`."""
+"""What `xmltools serve` starts as a process of its own: see `helper.py`."""
 
 from xmltools.proxy.bridge.helper import main
 

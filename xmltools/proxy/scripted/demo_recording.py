@@ -11,7 +11,7 @@ __all__ = ["SOURCE", "TASK", "replies", "source", "tokens"]
 
 TASK = (
     "src/transcript.ts keeps every entry in memory for ever, and it writes broken\n"
-    "XML when an entry holds ]]>. Mend both; keep at most 256 KiB."
+    "XML when an entry holds ]]>. Fix both; keep at most 256 KiB."
 )
 """What the user asks for."""
 SOURCE = "src/transcript.ts"

@@ -55,25 +55,11 @@ _WORDS = {
 }
 _CODE = "if a < b:\n    a = b"
 _CODE_WORDS = frozenset(
-    (
-        *(
-            "body",
-            "code",
-            "content",
-            "contents",
-            "css",
-            "diff",
-            "html",
-            "json",
-            "markdown",
-            "patch",
-            "replacement",
-            "script",
-        ),
-        *("snippet", "source", "sql", "svg", "xml", "yaml", "sql_query"),
-        *("new_str", "new_string", "new_text", "old_str", "old_string", "old_text"),
-        *("new_block", "old_block", "search_block", "replace_block"),
-    )
+    (  # noqa: SIM905 - a list would be thirty lines
+        "body code content contents css diff html json markdown patch replacement script snippet source sql sql_query "
+        "svg xml yaml new_str new_string new_text old_str old_string old_text new_block old_block search_block "
+        "replace_block"
+    ).split()
 )
 _PROGRAM = re.compile("((new|old|source|python|program|shell)_)?code")
 _SEAM = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -90,7 +76,7 @@ def example_arguments(
     for lean in (True,) if smallest else (False, True):
         maker = _Maker(shape, lean, wanted)
         try:
-            made = maker.value(shape, "", 0)
+            made = maker.value(shape, "")
             if made is not ABSENT and maker.fits(shape, made):
                 return made  # type: ignore[no-any-return]
         except (ExhaustedError, RecursionError):
@@ -127,15 +113,15 @@ class _Maker:
         self._lean = lean
         self._wanted = wanted
         self._left = MAX_VALUES
-        self._open: list[tuple[int, ...]] = []
+        self._open: list[tuple[int, ...]] = []  # the containers that the value is inside of
 
     def fits(self, shape: Shape, value: Any) -> bool:
         """Return whether a value fits its schemas."""
         self._kept.append(value)
         return all(self._checker.fits(node, value) for node in shape.nodes)
 
-    def value(self, shape: Shape, name: str, depth: int) -> Any:
-        """Return a value for the property `name`, inside of `depth` containers."""
+    def value(self, shape: Shape, name: str) -> Any:
+        """Return a value for the property `name`."""
         self._left -= 1
         if self._left < 0:
             raise ExhaustedError
@@ -145,10 +131,10 @@ class _Maker:
             return deepcopy(told)
         if isinstance(shape, UnionShape):
             alternatives = sorted(shape.alternatives, key=self._rank)
-            made = (self.value(each, name, depth) for each in alternatives)
+            made = (self.value(each, name) for each in alternatives)
             return next((each for each in made if each is not ABSENT), ABSENT)
         if isinstance(shape, (ObjectShape, ArrayShape)):
-            if depth >= MAX_DEPTH:
+            if len(self._open) >= MAX_DEPTH:
                 return ABSENT
             self._open.append(_key(shape))
             found = self._array(shape, parts, name) if isinstance(shape, ArrayShape) else self._object(shape)
@@ -173,24 +159,24 @@ class _Maker:
         if count > MAX_ITEMS:
             return ABSENT
         singular = next(iter(singular_of(name)), name)
-        items = [self.value(shape.item(index), singular, len(self._open)) for index in range(count)]
+        items = [self.value(shape.item(index), singular) for index in range(count)]
         if ABSENT in items:
             return ABSENT if least else []
         return items
 
     def _object(self, shape: ObjectShape) -> Any:
-        depth, required = len(self._open), shape.required
-        made = {name: self.value(shape.child(name), name, depth) for name in required}
+        is_root, required = len(self._open) == 1, shape.required
+        made = {name: self.value(shape.child(name), name) for name in required}
         if ABSENT in made.values():
             return ABSENT
         optional = {name: child for name, child in shape.properties.items() if name not in made}
-        extra = [name for name in optional if depth == 1 and name in self._wanted]
+        extra = [name for name in optional if is_root and name in self._wanted]
         if not (self._lean or extra):
             offered = [name for name, child in optional.items() if not self._recurs(child)]
-            if depth == 1 and not any(_is_container(shape.child(name)) for name in required):
+            if is_root and not any(_is_container(shape.child(name)) for name in required):
                 extra = [name for name in offered if _is_container(optional[name])][:1]
             extra += [name for name in offered[:1] if not required and name not in extra]
-        added = {name: self.value(optional[name], name, depth) for name in extra}
+        added = {name: self.value(optional[name], name) for name in extra}
         made |= {name: value for name, value in added.items() if value is not ABSENT}
         in_order = {name: made[name] for name in (*shape.properties, *required) if name in made}
         return in_order or self._entry(shape)
@@ -201,7 +187,7 @@ class _Maker:
         child = shape.child("name")
         if self._lean or not schemas or any(NEVER in each for each in schemas) or self._recurs(child):
             return {}
-        value = self.value(child, "value", len(self._open))
+        value = self.value(child, "value")
         return {} if value is ABSENT or shape.properties else {"name": value}
 
 

@@ -2,7 +2,7 @@
 them.
 
 A function takes (checker, the keyword's own value, node, value, path) and yields problems, and requests to check other
-values or nodes (`_requests`). Generators, so that asking only *whether* a value fits stops at the first problem.
+values or nodes (`requests`). Generators, so that asking only *whether* a value fits stops at the first problem.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The schema is the tool's and the text is the model's, and either may be hostile: `re` goes through all ways of matching
 one after the other, so that `(a+)+$` takes twice as long for each `a` more. So `re` itself is only asked where there
 cannot be many ways: a pattern that begins at the beginning of the text, in which one run of characters at most has no
-fixed length. All others are searched for with all ways at once (`_pattern_scan`). What depends on the order of ways is
-tried step by step (`_pattern_steps`): references to groups, atomic groups, possessive repeats. Both count their steps
+fixed length. All others are searched for with all ways at once (`pattern_scan`). What depends on the order of ways is
+tried step by step (`pattern_steps`): references to groups, atomic groups, possessive repeats. Both count their steps
 and stop at a number that grows with the text, so that no pattern can do more than be given up.
 """
 

@@ -113,7 +113,7 @@ function endCall(choice, message) {
   );
   body.replaceChildren(...rows);
   state.className = message.repairs.length ? "badge repair" : "badge clean";
-  state.textContent = message.repairs.length ? `mended: ${message.repairs.join(", ")}` : "clean";
+  state.textContent = message.repairs.length ? `repaired: ${message.repairs.join(", ")}` : "clean";
   Object.assign(choice, { call: null, kind: "" });
 }
 
