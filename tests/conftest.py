@@ -31,6 +31,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "fuzz": ("lark", "llguidance", "numpy"),
     "grammar": ("abnf", "lark", "llguidance", "numpy", "xgrammar"),
     "parser/test_bounded.py": (),
+    "parser/test_differential.py": (),
     "proxy/test_ai_sdk.py": (),
     "proxy/test_playground_api.py": (),
     "proxy/test_playground_browser.py": ("playwright",),

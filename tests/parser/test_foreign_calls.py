@@ -111,6 +111,8 @@ def test_without_tools_what_only_a_name_tells_is_not_noticed() -> None:
     assert [notice.notation for notice in xt.parse(text).notices] == ["json", "qwen3_coder"]
 
 
+@pytest.mark.full
+@pytest.mark.no_cover
 def test_chunks_do_not_matter_also_where_text_is_kept_in_pieces() -> None:
     rng = Random(7)
     calls = [f"\n{call}\n" for *_, call in WHOLE] + [f"\n{''.join(each[2:])}" for each in FENCED]

@@ -213,6 +213,7 @@ def test_long_openers_do_not_depend_on_chunks(odd, end, size):
     assert repr(build_reply(events_of(text))) == repr(whole) == repr(build_reply(events_of(pieces(text, 7))))
 
 
+@pytest.mark.full
 @pytest.mark.no_cover
 def test_an_end_of_a_section_counts_wherever_the_text_is_cut():
     failed = "<tool>\n<tool_name>f</tool_name>\n<arguments>\n<a>1</a><b>2</b><c>3</c><d>4</d></arguments></tool>"

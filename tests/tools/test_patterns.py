@@ -154,6 +154,8 @@ def test_words_of_a_long_pattern_are_told_apart():
     assert Pattern("|".join(words)).found("word " * 1_999 + "word7") is True
 
 
+@pytest.mark.full
+@pytest.mark.no_cover
 def test_the_answer_does_not_depend_on_what_was_searched_before():
     rng = Random(5)
     for written in HOSTILE:
@@ -163,6 +165,8 @@ def test_the_answer_does_not_depend_on_what_was_searched_before():
         assert [used.found(each) for each in texts * 3] == fresh * 3
 
 
+@pytest.mark.full
+@pytest.mark.no_cover
 def test_what_is_remembered_has_a_bound():
     tree = read_tree("(?:[a-z]{1,3000}x)+$")
     scanner = Scanner(tree)
