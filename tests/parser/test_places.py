@@ -117,7 +117,10 @@ def test_a_mention_is_told_by_the_character_before_and_behind_it():
         ('<tool>{"name": "f", "tool_name": "g"}</tool>', "mean the same"),
         ('<tool>{"name": "f"} x</tool>', "there is something between the JSON object and the end of the block"),
         ('<tool>{"name": 5}</tool>', "name"),
-        ("<tool><tool_name>f</tool_name><arguments>{}<a>1</a></arguments></tool>", "stand beside the JSON object"),
+        (
+            "<tool><tool_name>f</tool_name><arguments>{}<a>1</a></arguments></tool>",
+            "there are elements beside the JSON object",
+        ),
         ("<tool><tool_name>f</tool_name><arguments>{]</arguments></tool>", "the JSON could not be read: "),
         ('<tool>{"name": []]}</tool>', "']' closes nothing that is open"),
         ("<tool>{,}</tool>", "is not allowed there"),
