@@ -18,7 +18,7 @@ from xmltools.errors import CallError, Notice, Repair, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
-from xmltools.parser.conclude import Toolbox
+from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import Tool, load_tools
 
 __all__ = ["SURROGATE", "Row", "RowParser", "compact", "failed_row", "replies_in"]

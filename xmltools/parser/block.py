@@ -1,304 +1,616 @@
-"""One open block: the state machine from `<tool>` to `</tool>` (protocol, sections 2 to 7).
+"""One open block: the record of what was read of it so far, and the bookkeeping that all of its states share.
 
-`Block.run` consumes text and stops where the block ends or more text is needed. Each state is one method `(text,
-at) -> place`: it consumes from `at` and returns the place behind that, or -1 if the text that is there does not
-decide. What is not consumed comes again, in front of the next chunk; it is never longer than one tag. White space
-and text whose meaning is open are consumed and kept aside, so that nothing is read twice.
+The states are functions that take the record: `elements` reads what stands between values, `leaves` what is in a value,
+`leaf_ends` decides where a value ends, and `json_states` reads JSON. `machine` knows them all and runs them. Each takes
+a text and the place to read on at, and returns the place up to which it read, or -1 if the text does not decide yet.
+What was not read comes again, before the next chunk; it is never longer than one tag. White space and text whose
+meaning is open are read and put aside, so that nothing is read twice.
 
-While text streams in only the structure is found and deltas are made. Values are made once, at the end, from the
-block's raw text (see `conclude`), so `Leaf` and `Container` hold places, not text.
-
-The states stand in four modules, each building on the one before: `frame` (what is known, bookkeeping), `leaf_ends`
-(where a leaf ends), `leaves` (what is in it), `elements` (what is between), and here JSON and the run itself.
+While text streams in, only the structure is found and deltas are made. Values are made once, at the end, from the
+block's source (see `conclude`), so `Leaf` and `Container` hold places, not text.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from array import array
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from xmltools.errors import Code
-from xmltools.parser.elements import ElementStates
-from xmltools.parser.frame import OWN, Failure, Leaf, Path, State
+from xmltools.dialects import Dialect, plain, spellings
+from xmltools.errors import Code, Repair
+from xmltools.models.events import ArgumentDelta, Event
+from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.leaf_text import TextReader
+from xmltools.parser.limits import Limits
+from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.elements import Element
-from xmltools.syntax.markup import (
-    MORE,
-    NO,
-    SPACES,
-    attributes_of,
-    decode_entities,
-    is_valid_name,
-    read_end_tag,
-    read_fence,
-    skip_space,
-)
-from xmltools.tools.schema import ANY, ArrayShape, Shape
+from xmltools.syntax.embedded_markup import count_within
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, read_confirmation, read_opener
+from xmltools.syntax.rope import Rope
+from xmltools.tools.schema import ANY, Shape
 
-if TYPE_CHECKING:
-    from xmltools.models.events import Event
+__all__ = [
+    "CALL",
+    "OTHER",
+    "OWN",
+    "Block",
+    "Candidate",
+    "Container",
+    "Failure",
+    "Leaf",
+    "Path",
+    "State",
+    "close_element",
+    "close_top",
+    "cut_off",
+    "depth_of",
+    "emit",
+    "emit_cdata",
+    "emit_text",
+    "end_early",
+    "fail",
+    "field_of",
+    "flush_delta",
+    "give_up",
+    "is_block",
+    "knows_tool",
+    "meet_opener",
+    "note",
+    "note_ampersands",
+    "note_ignored",
+    "note_opener",
+    "note_space",
+    "opens_block",
+    "put_aside",
+    "read_comment",
+    "set_literal",
+    "skip_past",
+    "source_of",
+    "trim",
+]
 
-__all__ = ["Block", "Failure", "Leaf"]
 
-_MORE_JSON: Final = "{}[]\"',:"
-"""What begins a part of JSON."""
+_CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
+_WINDOW: Final = 1 << 16
+"""Characters that are kept of a block over a limit."""
+_LOOK_AHEAD: Final = 2048
+"""Characters that show whether an opener in a value is one."""
+_NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
+Path = tuple[str | int, ...]
+
+# Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`.
+OWN: Final = 0
+OTHER: Final = 1
+CALL: Final = 2
 
 
-class Block(ElementStates):
-    """The state of one block. `done` says that it has ended; `repairs`, `error` and the tree say how."""
+class State:
+    """The names of the states; `machine` has a function for each. Plain numbers: enum members are slow to look up."""
 
-    __slots__ = ()
+    BODY: Final = 0
+    MARKUP: Final = 1
+    STRAY: Final = 2
+    STRAY_CDATA: Final = 3
+    INSTRUCTION: Final = 4
+    COMMENT: Final = 5
+    LEAF_START: Final = 6
+    LEAF_COMMENT: Final = 7
+    TEXT: Final = 8
+    CDATA: Final = 9
+    CDATA_TAIL: Final = 10
+    END_TAIL: Final = 11
+    JSON: Final = 12
+    JSON_END: Final = 13
+    SKIP: Final = 14
 
-    def run(self, text: str, at: int, base: int, events: list[Event]) -> int:
-        """Read on in `text`, whose first character stands at `base` in the stream; returns the place behind what
-        was consumed."""
-        self._base = base
-        self.events = events
-        self._last_ends = None
-        self._text_read = text
-        while at < len(text) and not self.done:
-            place = _STATES[self._state](self, text, at)
-            if place < 0:
-                break
-            at = place
-        self._text_read = ""
-        self._flush_delta()
-        return at
 
-    def read_opener(self, opener: str) -> None:
-        """Take the name of the tool out of the opening tag; other attributes mean nothing there."""
-        for name, value, _ in attributes_of(opener.removeprefix(f"<{self.spelling}")):
-            if name == self.dialect.argument_name and value is not None and self.proposed is None:
-                self.proposed = decode_entities(value).strip(SPACES), self.start, None
-            else:
-                self.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+class Failure(NamedTuple):
+    """Why a block gives no call, where in the stream that was seen, if there is such a place, and a hint, if the
+    code's own does not do."""
 
-    def ends_complete(self, rest: str, place: int) -> bool:
-        """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which stands at
-        `place` in the stream, was not consumed."""
-        end_tags = f"</{self.dialect.block}>", f"</{self.spelling}>"
-        is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
-        if self.json is not None and self._state == State.JSON_END and not self.lacks_brace:
-            return is_part or self._is_last_fence(rest, place)
-        if self.name is None or not is_part:
-            return False
-        if self._ends_json:
-            self.unsure = True
-            self._confirm()
-        return self.arguments_closed and len(self._stack) == 1 and self._state in (State.MARKUP, State.JSON_END)
+    code: Code
+    message: str
+    place: int | None = None
+    hint: str | None = None
 
-    def _is_last_fence(self, rest: str, place: int) -> bool:
-        """Is `rest`, with which the reply ends, a closing fence after a JSON body, or a part of one?"""
-        if not rest or rest.strip("`" + SPACES):
-            return False
-        self.note(Code.CODE_FENCE, place, "the body of the block stood in a code fence")
-        return True
 
-    @property
-    def _ends_json(self) -> bool:
-        """Behind an `</arguments>` that is content, unless the one value in front of it is whole?"""
-        leaf = self.leaf
-        is_json = leaf is not None and leaf.element is self.json_arguments and len(self._stack) == 1
-        return is_json and self._state == State.END_TAIL and self._tail_kind == OWN
+def cut_off(place: int) -> Failure:
+    """The failure of a block in which the reply ends, at `place`."""
+    return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
 
-    @property
-    def json_start(self) -> int | None:
-        """Where the JSON stands that the arguments are read from; None if they are elements."""
-        if self.json is not None:
-            return self.json[0]
-        arguments = self.json_arguments
-        return arguments.offset if isinstance(arguments, Element) else arguments and arguments[0]
 
-    def place_of(self, path: Path, shape: Shape) -> int | None:
-        """The place of the element at `path` in the arguments, or of the innermost one that there is on the way.
+class Candidate:
+    """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it."""
 
-        `shape` is that of the arguments. None if not even the argument is there.
-        """
-        group, place = [self.arguments], None
-        for step in path:
-            group, shape = _inside(group, shape, step)
-            if not group:
-                break
-            place = group[0].offset
-        return place
+    __slots__ = ("after", "between", "kind", "place", "repairs", "section", "sections", "spaced")
 
-    def place_of_second(self, name: str, shape: Shape) -> int | None:
-        """The place of the second element of the first argument or property `name` that is repeated but no list."""
-        pending: list[tuple[list[Element], Shape]] = [([self.arguments], shape)]
-        seen: set[tuple[int, int]] = set()
-        while pending:
-            group, shape = pending.pop()
-            if (array := _array(shape)) is not None:
-                if len(group) == 1 and _items(group, array) == group:
-                    if (id(group[0]), id(array)) in seen:
-                        continue  # it would be an item of itself
-                    seen.add((id(group[0]), id(array)))
-                pending += [([item], array.item(number)) for number, item in enumerate(_items(group, array))][::-1]
-            elif len(group) == 1:
-                groups = _by_name(group[0])
-                pending += [(inner, shape.child(each)) for each, inner in groups.items()][::-1]
-            elif not shape.is_any and group[0].name == name:
-                return group[1].offset
+    def __init__(self, kind: int, spaced: bool, place: int, section: int, between: str) -> None:
+        self.kind = kind
+        self.spaced = spaced
+        self.place = place
+        self.section = section  # the place of the `]]>` that it follows, or -1
+        self.between = between  # what stands between the two
+        # If an example claims it: where reading went on, and how many sections and repairs there were.
+        self.after = -1
+        self.sections = 0
+        self.repairs = 0
+
+
+class Container:
+    """An open element whose content is elements."""
+
+    __slots__ = (
+        "counts",
+        "element",
+        "first_leaf",
+        "first_repair",
+        "is_arguments",
+        "loose",
+        "path",
+        "shape",
+        "start",
+        "tag",
+    )
+
+    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
+        self.tag = tag
+        self.element = element
+        self.shape = shape
+        self.start = start
+        self.path = path
+        self.counts: dict[str, int] = {}
+        self.is_arguments = False
+        self.loose = False  # a node without a schema, or one that may be text: text beside its elements makes it a leaf
+        self.first_leaf = 0
+        self.first_repair = 0
+        element.children = element.children or []
+
+
+class Leaf:
+    """An element whose content is a value: where that is, and what its end depends on."""
+
+    __slots__ = (
+        "attributes",
+        "capture",
+        "claims",
+        "counted",
+        "cut",
+        "decided",
+        "element",
+        "end",
+        "exact",
+        "given",
+        "literal",
+        "mixed",
+        "pasted",
+        "path",
+        "reader",
+        "sections",
+        "shape",
+        "start",
+        "tag",
+        "whole",
+    )
+
+    def __init__(self, tag: str, element: Element, shape: Shape, start: int, path: Path | None) -> None:
+        self.tag = tag
+        self.element = element
+        self.shape = shape
+        self.start = start
+        self.end = start
+        self.path = path
+        self.exact = shape.exact  # a string: its end tag must be confirmed by what follows
+        self.literal = -1  # where literal markup began
+        self.pasted = False  # … and it was a tag, so CDATA is content from there on
+        self.mixed = False  # a node that turned out to hold text
+        self.decided = False  # it is a leaf, whatever stands in it
+        self.cut = False  # ended by an end tag of something around it
+        self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
+        self.counted = -1
+        self.whole: str | None = None
+        self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
+        self.reader: TextReader | None = None  # makes deltas
+        self.attributes: list[tuple[str, str]] | None = None  # those that mean nothing, unless the element is empty
+        self.given: str | None = None  # the value, where an attribute said it
+        self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
+
+
+class Block:
+    """All that is known of one block. `done`: it has ended, with `repairs`, an `error`, and the tree of `arguments`.
+
+    `candidate` is set while it is open whether an end tag ends the leaf, `scanner` in JSON.
+    """
+
+    __slots__ = (
+        "after_comment",
+        "again",
+        "arguments",
+        "arguments_closed",
+        "arguments_tag",
+        "aside",
+        "base",
+        "body_start",
+        "call_id",
+        "candidate",
+        "claimed",
+        "delta",
+        "deltas",
+        "dialect",
+        "discard",
+        "done",
+        "early",
+        "element_count",
+        "error",
+        "events",
+        "extra_brace",
+        "fenced",
+        "fields",
+        "final",
+        "held_reader",
+        "json",
+        "json_arguments",
+        "keeps_source",
+        "kept",
+        "lacks_brace",
+        "last_ends",
+        "leaf",
+        "leaves",
+        "limits",
+        "lost",
+        "name",
+        "name_start",
+        "nodes",
+        "noted",
+        "on_name",
+        "proposed",
+        "raw",
+        "raw_end",
+        "repairs",
+        "scanner",
+        "section",
+        "server",
+        "shape",
+        "spelling",
+        "stack",
+        "start",
+        "state",
+        "stray_start",
+        "stray_text",
+        "text",
+        "too_deep",
+        "toolbox",
+        "unsure",
+    )
+    candidate: Candidate
+    scanner: ObjectScanner
+
+    def __init__(
+        self,
+        start: int,
+        opener: int,
+        dialect: Dialect,
+        limits: Limits,
+        toolbox: Toolbox | None,
+        on_name: Callable[[Block], None],
+    ) -> None:
+        """`start` is the block's place in the stream, `opener` the length of its opening tag."""
+        # What it is given.
+        self.start = start
+        self.body_start = start + opener
+        self.dialect = dialect
+        self.limits = limits
+        self.toolbox = toolbox
+        self.on_name = on_name  # is called once the tool is named
+        self.final = False  # the reply has ended: nothing follows
+        # How it ends.
+        self.done = False
+        self.again = False  # another call starts where this one ends
+        self.error: Failure | None = None
+        self.discard = False  # no call will come of it: find the end
+        self.unsure = False  # the reply ends after JSON: if that is not whole the reply was cut off
+        self.repairs: list[Repair] = []
+        self.noted: set[tuple[Code, int]] = set()  # their codes, and where the content of their elements starts
+        # Its source.
+        self.raw = Rope()
+        self.raw_end = start  # where in the stream that ends
+        self.keeps_source = True
+        self.kept = 0  # characters in `raw`, once they are no longer all kept
+        # The call.
+        self.spelling = dialect.block  # of the opener's name
+        self.name: str | None = None
+        self.name_start = -1  # where the content of the element starts that named the tool
+        self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
+        self.server: str | None = None
+        self.shape: Shape | None = None  # that of the tool's arguments, once it is known
+        self.early = False  # arguments were read before that
+        self.call_id: str | None = None
+        self.deltas = False  # the call has been announced, and its arguments are told as they come
+        self.events: list[Event] = []
+        # The tree, and what is open in it.
+        self.arguments = Element(dialect.arguments)
+        self.stack = [Container(dialect.block, self.arguments, ANY, start, None)]
+        self.leaf: Leaf | None = None
+        self.leaves: list[Leaf] = []  # those that have ended
+        self.nodes: list[tuple[Element, int, int]] = []
+        self.element_count = 0
+        self.too_deep = 0  # elements that are open beyond the limit
+        self.fields: set[str] = set()
+        self.arguments_tag = dialect.arguments  # the tag that holds the arguments, or a word for it
+        self.arguments_closed = False
+        self.json: tuple[int, int] | None = None  # the body, if it is JSON
+        self.json_arguments: tuple[int, int] | Element | None = None
+        self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
+        self.extra_brace = False  # there was one brace too many after the JSON object
+        # Reading.
+        self.state: int = State.BODY
+        self.after_comment: int = State.MARKUP
+        self.text = ""  # the text that is being read
+        self.base = 0  # … where that begins in the stream
+        self.last_ends: tuple[int, int] | None = None  # … the last `]]>` in it
+        self.stray_start = -1
+        self.stray_text = ""
+        self.lost = -1  # where text stood that could have been arguments
+        self.fenced = False  # a code fence was opened between elements
+        # The end of the open leaf.
+        self.delta: list[str] = []  # decoded text that no event has yet
+        self.aside = Rope()  # text whose meaning is open
+        self.section = -1  # end of a CDATA section that is not confirmed
+        self.claimed: list[Candidate] = []  # those that may turn out to be its end after all
+        self.held_reader: TextReader | None = None  # … the reader that is kept from making deltas until then
+
+
+# -- repairs and errors ------------------------------------------------------------------------------------------------
+
+
+def note(block: Block, code: Code, place: int, message: str, owner: int = -1) -> None:
+    """Record a repair at `place` in the stream, once for each code and element.
+
+    `owner` is where the content of that element starts; that of the innermost open one if it is not given.
+    """
+    key = (code, owner if owner >= 0 else block.stack[-1].start)
+    if key not in block.noted and not block.discard:
+        block.noted.add(key)
+        block.repairs.append(Repair(code, place, message))
+
+
+def note_opener(block: Block, code: Code, message: str) -> None:
+    """Record a repair of the opening tag, or of the place of the block."""
+    note(block, code, block.start, message, block.start)
+
+
+def note_space(block: Block, tag: Tag, place: int) -> None:
+    """Record the white space before the name in a tag, if there is some."""
+    if tag.spaced:
+        note(block, Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", block.base + tag.end)
+
+
+def note_ignored(block: Block, name: str, tag: Tag, place: int) -> None:
+    """Record that the attribute `name` of the tag means nothing."""
+    message = f"the attribute {name!r} of <{tag.name}> was skipped"
+    note(block, Code.IGNORED_ATTRIBUTE, place, message, block.base + tag.end)
+
+
+def note_ampersands(block: Block, text: str, start: int, end: int, base: int, owner: int) -> None:
+    """Record what is no entity in `text[start:end]`, whose first character is at `base` in the stream."""
+    bare, unknown = find_ampersands(text, start, end)
+    if bare >= 0:
+        note(block, Code.BARE_AMPERSAND, base + bare, "an & that begins no entity was kept", owner)
+    if unknown >= 0:
+        note(block, Code.UNKNOWN_ENTITY, base + unknown, "an entity that XML does not have was kept", owner)
+
+
+def fail(block: Block, code: Code, message: str, place: int, hint: str | None = None) -> None:
+    """Note the first error. The block is read on to its end, and what was understood goes into the error."""
+    if block.error is None:
+        block.error = Failure(code, message, place, hint)
+
+
+def give_up(block: Block, code: Code, message: str, place: int) -> None:
+    """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
+    flush_delta(block)
+    fail(block, code, message, place)
+    block.discard = True
+    if code is Code.LIMIT_EXCEEDED:
+        block.keeps_source = False
+        block.kept = _forget(block, at_limit=True)
+    block.leaves.clear()
+    block.nodes.clear()
+    block.aside.clear()
+    block.claimed.clear()
+    block.held_reader = None
+    if block.leaf is not None:
+        block.leaf.path = block.leaf.reader = block.leaf.capture = None
+
+
+def end_early(block: Block, place: int) -> None:
+    """The block ends without its end tag, at `place` in the stream."""
+    note(block, Code.MISSING_END_TAG, place, f"</{block.dialect.block}> is missing", block.start)
+    block.done = True
+
+
+def trim(block: Block, size: int) -> None:
+    """Keep of a block over a limit, of which `size` more characters were read, only what is still to be counted."""
+    block.kept += size
+    if block.leaf is None or block.kept > _WINDOW:
+        block.kept = _forget(block)
+
+
+def _forget(block: Block, *, at_limit: bool = False) -> int:
+    """Drop what is kept of a block over a limit, all but a little; returns how much that is. `at_limit`: the block
+    has just come to it."""
+    leaf = block.leaf
+    if leaf is None or not leaf.exact or (at_limit and len(block.raw) > 2 * _LOOK_AHEAD + _WINDOW):
+        block.raw.clear()  # of a large block there is no second copy, in which examples could be counted
+        if leaf is not None:
+            leaf.counted = max(leaf.counted, block.raw_end)
+        return 0
+    text = block.raw.take()
+    base = block.raw_end - len(text)
+    in_section = block.state in (State.CDATA, State.CDATA_TAIL) or block.section >= 0
+    end = block.raw_end - _LOOK_AHEAD
+    if block.state in (State.CDATA_TAIL, State.END_TAIL):
+        end = min(end, block.section if block.section >= 0 else block.candidate.place)
+    start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
+    if end > start:
+        words = None if in_section else (block.dialect.block, block.arguments_tag)
+        leaf.claims, counted = count_within(text, start - base, end - base, leaf.claims, words)
+        leaf.counted = base + counted
+        text = text[counted:]
+    if len(text) > 2 * _LOOK_AHEAD + _WINDOW:  # white space after an end: there is no opener in it
+        leaf.counted = block.raw_end
+        return 0
+    block.raw.append(text)
+    return len(text)
+
+
+# -- text and deltas ---------------------------------------------------------------------------------------------------
+
+
+def source_of(block: Block, start: int, end: int) -> str:
+    """The text of the block from one place in the stream to another, as it was written."""
+    if start >= block.base:
+        return block.text[start - block.base : end - block.base]
+    more = block.text[block.raw_end - block.base : end - block.base] if end > block.raw_end else ""
+    return block.raw.tail(block.raw_end - start, max(block.raw_end - end, 0), more)
+
+
+def put_aside(block: Block, text: str) -> None:
+    """Put consumed text aside whose meaning is open."""
+    if not block.discard:
+        block.aside.append(text)
+
+
+def emit_text(block: Block, leaf: Leaf, raw: str) -> None:
+    """Decode plain text of the leaf."""
+    reader = leaf.reader
+    if reader is not None and raw and (text := reader.text(raw)):
+        emit(block, leaf, text)
+
+
+def emit_cdata(block: Block, leaf: Leaf, raw: str) -> None:
+    """Take content of a CDATA section of the leaf."""
+    if raw and leaf.reader is not None:
+        emit(block, leaf, raw)
+
+
+def emit(block: Block, leaf: Leaf, text: str) -> None:
+    """Decoded text of the leaf: it goes into the next delta, or is kept if it is a field's."""
+    if leaf.capture is None:
+        if text:
+            block.delta.append(text)
+    elif len(leaf.capture) < _CAPTURE_LENGTH:
+        leaf.capture = (leaf.capture + text)[:_CAPTURE_LENGTH]
+
+
+def flush_delta(block: Block) -> None:
+    """Make an event of the text that was decoded."""
+    leaf = block.leaf
+    if block.delta and leaf is not None and leaf.path is not None:
+        block.events.append(ArgumentDelta.make(leaf.path, "".join(block.delta)))
+    block.delta.clear()
+
+
+def set_literal(block: Block, leaf: Leaf, place: int, *, pasted: bool) -> None:
+    """From `place` on, entities in the leaf stay as written. `pasted`: a tag is there."""
+    if leaf.literal < 0:
+        leaf.literal = place
+    leaf.pasted = leaf.pasted or pasted
+    if leaf.reader is not None:
+        leaf.reader.literal = True
+
+
+# -- open elements -----------------------------------------------------------------------------------------------------
+
+
+def depth_of(block: Block, name: str) -> int:
+    """The place of the nearest open container called `name` in the stack, or -1."""
+    stack = block.stack
+    for depth in range(len(stack) - 1, -1, -1):
+        if stack[depth].tag == name:
+            return depth
+    return 0 if name == block.spelling else -1
+
+
+def close_element(block: Block, name: str, place: int, leaf: Leaf | None = None) -> bool:
+    """Close the nearest open container called `name` and all inside it, `leaf` too; False if there is none."""
+    depth = depth_of(block, name)
+    if depth < 0:
+        return False
+    left_open = [container.tag for container in block.stack[depth + 1 :]]
+    left_open += [leaf.tag] if leaf is not None else []
+    if left_open:
+        tags = ", ".join(f"<{tag}>" for tag in left_open)
+        note(block, Code.MISSING_END_TAG, place, f"</{name}> closed {tags}", (leaf or block.stack[-1]).start)
+    while len(block.stack) > max(depth, 1):
+        close_top(block, place)
+    if depth == 0:
+        block.done = True
+    return True
+
+
+def close_top(block: Block, place: int) -> None:
+    """The innermost open container ends at `place`."""
+    container = block.stack.pop()
+    if container.is_arguments:
+        block.arguments_closed = len(block.stack) == 1
+    elif block.early and not block.discard:
+        block.nodes.append((container.element, container.start, place))
+
+
+def knows_tool(block: Block, name: str) -> bool:
+    """Is there a tool that `name` means? Without given tools, any name is one."""
+    return block.toolbox is None or block.toolbox.resolve(name) is not None
+
+
+def is_block(block: Block, name: str) -> bool:
+    """Is this the name of the block, in one of the spellings that its end tag may have?"""
+    return name == block.dialect.block or name == block.spelling
+
+
+def field_of(block: Block, name: str) -> str | None:
+    """The field that an element called `name` means, directly in the block; None for an argument."""
+    dialect = block.dialect
+    if name in (dialect.tool_name, dialect.arguments, dialect.server_name):
+        return name
+    if block.shape is not None and block.shape.has_property(name):
         return None
-
-    def _json(self, text: str, at: int) -> int:
-        """A JSON object: the body, or the text of `arguments`."""
-        scanner = self._scanner
-        assert scanner is not None
-        end = scanner.scan(text, at)
-        if self.json is not None:
-            self._json_name(scanner.names)
-        arguments = self.json_arguments
-        if scanner.error and isinstance(arguments, tuple) and self._top.is_arguments and not scanner.too_deep:
-            self._json_leaf(arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
-        elif scanner.error and self.json is not None and scanner.in_envelope and text[end] in "<`":
-            # Only the brace of the body itself is missing: if </tool> follows, that is where it belongs.
-            self.json = (self.json[0], self._base + end)
-            self.lacks_brace = True
-            self._state = State.JSON_END
-        elif scanner.error:
-            code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
-            # The scanner stops at a character that cannot stand there, but behind a bracket that is wrong.
-            behind = scanner.too_deep or " closes " in scanner.error
-            self.give_up(code, f"the JSON could not be read: {scanner.error}", self._base + end - behind)
-            self._state = State.SKIP
-        elif scanner.done and self.json is not None:
-            self.json = (self.json[0], self._base + end)
-            self._state = State.JSON_END
-        elif scanner.done and isinstance(self.json_arguments, tuple):
-            self.json_arguments = (self.json_arguments[0], self._base + end)
-            self.arguments_closed = len(self._stack) == 1
-            self._state = State.JSON_END
-        return end
-
-    def _json_name(self, names: dict[str, str]) -> None:
-        if self.name is not None or self.proposed is not None:  # if the opener says it this may be an argument
-            return
-        for key, value in names.items():
-            value = value.strip(SPACES)
-            if not value or "\\" in value or not is_valid_name(value):
-                continue
-            if key in self.dialect.json_server_name:
-                self.server = value
-            else:
-                self.name = value
-                self._on_name(self)
-                return
-
-    def _json_end(self, text: str, at: int) -> int:
-        """After a JSON object: the body, or the text of `arguments`."""
-        here = skip_space(text, at)
-        if here > at:
-            return here
-        character = text[at]
-        if character == "}" and not (self.lacks_brace or self.extra_brace):
-            self.extra_brace = True
-            self.note(Code.JSON_EXTRA_BRACE, self._base + at, "dropped a closing brace that closed nothing")
-            return at + 1
-        if self.json is None:
-            return self._after_json_arguments(text, at)
-        if character in "`~":
-            fence = read_fence(text, at)
-            if fence is MORE:
-                return -1
-            if fence:
-                self.note(Code.CODE_FENCE, self._base + at, "the body of the block stood in a code fence")
-                return fence
-        if character == "<":
-            return self._behind_json(text, at)
-        return self._no_end(at)
-
-    def _after_json_arguments(self, text: str, at: int) -> int:
-        """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
-        if text[at] in _MORE_JSON:
-            message = "more JSON stands after the object with the arguments"
-            self.fail(Code.INVALID_JSON, message, self._base + at)
-        self._state = State.MARKUP
-        return at
-
-    def _behind_json(self, text: str, at: int) -> int:
-        tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
-        if tag and self._is_block(tag.name):
-            if self.lacks_brace:
-                self.note(Code.JSON_MISSING_BRACE, self._base + at, "the last brace of the JSON object is missing")
-            self._close(tag.name, self._base + at)
-            return tag.end
-        opening = f"<{self.dialect.block}"
-        opens = self._opens_block(text, at) if text.startswith(opening, at) else NO
-        if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
-            return -1
-        if opens:
-            self._next_opener(self._base + at)
-            return at
-        return self._no_end(at)
-
-    def _no_end(self, at: int) -> int:
-        message = "something stands between the JSON object and the end of the block"
-        self.give_up(Code.INVALID_JSON, message, self._base + at)
-        self._state = State.SKIP
-        return at
-
-    def _skip(self, text: str, at: int) -> int:
-        """A body that is no JSON: to the next `</tool>`."""
-        opening = text.find("</", at)
-        if opening < 0:
-            end = len(text) - text.endswith("<")
-            return end if end > at else -1
-        if opening > at:
-            return opening
-        tag = read_end_tag(text, at)
-        if tag is MORE:
-            return -1
-        if tag and self._is_block(tag.name):
-            self.done = True
-            return tag.end
-        return at + 2
+    if name in dialect.arguments_words:
+        return None if dialect.arguments in block.fields else dialect.arguments
+    return spellings(dialect).get(plain(name))
 
 
-def _inside(group: list[Element], shape: Shape, step: str | int) -> tuple[list[Element], Shape]:
-    """The elements of a property or item of the value that the elements of `group` are, and its shape."""
-    if isinstance(step, str):
-        return _by_name(group[0]).get(step, []), shape.child(step)
-    array = _array(shape)
-    if array is not None:
-        return _items(group, array)[step : step + 1], array.item(step)
-    items = group if len(group) > 1 else group[0].children or []
-    return items[step : step + 1], ANY
+# -- what is read in several states ------------------------------------------------------------------------------------
 
 
-def _array(shape: Shape) -> ArrayShape | None:
-    return next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+def skip_past(block: Block, text: str, at: int, end: str, state: int) -> int:
+    """Skip what `end` ends, and go on in `state` then."""
+    place = text.find(end, at)
+    if place >= 0:
+        block.state = state
+        return place + len(end)
+    keep = len(end) - 1
+    while keep and not text.endswith(end[:keep]):
+        keep -= 1
+    return len(text) - keep if len(text) - keep > at else -1
 
 
-def _by_name(element: Element) -> dict[str, list[Element]]:
-    groups: dict[str, list[Element]] = {}
-    for child in element.children or ():
-        groups.setdefault(child.name, []).append(child)
-    return groups
+def read_comment(block: Block, text: str, at: int) -> int:
+    """State: in a comment."""
+    end = skip_past(block, text, at, "-->", block.after_comment)
+    dashes = text.find("--", at)
+    if 0 <= dashes < (end - 3 if text.startswith("-->", end - 3) and block.state == block.after_comment else end):
+        note(block, Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
+    return end
 
 
-def _items(group: list[Element], array: ArrayShape) -> list[Element]:
-    """The items of a list: each element is one, or holds some."""
-    items: list[Element] = []
-    for element in group:
-        inner = element.children or []
-        items += inner if inner and array.holds_items(inner[0].name, element.name, len(group)) else [element]
-    return items
+def opens_block(block: Block, text: str, at: int) -> bool | None:
+    """Does a new block start at `at`?"""
+    opener = read_opener(text, at, block.dialect.block)
+    return opener if opener is MORE or opener is NO else read_confirmation(text, opener.end)
 
 
-_STATES: Final = (
-    Block._body,
-    Block._markup,
-    Block._stray,
-    Block._stray_section,
-    Block._instruction,
-    Block._comment,
-    Block._leaf_start,
-    Block._leaf_comment,
-    Block._text,
-    Block._cdata,
-    Block._cdata_tail,
-    Block._end_tail,
-    Block._json,
-    Block._json_end,
-    Block._skip,
-)
-"""The methods of the states, in the order of `State`."""
+def meet_opener(block: Block, place: int) -> None:
+    """A new block starts inside this one: its end tag was forgotten."""
+    if not block.arguments_closed:
+        fail(block, Code.MALFORMED_MARKUP, f"a new <{block.dialect.block}> starts before this one has ended", place)
+    end_early(block, place)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from xmltools.errors import CallError, Code, Repair, XMLToolsError
+from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
-from xmltools.parser.block import Block, Failure, Leaf
-from xmltools.parser.frame import cut_off
+from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
+from xmltools.parser.elements import take_name
 from xmltools.parser.json_body import Envelope, EnvelopeError
 from xmltools.parser.leaf_text import TextReader
+from xmltools.parser.toolbox import NoToolError, Toolbox
+from xmltools.syntax.elements import Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_name, skip_space
 from xmltools.syntax.rope import Rope
-from xmltools.tools import Tool
-from xmltools.tools.schema import ObjectShape, Reading, Shape, read_arguments, read_object
+from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-__all__ = ["Toolbox", "conclude", "partial_error", "resolve_name"]
-
+__all__ = ["conclude", "partial_error", "resolve_name"]
 
 _SHORT = 256
-_QUOTES = " \t\"'`"
-_SEPARATOR = re.compile("::?|[./]")
-_PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this module
@@ -39,84 +32,6 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
         self.message = message
         self.place = place
         self.hint = hint or code.hint
-
-
-class Toolbox:
-    """The tools of a parser, by name and server, with their schemas compiled."""
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._shapes: dict[str, dict[str, Shape]] = {}
-        self._servers: set[str] = set()
-        for tool in tools:
-            if not isinstance(tool, Tool):
-                raise XMLToolsError(
-                    f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts"
-                )
-            servers = self._shapes.setdefault(tool.name, {})
-            if tool.server in servers:
-                raise XMLToolsError(
-                    f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
-                )
-            servers[tool.server] = tool.shape
-            self._servers.add(tool.server)
-        # A block that names no server means this one.
-        self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tools."""
-        return tuple(self._shapes)
-
-    def resolve(self, name: str) -> str | None:
-        """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
-        ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""
-        if name in self._shapes:
-            return name
-        bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
-        if bare in self._shapes:
-            return bare
-        prefix = _PREFIX.match(bare)
-        for separator in _SEPARATOR.finditer(bare, 0, prefix.end()) if prefix else ():
-            if bare[separator.end() :] in self._shapes:
-                return bare[separator.end() :]
-        return None
-
-    def serves(self, name: str, server: str) -> bool:
-        """True if there is a tool of this name on the server."""
-        return server in self._shapes.get(name, {})
-
-    def begins(self, name: str) -> bool:
-        """True if the name of some tool begins so."""
-        return any(known.startswith(name) for known in self._shapes)
-
-    def guess(self, name: str, server: str | None, default: str) -> Shape | None:
-        """The schema by which the arguments will be read, if that can be said before the block has ended."""
-        servers = self._shapes.get(name, {})
-        if server is not None and (server in servers or server in self._servers):
-            return servers.get(server)
-        return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
-
-    def find(self, name: str, server: str | None, default: str) -> tuple[str, Shape]:
-        """The server and schema of a tool; raises what the block is refused with."""
-        servers = self._shapes.get(name)
-        if servers is None:
-            raise _Refused(Code.UNKNOWN_TOOL, f"there is no tool named {name!r}", hint=self._hint(name))
-        wanted = server if server is not None else default
-        if wanted in servers:
-            return wanted, servers[wanted]
-        if len(servers) == 1 and wanted not in self._servers:
-            return next(iter(servers.items()))  # nobody has a tool on that server: it is made up, or left out
-        where = ", ".join(servers)
-        if server is not None or len(servers) > 1:
-            message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
-            raise _Refused(Code.UNKNOWN_TOOL, message, hint=f"Name the server of {name} in <server_name>: {where}.")
-        return next(iter(servers.items()))
-
-    def _hint(self, name: str) -> str:
-        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
-        if near:
-            return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
-        return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
 
 
 def resolve_name(block: Block, toolbox: Toolbox) -> None:
@@ -132,7 +47,7 @@ def conclude(
 ) -> ToolCall | CallError:
     """The call of an ended block, or why it gives none.
 
-    `end` is the block's end in the stream. It stands in `text`, whose first character is at `base` in the stream.
+    `end` is the block's end in the stream. It is in `text`, whose first character is at `base` in the stream.
     """
     try:
         if not block.discard:
@@ -157,7 +72,9 @@ def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: 
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
     arguments: dict[str, Any] = {}
     if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
-        unfinished = block.open_elements
+        unfinished = [container.element for container in block.stack[1:]]
+        if block.leaf is not None:
+            unfinished.append(block.leaf.element)
         complete = [child for child in block.arguments.children or [] if child not in unfinished]
         shape = (
             toolbox.guess(block.name, block.server, block.dialect.default_server) if toolbox and block.name else None
@@ -183,9 +100,9 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     default = block.dialect.default_server
     body: Envelope | None = None
     if block.json is not None:
-        body = _json_body(block, text, base, toolbox)
+        body = _json_body(block, block.json, text, base, toolbox)
     if block.name is None:
-        block.take_name()
+        take_name(block)
     if block.name is None:
         raise _Refused(Code.MISSING_TOOL_NAME, "the block names no tool")
     server, shape = block.server or default, None
@@ -200,7 +117,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     nothing = not block.arguments.children and block.json is None and block.json_arguments is None
     takes_some = not isinstance(shape, ObjectShape) or shape.properties
     if block.lost >= 0 and nothing and takes_some:
-        message = "text stands where the arguments belong, and no argument"
+        message = "there is text where the arguments belong, and no argument"
         hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
         raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
@@ -226,10 +143,9 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
 def _find_tool(block: Block, toolbox: Toolbox, text: str, base: int) -> tuple[str, Shape]:
     try:
         return toolbox.find(block.name or "", block.server, block.dialect.default_server)
-    except _Refused as refused:
-        if block.name_start >= 0:
-            refused.place = base + skip_space(text, block.name_start - base)
-        raise
+    except NoToolError as error:
+        place = base + skip_space(text, block.name_start - base) if block.name_start >= 0 else None
+        raise _Refused(Code.UNKNOWN_TOOL, error.message, place, error.hint) from None
 
 
 def _repair(block: Block, code: Code, place: int, message: str) -> None:
@@ -239,10 +155,10 @@ def _repair(block: Block, code: Code, place: int, message: str) -> None:
 def _judge(block: Block, reading: Reading, shape: Shape) -> None:
     """Refuse arguments that do not fit the schema."""
     if reading.too_deep:
-        raise _Refused(Code.LIMIT_EXCEEDED, "an argument holds JSON that nests too deep")
+        raise _Refused(Code.LIMIT_EXCEEDED, "an argument contains JSON that nests too deep")
     if reading.duplicates:
         names = ", ".join(reading.duplicates)
-        place = block.place_of_second(reading.duplicates[0], shape)
+        place = _place_of_second(block, reading.duplicates[0], shape)
         raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
     if reading.problems:
         lines = "; ".join(str(problem) for problem in reading.problems[:20])
@@ -252,10 +168,86 @@ def _judge(block: Block, reading: Reading, shape: Shape) -> None:
 
 def _place_of_problem(block: Block, reading: Reading, shape: Shape) -> int | None:
     path = reading.problems[0].path
-    start = block.json_start
+    start = _json_start(block)
     if start is None:
-        return block.place_of(path, shape)
+        return _place_of(block, path, shape)
     return start if path and path[0] in reading.arguments else None
+
+
+# -- places of what does not fit -------------------------------------------------------------------------------------
+
+
+def _json_start(block: Block) -> int | None:
+    """The place of the JSON that the arguments are read from; None if they are elements."""
+    if block.json is not None:
+        return block.json[0]
+    arguments = block.json_arguments
+    return arguments.offset if isinstance(arguments, Element) else arguments and arguments[0]
+
+
+def _place_of(block: Block, path: Path, shape: Shape) -> int | None:
+    """The place of the element at `path` in the arguments, or of the innermost one that there is on the way.
+
+    `shape` is that of the arguments. None if not even the argument is there.
+    """
+    group, place = [block.arguments], None
+    for step in path:
+        group, shape = _inside(group, shape, step)
+        if not group:
+            break
+        place = group[0].offset
+    return place
+
+
+def _place_of_second(block: Block, name: str, shape: Shape) -> int | None:
+    """The place of the second element of the first argument or property `name` that is repeated but no list."""
+    pending: list[tuple[list[Element], Shape]] = [([block.arguments], shape)]
+    seen: set[tuple[int, int]] = set()
+    while pending:
+        group, shape = pending.pop()
+        if (array := _array_of(shape)) is not None:
+            if len(group) == 1 and _items(group, array) == group:
+                if (id(group[0]), id(array)) in seen:
+                    continue  # it would be an item of itself
+                seen.add((id(group[0]), id(array)))
+            pending += [([item], array.item(number)) for number, item in enumerate(_items(group, array))][::-1]
+        elif len(group) == 1:
+            groups = _by_name(group[0])
+            pending += [(inner, shape.child(each)) for each, inner in groups.items()][::-1]
+        elif not shape.is_any and group[0].name == name:
+            return group[1].offset
+    return None
+
+
+def _inside(group: list[Element], shape: Shape, step: str | int) -> tuple[list[Element], Shape]:
+    """The elements of a property or item of the value that the elements of `group` are, and its shape."""
+    if isinstance(step, str):
+        return _by_name(group[0]).get(step, []), shape.child(step)
+    array = _array_of(shape)
+    if array is not None:
+        return _items(group, array)[step : step + 1], array.item(step)
+    items = group if len(group) > 1 else group[0].children or []
+    return items[step : step + 1], ANY
+
+
+def _array_of(shape: Shape) -> ArrayShape | None:
+    return next((each for each in shape.alternatives if isinstance(each, ArrayShape)), None)
+
+
+def _by_name(element: Element) -> dict[str, list[Element]]:
+    groups: dict[str, list[Element]] = {}
+    for child in element.children or ():
+        groups.setdefault(child.name, []).append(child)
+    return groups
+
+
+def _items(group: list[Element], array: ArrayShape) -> list[Element]:
+    """The items of a list: each element is one, or contains some."""
+    items: list[Element] = []
+    for element in group:
+        inner = element.children or []
+        items += inner if inner and array.holds_items(inner[0].name, element.name, len(group)) else [element]
+    return items
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
@@ -266,7 +258,13 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
         leaf.element.text = _leaf_text(block, leaf, source, base)
         if leaf.element.nil and leaf.element.text:
             leaf.element.nil = False
-            block.note(Code.IGNORED_ATTRIBUTE, leaf.element.offset, f"<{leaf.tag}> is null but holds text", leaf.start)
+            note(
+                block,
+                Code.IGNORED_ATTRIBUTE,
+                leaf.element.offset,
+                f"<{leaf.tag}> is null but contains text",
+                leaf.start,
+            )
     for element, start, end in block.nodes:
         element.inner = source[start - base : end - base]
 
@@ -324,11 +322,11 @@ def _plain(
 
 def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int, turn: int, end: int) -> None:
     if source.find("&", start, turn) >= 0:
-        block.note_ampersands(source, start, turn, base, leaf.start)
+        note_ampersands(block, source, start, turn, base, leaf.start)
     if turn < end:
-        block.note(Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf.start)
+        note(block, Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf.start)
     if (section_end := source.find("]]>", start, turn)) >= 0:
-        block.note(Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
+        note(block, Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
 
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
@@ -336,13 +334,13 @@ def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int,
 
 def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope | None, shape: Shape | None) -> Reading:
     """The arguments of a block that ends at `stop` in the stream."""
-    if body is not None:
-        return _body_arguments(block, body, shape)
+    if body is not None and block.json is not None:
+        return _body_arguments(block, block.json, body, shape)
     if block.json_arguments is None:
         return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
     if block.arguments.children:
         place = block.arguments.children[0].offset
-        raise _Refused(Code.INVALID_JSON, "elements stand beside the JSON object in the arguments", place)
+        raise _Refused(Code.INVALID_JSON, "there are elements beside the JSON object in the arguments", place)
     if isinstance(block.json_arguments, tuple):
         start, end = block.json_arguments
         text, written = source[start - base : end - base], start
@@ -361,8 +359,8 @@ def _without_fence(text: str) -> str:
 def _object(block: Block, text: str, place: int, written: int, *, is_body: bool = False) -> dict[str, Any]:
     """The JSON object in `text`, which starts at `place` in the stream.
 
-    Character by character it stands at `written`; before `place` means nowhere, since it was decoded. `is_body`: JSON
-    is right there, and a Python literal is not. Elsewhere a repair says already that elements belong there.
+    Character by character it is at `written`; before `place` means nowhere, since it was decoded. `is_body`: JSON
+    is right there, and a Python literal is not. Elsewhere a repair has reported already that elements belong there.
     """
     try:
         value, repairs = loads_lenient(text, depth=block.limits.depth)
@@ -379,10 +377,9 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
     return value
 
 
-def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) -> Envelope:
+def _json_body(block: Block, span: tuple[int, int], source: str, base: int, toolbox: Toolbox | None) -> Envelope:
     """A JSON body; its name and server are set on the block."""
-    assert block.json is not None
-    start, end = block.json
+    start, end = span
     text = source[start - base : end - base] + "}" * block.lacks_brace
     announced, default = block.name, block.dialect.default_server
 
@@ -400,13 +397,13 @@ def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) ->
 
     try:
         members = _object(block, text, start, start, is_body=True)
-        if block.proposed is not None and not _says_name(block, members, toolbox, declares):
-            block.take_name()
+        if block.proposed is not None and not _says_name(block, block.proposed[0], members, toolbox, declares):
+            take_name(block)
             announced = block.name
-            body = Envelope(_with_arguments(block, members, declares), block.dialect)
+            body = Envelope(_with_arguments(block, span, members, declares), block.dialect)
         else:
             if block.proposed is not None:
-                block.note_opener(Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
+                note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
             body = Envelope(members, block.dialect)
             block.name = _name(body.name(is_tool, declares), start)
         if toolbox is not None and block.name is not None:
@@ -420,13 +417,16 @@ def _json_body(block: Block, source: str, base: int, toolbox: Toolbox | None) ->
 
 
 def _says_name(
-    block: Block, members: dict[str, Any], toolbox: Toolbox | None, declares: Callable[[str, str], bool]
+    block: Block,
+    proposed: str,
+    members: dict[str, Any],
+    toolbox: Toolbox | None,
+    declares: Callable[[str, str], bool],
 ) -> bool:
-    """Does the body name the tool, as the opener does? A key that may be an argument says nothing (protocol, 2.6)."""
-    assert block.proposed is not None
+    """Does the body name the tool, as the opener does? A key that may be an argument does not count (protocol, 2.6)."""
     dialect = block.dialect
     fields = (*dialect.json_tool_name, *dialect.json_other_tool_name)
-    tool = toolbox.resolve(block.proposed[0]) if toolbox is not None else None
+    tool = toolbox.resolve(proposed) if toolbox is not None else None
     if toolbox is not None and tool is not None:
         named = [members[key] for key in fields if key in members and not declares(tool, key)]
         return any(isinstance(name, str) and toolbox.resolve(name.strip(SPACES)) is not None for name in named)
@@ -435,27 +435,27 @@ def _says_name(
     return not inner.keys().isdisjoint(fields) and not inner.keys().isdisjoint(arguments)
 
 
-def _with_arguments(block: Block, members: dict[str, Any], declares: Callable[[str, str], bool]) -> dict[str, Any]:
+def _with_arguments(
+    block: Block, span: tuple[int, int], members: dict[str, Any], declares: Callable[[str, str], bool]
+) -> dict[str, Any]:
     """A body whose tool the opener names, with a key for the arguments: where it has none, its members are those."""
     dialect = block.dialect
     arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
     if any(key in members and not declares(block.name or "", key) for key in arguments):
         return members
-    assert block.json is not None
     if block.lacks_brace:
-        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
-    _repair(block, Code.JSON_ARGUMENTS, block.json[0], "the arguments were read from JSON")
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", span[1])
+    _repair(block, Code.JSON_ARGUMENTS, span[0], "the arguments were read from JSON")
     return {arguments[0]: members}
 
 
-def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Reading:
+def _body_arguments(block: Block, span: tuple[int, int], body: Envelope, shape: Shape | None) -> Reading:
     """The arguments of a JSON body, once its tool is known."""
-    assert block.json is not None
-    start = block.json[0]
+    start, end = span
     try:
         arguments = body.wrapped(shape)
         if isinstance(arguments, str):
-            _repair(block, Code.JSON_STRING, start, "the arguments were a string that holds JSON")
+            _repair(block, Code.JSON_STRING, start, "the arguments were a string that contains JSON")
             arguments = _object(block, arguments, start, -1)
         elif arguments is not None and not isinstance(arguments, dict):
             message = f"expected an object with the arguments, got {arguments!r:.60}"
@@ -465,8 +465,8 @@ def _body_arguments(block: Block, body: Envelope, shape: Shape | None) -> Readin
     except EnvelopeError as error:
         raise _Refused(error.code, error.message, start, error.hint) from None
     if block.lacks_brace and (beside or body.in_arguments(arguments, shape)):
-        # It is a brace of the arguments that is missing, and where it belongs can't be said.
-        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", block.json[1])
+        # A brace of the arguments is missing, and nobody knows where it belongs.
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", end)
     for code, message in body.repairs:
         _repair(block, code, start, message)
     return read_object(arguments | beside if beside else arguments, shape, start)

@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ["FenceReader"]
 
-# Of backticks or of tildes, and the info word; only after backticks it may not hold the same character.
+# Of backticks or of tildes, and the info word; only after backticks it may not contain the same character.
 _FENCE = re.compile(r" {0,3}(?:(`{3,})([^`\n]*)|(~{3,})([^\n]*))\Z")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")
 _LINE_LENGTH: Final = 256
@@ -16,7 +16,7 @@ _FIRST: Final = ("", " ", "`", "~")
 
 
 class FenceReader:
-    """Says whether text stands in a fence. It keeps the current line only as long as that may be a fence line."""
+    """Knows whether text is in a fence. It keeps the current line only as long as that may be a fence line."""
 
     __slots__ = ("line", "marker")
 
@@ -52,7 +52,7 @@ class FenceReader:
         return marker[0] == self.marker[0] and len(marker) >= len(self.marker)
 
     def skip(self) -> None:
-        """Something that is no prose stands in this line, which may be the info of a fence line all the same."""
+        """Something that is no prose is in this line, which may be the info of a fence line all the same."""
         found = self._opening
         self.line = f"{found[1] or found[3]}x" if found else "x"
 
@@ -75,7 +75,7 @@ class FenceReader:
 
     @property
     def is_closing(self) -> bool:
-        """True if the line so far closes the open fence, and nothing else stands in it."""
+        """True if the line so far closes the open fence, and nothing else is in it."""
         found = _FENCE.match(self.line) if self.marker and self.line else None
         return found is not None and self.closes(found[1] or found[3]) and not (found[2] or found[4] or "").strip()
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code, Notice
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.shown import Shown
-
-if TYPE_CHECKING:
-    from xmltools.parser.conclude import Toolbox
+from xmltools.parser.toolbox import Toolbox
 
 __all__ = ["ForeignCalls"]
 
@@ -255,7 +253,7 @@ class ForeignCalls:
         call.name = call.name or next((names[key] for key in self._keys[0] if names.get(key)), None)
 
     def _is_call(self, call: _Call) -> bool:
-        """Does JSON in a fence say all that a call needs?"""
+        """Does JSON in a fence have all that a call needs?"""
         assert call.scanner is not None
         if call.name is None or call.scanner.seen.isdisjoint(self._keys[1]):
             return False

@@ -1,4 +1,4 @@
-"""What the keys of a JSON body say: the tool, its server, its arguments and what else there is (protocol, section 6).
+"""What the keys of a JSON body mean: the tool, its server, its arguments and what else there is (protocol, section 6).
 
 Models know many forms of a call in JSON. What is read here is an object that names one tool and has one value for its
 arguments, or the arguments beside the name. No key is dropped that may be an argument.
@@ -61,7 +61,7 @@ class Envelope:
             del self._rest[key]
             twice = [name for name in inner if name in self._rest and not _is_of_an_api(name, self._rest[name])]
             if twice:
-                raise EnvelopeError(Code.DUPLICATE_FIELD, f"{twice[0]!r} stands in {key!r} and beside it")
+                raise EnvelopeError(Code.DUPLICATE_FIELD, f"{twice[0]!r} is in {key!r} and beside it")
             self._rest |= inner
             self._nested = True
             self._say(Code.JSON_KEY, f"the call was read from the key {key!r}")
@@ -96,7 +96,7 @@ class Envelope:
         return self._rest.pop(found[0]) if found else None
 
     def wrapped(self, shape: Shape | None) -> Any:
-        """Return the value that holds the arguments, None if there is none. `shape` is that of the tool, if known."""
+        """Return the value with the arguments, None if there is none. `shape` is that of the tool, if known."""
         fields, others = self._dialect.json_arguments, self._dialect.json_other_arguments
         found = [key for key in fields if key in self._rest]
         if len(found) != 1 or not self._rest.keys().isdisjoint(others):
@@ -109,7 +109,7 @@ class Envelope:
         return self._take(self._wrapper, fields)
 
     def unwrapped(self, wrapped: dict[str, Any], shape: Shape | None) -> dict[str, Any]:
-        """Return the arguments that stand beside the name, and judge all other keys.
+        """Return the arguments beside the name, and judge all other keys.
 
         `wrapped` holds the arguments that stand where they should.
         """
@@ -119,17 +119,17 @@ class Envelope:
                 self._say(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
             elif not self._is_argument(key, shape):
                 hint = f'Put {key!r} into "{self._dialect.json_arguments[0]}" if it is an argument, or leave it out.'
-                raise EnvelopeError(Code.INVALID_ARGUMENTS, f"the key {key!r} stands outside the arguments", hint)
+                raise EnvelopeError(Code.INVALID_ARGUMENTS, f"the key {key!r} is outside the arguments", hint)
             elif key in wrapped:
                 hint = f"Give {key} only once."
                 raise EnvelopeError(Code.DUPLICATE_ARGUMENT, f"given more than once: {key}", hint)
             else:
-                self._say(Code.UNWRAPPED_ARGUMENT, f"{key!r} stood outside the arguments")
+                self._say(Code.UNWRAPPED_ARGUMENT, f"{key!r} was outside the arguments")
                 found[key] = value
         return found
 
     def in_arguments(self, wrapped: dict[str, Any], shape: Shape | None) -> bool:
-        """Return whether keys of the body stand in the arguments, as they do if these were not closed."""
+        """Return whether keys of the body are in the arguments, as they do if these were not closed."""
         dialect = self._dialect
         fields = (dialect.json_tool_name[0], dialect.json_server_name[0], *dialect.json_arguments)
         return any(key in wrapped and not _declares(shape, key) for key in fields)
@@ -145,7 +145,7 @@ class Envelope:
             return False
         if key in _THOUGHTS:
             return is_wrapped or (shape is not None and not declared)
-        # What the schema does not know is no argument, if it says what arguments there are.
+        # What the schema does not know is no argument, if it lists the arguments.
         return is_wrapped and not declared and shape is not None and not shape.knows(key, "")
 
     def _is_argument(self, key: str, shape: Shape | None) -> bool:

@@ -29,8 +29,8 @@ _NEXT: Final = 4  # a comma, or an end
 class ObjectScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
-    `done` says that the closing brace was read, `error` why the text is no JSON, `too_deep` that it nests deeper
-    than `depth`. `in_envelope` says that the object would be whole if its own brace stood in place of what is wrong.
+    `done`: the closing brace was read; `error`: why the text is no JSON, `too_deep` that it nests deeper
+    than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that came.
     """
@@ -71,7 +71,7 @@ class ObjectScanner:
         self.seen: set[str] = set()
 
     def scan(self, text: str, at: int) -> int:
-        """Read on from `at`; returns the place behind what was read (at an error: its place)."""
+        """Read on from `at`; returns the place after what was read (at an error: its place)."""
         while at < len(text) and not self.done and not self.error:
             if self._quote:
                 at = self._string(text, at)
@@ -105,7 +105,7 @@ class ObjectScanner:
         elif expect <= _FIRST and _SCALAR.match(character):
             self._in_scalar = True
         else:
-            self.error = f"{character!r} cannot stand there"
+            self.error = f"{character!r} is not allowed there"
             self.in_envelope = expect == _NEXT and len(self._stack) == 1
             return at
         return at + 1

@@ -22,7 +22,7 @@ class TextReader:
     """Decodes one leaf. All methods return text that is certain now; joined, that is the leaf's content.
 
     `literal` is set by the owner: entities stay as written from here on, because the model is pasting, not
-    escaping. `idle` says that plain text without `&` and without white space at its end would come out as it goes in.
+    escaping. `idle`: plain text without `&` and without white space at its end would come out as it goes in.
     """
 
     __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "idle", "literal")

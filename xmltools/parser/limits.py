@@ -1,4 +1,4 @@
-"""What a reply may hold: the bounds of the parser (protocol, section 7.2)."""
+"""What a reply may contain: the bounds of the parser (protocol, section 7.2)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["MAX_DEPTH", "Limits"]
 
 MAX_DEPTH: Final = 128
 """The greatest `depth`. Values as deep as this can be written, copied, compared and read again by all who recurse:
-renderers and formats take up to 400 frames of the 1,000 that Python allows, and pydantic reads 200 levels of JSON."""
+renderers and formats need up to 400 frames of the 1,000 that Python allows, and pydantic reads 200 levels of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a block and a reply may hold; more of it is the error `limit_exceeded`. All are at least 1.
+    """What a block and a reply may contain; more of it is the error `limit_exceeded`. All are at least 1.
 
     `block_size` is in characters, from `<tool` through `</tool>`; `depth` is elements open at once inside the
     block, and nesting in JSON, and at most 128; `elements` is start tags in a block; `blocks` is blocks in a reply.

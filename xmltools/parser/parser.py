@@ -5,9 +5,9 @@
         for event in parser.feed(chunk): ...
     for event in parser.close(): ...
 
-`Outside` reads what is outside blocks, a `Block` what is inside; `Parser` cuts the stream between them. `feed`
+`Outside` reads what is outside blocks, `machine.run` what is in one; `Parser` cuts the stream between them. `feed`
 begins with the cases that make up nearly all of a stream (prose without markup, CDATA and plain text of an
-argument); for them it makes one event and touches nothing else. All other text takes the road through `_read`.
+argument); for them it makes one event and touches nothing else. All other text takes the slow path through `_read`.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from xmltools.models.events import (
     CallFailed,
     CallStarted,
     Event,
-    Noticed,
     TextDelta,
 )
-from xmltools.parser.block import Block
-from xmltools.parser.conclude import Toolbox, conclude, partial_error, resolve_name
+from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_opener, trim
+from xmltools.parser.conclude import conclude, partial_error, resolve_name
+from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.fold import build_reply
-from xmltools.parser.foreign_calls import ForeignCalls
-from xmltools.parser.frame import cut_off
+from xmltools.parser.leaf_ends import settle
 from xmltools.parser.leaf_text import TextReader
 from xmltools.parser.limits import Limits
-from xmltools.parser.prose import Outside, checked_tags
-from xmltools.syntax.markup import MORE, TAG_LENGTH
+from xmltools.parser.machine import ends_complete, run
+from xmltools.parser.prose import Opening, Outside, checked_tags
+from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.markup import TAG_LENGTH
 from xmltools.tools import Tool
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
 
-# What `feed` does with a chunk. The first five stand as numbers in `feed` itself: it looks up no global it can spare.
+# What `feed` does with a chunk. In `feed` itself the first five are numbers: it looks up no global it can spare.
 _PROSE: Final = 0
 _CDATA: Final = 1
 _TEXT: Final = 2
@@ -54,7 +55,7 @@ _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
 are joined."""
 _LONG: Final = 256
-"""Characters held back from which on a look is taken only when the new chunk may decide what they are."""
+"""More characters than these, held back, are looked at only if the new chunk may decide what they are."""
 _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
@@ -67,16 +68,16 @@ def _new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
 
-class Parser(Outside):
+class Parser:
     """Pulls tool calls out of streamed text.
 
     `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are
     strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
-    the elements that hold reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
+    the elements with reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
     paragraphs in square brackets are reasoning (old Forge models), but for code fences and lists in JSON.
     `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
     `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
-    a block may hold. `new_id`: makes the ids of calls, in their order. `dialect`: the words of the protocol.
+    a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: the words of the protocol.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
     No model text raises anything. A parser reads one reply.
@@ -87,18 +88,19 @@ class Parser(Outside):
         "_block",
         "_blocks",
         "_decided",
-        "_foreign",
+        "_dialect",
+        "_events",
         "_held",
         "_lead",
         "_letters",
         "_limits",
         "_mark",
-        "_measured",
-        "_measured_to",
         "_mode",
         "_new_id",
         "_other_lead",
+        "_outside",
         "_path",
+        "_pieces",
         "_pos",
         "_reader",
         "_spent",
@@ -124,26 +126,28 @@ class Parser(Outside):
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
-        super().__init__(
-            dialect,
-            tags,
-            in_reasoning=starts_in_reasoning,
-            brackets=bracket_reasoning,
-            fenced_calls=code_fences == "call",
-            longest=_LIMITS.block_size if limits is None else limits.block_size,
-        )
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
-        self._foreign = ForeignCalls(self._toolbox, dialect, tags, self._prose, most=self._limits.blocks)
+        self._dialect = dialect
+        self._outside = Outside(
+            dialect,
+            tags,
+            self._toolbox,
+            self._limits,
+            in_reasoning=starts_in_reasoning,
+            brackets=bracket_reasoning,
+            fenced_calls=code_fences == "call",
+        )
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
-        self._lead, self._other_lead, self._letters = self._openers[-3:]
+        self._lead, self._other_lead, self._letters = self._outside.marks
+        self._events: list[Event] = []
+        # What the fast paths took: text outside blocks, which `Outside` looks at later, or of the open block.
+        self._pieces = self._outside.pieces
         self._block: Block | None = None
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
-        self._measured: Block | None = None  # a block of which only the end is asked
-        self._measured_to = 0
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
@@ -158,7 +162,7 @@ class Parser(Outside):
     @property
     def unclosed_reasoning(self) -> bool:
         """True while inside a reasoning region; after `close`: the reply ended in one."""
-        return bool(self._closers)
+        return bool(self._outside.closers)
 
     @property
     def has_decided(self) -> bool:
@@ -179,7 +183,7 @@ class Parser(Outside):
         return len(chunk) + self._pos - block.start
 
     def feed(self, chunk: str) -> list[Event]:
-        """Take the next piece of text, of any length; returns what it brought about.
+        """Take the next piece of text, of any length; returns the events it produced.
 
         Raises `XMLToolsError` for anything but a string (`TypeError`, if it is compiled), and after `close`.
         """
@@ -266,14 +270,13 @@ class Parser(Outside):
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
         if self._mode == _CLOSED:
             return []
-        self._events = []
+        events = self._events = self._outside.events = []
         self._gather(is_all=False)
         self._finish()
-        self._gather()
-        self._end_text()
-        self._measured = None
+        self._outside.gather()
+        self._outside.end_text()
+        self._outside.forget()
         self._mode = _CLOSED
-        events, self._events = self._events, []
         return events
 
     def abandon(self) -> None:
@@ -281,10 +284,11 @@ class Parser(Outside):
 
         A parser that is dropped in the middle of a call is a ring of objects, which waits for the garbage collector.
         """
-        self._block = self._measured = None
+        self._block = None
+        self._outside.forget()
         self._mode = _CLOSED
 
-    # -- the road for everything that is not plain -------------------------------------------------------------------
+    # -- the slow path -------------------------------------------------------------------------------------------------
 
     def _feed(self, chunk: str) -> list[Event]:
         mode = self._mode
@@ -295,12 +299,11 @@ class Parser(Outside):
             self._held = ""
             self._mode = _PROSE
             return self.feed("<" + chunk)
-        self._events = []
+        events = self._events = self._outside.events = []
         if self._block is not None or self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
         self._read_pieces(chunk)
         self._choose_mode()
-        events, self._events = self._events, []
         return events
 
     def _check(self, chunk: object) -> None:
@@ -317,44 +320,24 @@ class Parser(Outside):
             self._read(chunk)
             return
         at = 0
-        while at < len(chunk):  # a piece never holds both the start of a block and more than the block may have
+        while at < len(chunk):  # a piece never contains both the start of a block and more than the block may have
             room = max(1, size - len(self._held))
             if self._block is not None and self._block.keeps_source:
                 room = self._block.start + size - self._pos
                 if room <= 0:
                     place = self._block.start + size
-                    self._block.give_up(Code.LIMIT_EXCEEDED, f"the block is larger than {size} characters", place)
+                    give_up(self._block, Code.LIMIT_EXCEEDED, f"the block is larger than {size} characters", place)
                     continue
             self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
             at += room
 
     def _gather(self, *, is_all: bool = True) -> None:
-        """Hand the chunks of the fast paths to those that keep the books."""
-        if not self._pieces:
-            return
-        text = "".join(self._pieces)
-        self._pieces.clear()
-        if self._block is not None:
-            self._keep(self._block, text, self._pos)
-        elif self._closers:
-            self._thought.take(text)
-        else:
-            taken = self._foreign.take(text, is_all=is_all)
-            if taken < len(text):
-                self._pieces.append(text[taken:])
-            if self._foreign.notices:
-                self._tell_notices()
-
-    def _end_text(self) -> None:
-        self._foreign.stop()
-        self._tell_notices()
-
-    def _tell_notices(self) -> None:
-        self._events += map(Noticed, self._foreign.notices)
-        self._foreign.notices.clear()
-
-    def _text_goes_on(self, place: int) -> None:
-        self._foreign.skip(place)
+        """Hand the chunks of the fast paths to those that follow the text."""
+        if self._block is None:
+            self._outside.gather(is_all=is_all)
+        elif self._pieces:
+            self._keep(self._block, "".join(self._pieces), self._pos)
+            self._pieces.clear()
 
     def _choose_mode(self) -> None:
         self._mode = _OTHER
@@ -362,7 +345,7 @@ class Parser(Outside):
             return
         block = self._block
         if block is None:
-            if not self._brackets and not self._closers:
+            if not self._outside.brackets and not self._outside.closers:
                 self._mode = _PROSE
             if self._pos >= self._mark or not self._pieces:
                 self._mark = self._pos + _GATHER
@@ -370,8 +353,8 @@ class Parser(Outside):
         leaf = block.leaf
         if leaf is None:
             return
-        in_cdata = block.in_cdata
-        if not in_cdata and not block.in_text:
+        in_cdata = block.state == State.CDATA
+        if not in_cdata and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
         if leaf.reader is None:
@@ -391,24 +374,24 @@ class Parser(Outside):
         text = self._held + chunk if self._held else chunk
         base = self._pos - len(self._held)
         self._pos += len(chunk)
-        self._searched = False
+        outside = self._outside
+        outside.begin()
         at = 0
         while at < len(text):
             if self._block is not None:
                 place = self._read_block(self._block, text, at, base)
-            elif self._closers:
-                place = self._read_reasoning(text, at, base)
             elif self._spent:
-                place = self._emit_text(text, at, len(text), base)
+                place = outside.emit_text(text, at, len(text), base)
             else:
-                place = self._read_prose(text, at, base)
+                place = outside.read(text, at, base)
+                if outside.opening is not None:
+                    self._open_block(outside.opening, text, at)
+                    outside.opening = None
             if place < 0:
                 break
             at = place
-        if self._closers:
-            self._say_thought(text, at, base, at)
+        outside.end(text, at, base)
         self._held = text[at:]
-        self._found = None  # it holds the whole text
 
     def _is_undecided(self, chunk: str) -> bool:
         """Is it clear without a look at what is held back that `chunk` decides nothing? A long tag, or bracket, is not
@@ -417,58 +400,60 @@ class Parser(Outside):
         size = len(self._held) + len(chunk)
         if self._block is not None:
             return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
-        return self._decides_nothing(self._held, chunk)
+        return self._outside.decides_nothing(self._held, chunk)
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
-        self._end_text()
-        block = Block(base + at, end - at, self._dialect, self._limits, self._name_call, self._knows_tool)
-        block.final = self._final
+    def _open_block(self, opening: Opening, text: str, at: int) -> None:
+        """A block opens, `at` in the text."""
+        dialect, word = self._dialect, opening.word
+        block = Block(opening.start, opening.length, dialect, self._limits, self._toolbox, self._name_call)
+        block.final = self._outside.final
         self._block = block
         self._blocks += 1
         if self._blocks > self._limits.blocks:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
-            block.give_up(Code.LIMIT_EXCEEDED, message, block.start)
-        if self._prose.open:
-            block.note_opener(Code.CODE_FENCE, "the block stood in a code fence")
-        if word != self._dialect.block:
+            give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
+        if opening.is_fenced:
+            note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+        if word != dialect.block:
             block.spelling = word
-            block.note_opener(Code.TAG_CASE, f"<{word}> was read as <{self._dialect.block}>")
-        opener = text[at:end].rstrip("> \t\r\n")
-        if opener and opener != f"<{word}":
-            block.read_opener(opener)
+            note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
+        tag = text[at : at + opening.length].rstrip("> \t\r\n")
+        if tag and tag != f"<{word}":
+            read_opening_tag(block, tag)
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
-        end = block.run(text, at, base, self._events)
-        if block.done and not block.raw:  # the whole block stood in this piece: no copy of it is needed
+        end = run(block, text, at, base, self._events)
+        if block.done and not block.raw:  # the whole block was in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
             if block.again:
-                self._open_again(text, end, base)
+                self._open_again(base + end)
             return end
         if end > at:
             block.raw.append(text[at:end] if at or end < len(text) else text)
             block.raw_end = base + end
             if not block.keeps_source:
-                block.trim(end - at)
+                trim(block, end - at)
         if block.done:
             self._end_block(block, base + end)
             if block.again:
-                self._open_again(text, end, base)
+                self._open_again(base + end)
             return end
         return end if end > at else -1
 
-    def _open_again(self, text: str, at: int, base: int) -> None:
-        """Another call begins, at `at`, in the block that has ended."""
-        self._open_block(text, at, at, base, self._dialect.block)
+    def _open_again(self, place: int) -> None:
+        """Another call begins, at `place` in the stream, in the block that has ended."""
+        self._outside.end_text()
+        self._open_block(Opening(place, 0, self._dialect.block, self._outside.is_fenced), "", 0)
         if self._block is not None:
-            self._block.note_opener(Code.JOINED_CALLS, "the call stands in the block of another one")
+            note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:
         block.raw.append(text)
         block.raw_end = end
         if not block.keeps_source:
-            block.trim(len(text))
+            trim(block, len(text))
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
@@ -496,13 +481,12 @@ class Parser(Outside):
         return made
 
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
-        """The block has ended. It stands in `text`, which begins at `base` in the stream, or in its own pieces."""
+        """The block has ended. It is in `text`, which begins at `base` in the stream, or in its own pieces."""
         self._block = None
-        self._prose.skip()
-        self._foreign.skip(end)
+        self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
-            self._brackets = False
+            self._outside.brackets = False
         if text is None:
             text, base = block.raw.take(), block.start
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
@@ -513,26 +497,6 @@ class Parser(Outside):
             verdict = self._late_start(block, verdict)
         self._events.append(CallCompleted(verdict))
 
-    def _measure_block(self, text: str, at: int, end: int) -> int | None:
-        """Reads the block, and makes nothing of it."""
-        place = self._origin + at
-        if self._measured is None or self._measured.start != place:
-            self._measured = Block(place, end - at, self._dialect, self._limits, self._shape_call, self._knows_tool)
-            self._measured_to = place
-        reached = self._measured.run(text, self._measured_to - self._origin, self._origin, [])
-        self._measured_to = self._origin + reached
-        return reached if self._measured.done else MORE
-
-    def _shape_call(self, block: Block) -> None:
-        """A block that is only measured has named its tool: the schema decides where its values end."""
-        if self._toolbox is not None and block.error is None:
-            block.shape = self._toolbox.guess(block.name or "", block.server, self._dialect.default_server)
-
-    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
-        if self._toolbox is None:
-            return False
-        return self._toolbox.begins(word) if is_cut else self._toolbox.resolve(word) is not None
-
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
         """A call whose name was known only at its end (a JSON body with escapes in the name)."""
         started = CallStarted(self._next_id(), call.name, block.server)
@@ -542,27 +506,26 @@ class Parser(Outside):
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        self._final = True
+        self._outside.final = True
         rest, self._held = self._held, ""
         self._pos -= len(rest)
         if self._block is not None:
             self._block.final = True
         self._read(rest)  # nothing is put off any more
-        while self._block is None and not self._closers and self._held:
+        while self._block is None and not self._outside.closers and self._held:
             # What was held back is no opener now that nothing follows: its first character is text, or a bracket
             # closes.
             text, self._held = self._held, ""
             base = self._pos - len(text)
-            bracket = self._brackets and text[0] == "["
-            place = self._read_brackets(text, 0, base, final=True) if bracket else self._emit_text(text, 0, 1, base)
+            place = self._outside.release(text, base)
             self._pos = base + place
             self._read(text[place:])
         rest, self._held = self._held, ""
         if self._block is not None:
             if not self._read_again(self._block, rest):
                 self._cut_off(self._block, rest)
-        elif self._closers:
-            self._emit_reasoning(rest, self._pos)
+        else:
+            self._outside.cut_off(rest, self._pos)
 
     def _read_again(self, block: Block, rest: str) -> bool:
         """The reply ends where a value may have ended earlier: decide that, and read what follows. False if it is cut
@@ -572,7 +535,7 @@ class Parser(Outside):
         block.raw.append(rest)
         text = block.raw.take()
         block.events = self._events
-        again = block.settle(text) if self._decided < _MOST_DECIDED else None
+        again = settle(block, text) if self._decided < _MOST_DECIDED else None
         if again is None:
             self._keep(block, text, self._pos)
             return False
@@ -587,8 +550,8 @@ class Parser(Outside):
         return True
 
     def _cut_off(self, block: Block, rest: str) -> None:
-        if block.error is None and block.ends_complete(rest, self._pos - len(rest)):
-            block.end_early(self._pos)
+        if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
+            end_early(block, self._pos)
             self._block = block
             self._end_block(block, self._pos)
             return
@@ -596,8 +559,7 @@ class Parser(Outside):
 
     def _fail(self, block: Block, end: int) -> None:
         self._block = None
-        self._prose.skip()
-        self._foreign.skip(end)
+        self._outside.skip_block(end)
         text = block.raw.take() if block.keeps_source else ""
         error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
         self._events.append(CallFailed(error, block.call_id))

@@ -1,21 +1,25 @@
-"""What stands outside blocks: prose, reasoning, regions in brackets, and where a block may open (protocol, section
+"""What is outside blocks: prose, reasoning, regions in brackets, and where a block may open (protocol, section
 1)."""
 
 from __future__ import annotations
 
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import Event, ReasoningDelta, TextDelta
+from xmltools.models.events import Event, Noticed, ReasoningDelta, TextDelta
+from xmltools.parser.block import Block
 from xmltools.parser.fences import FenceReader
+from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.limits import Limits
+from xmltools.parser.machine import run
 from xmltools.parser.shown import SECTION_LENGTH, Shown
+from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
     NO,
@@ -29,7 +33,7 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 
-__all__ = ["MAX_BRACKETS", "Outside", "checked_tags", "is_json_list"]
+__all__ = ["MAX_BRACKETS", "Opening", "Outside", "checked_tags", "is_json_list"]
 
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
@@ -39,79 +43,110 @@ _NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0
 """Keys that name the tool in a JSON body, also those that are not read as its name."""
 _MOST_ENDS: Final = 1_000
 _KEY_LENGTH: Final = 40
-"""Characters that `_NAME_KEY` takes at most."""
+"""The longest text that `_NAME_KEY` matches, in characters."""
+
+
+class Opening(NamedTuple):
+    """Where a block opens: its place in the stream, the length of its opening tag, the name as it is spelled there,
+    and whether it is in a code fence. The tag is at `at` in the text that was read."""
+
+    start: int
+    length: int
+    word: str
+    is_fenced: bool
 
 
 class Outside:
-    """Reads text outside blocks into events.
+    """Reads text outside blocks into `events`.
 
-    The methods called `_read_…` take a text, where to begin in it, and the place of its first character in the
-    stream. They return the place behind what they have read, or -1 if what is there does not decide.
+    `read` stops where a block begins, with the block's `opening`. After the block, `skip_block` is told where text goes
+    on. `closers` are the elements whose end tag ends the reasoning that is open; empty outside of reasoning.
+
+    Methods that read take a text, where to begin in it, and the place of its first character in the stream. They return
+    the place up to which they read, or -1 if what is there does not decide.
     """
 
     __slots__ = (
         "_bracket_dead",
         "_bracket_seen",
-        "_brackets",
-        "_closers",
         "_covered",
         "_dialect",
         "_ends",
-        "_events",
         "_fenced_calls",
-        "_final",
+        "_foreign",
         "_found",
+        "_key_search",
         "_later",
         "_later_depth",
         "_later_fence",
-        "_key_search",
         "_later_from",
+        "_limits",
         "_longest",
+        "_measured",
+        "_measured_to",
         "_nested",
         "_openers",
-        "_patience",
         "_origin",
-        "_pieces",
+        "_patience",
         "_prose",
         "_searched",
         "_settled",
         "_tags",
         "_thought",
         "_thought_start",
+        "_toolbox",
+        "brackets",
+        "closers",
+        "events",
+        "final",
+        "opening",
+        "pieces",
     )
 
     def __init__(
         self,
         dialect: Dialect,
         tags: tuple[str, ...],
+        toolbox: Toolbox | None,
+        limits: Limits,
         *,
         in_reasoning: bool,
         brackets: bool,
         fenced_calls: bool,
-        longest: int,
     ) -> None:
-        """`longest` is the greatest length of what is held back, if less is allowed than the protocol says."""
+        """`tags` are the names of reasoning elements; `limits.block_size` bounds what is held back, if it is less than
+        the protocol allows."""
+        longest = limits.block_size
+        self.brackets = brackets
+        self.closers: tuple[str, ...] = tags if in_reasoning else ()
+        self.final = False  # no more text will come
+        self.opening: Opening | None = None
+        self.events: list[Event] = []
+        self.pieces: list[str] = []  # text that was not yet given to those that follow it
         self._dialect = dialect
-        self._brackets = brackets
+        self._toolbox = toolbox
+        self._limits = limits
         self._fenced_calls = fenced_calls
         self._longest = longest
-        self._closers: tuple[str, ...] = tags if in_reasoning else ()  # the elements whose end tag ends the reasoning
         self._openers = _openers((dialect.block, *tags))
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
-        self._final = False  # no more text will come
         self._prose = Shown(dialect.block, longest)
+        self._foreign = ForeignCalls(toolbox, dialect, tags, self._prose, most=limits.blocks)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
-        self._tags = _reasoning_tags(self._closers)
-        self._thought_start = 0  # where reasoning begins that was not said yet
+        self._tags = _reasoning_tags(self.closers)
+        self._thought_start = 0  # where reasoning begins that has no event yet
         self._nested = 0  # openers in the reasoning that have not ended
-        self._settled = 0  # end tags before this place have others behind them
+        self._settled = 0  # end tags before this place are followed by others
         self._patience = PATIENCE
-        self._ends: dict[int, int] = {}  # of blocks in what may be a comment, by the places of their openers
         self._origin = 0  # where the text begins that is being read
+        # Of blocks in what may be a comment: their ends by the places of their openers, and one that is being measured.
+        self._ends: dict[int, int] = {}
+        self._measured: Block | None = None
+        self._measured_to = 0
         self._key_search = (-1, 0)  # of the object after an opener in another case: its place, and how far it was read
         # The end tag that waits for another one: its place, how far that was looked for, and what is open there.
         self._later_from = -1
@@ -119,30 +154,78 @@ class Outside:
         self._later_depth = 0
         self._later_fence = ""
         self._covered = 0  # where reasoning begins that no event covers yet
-        self._events: list[Event] = []
-        self._pieces: list[str] = []  # text that was not yet given to those that follow it
 
-    @abstractmethod
-    def _open_block(self, text: str, at: int, end: int, base: int, word: str) -> None:
-        """A block opens at `at`; its opening tag ends at `end`, and its name is spelt `word`."""
+    @property
+    def marks(self) -> tuple[str, str, str]:
+        """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
+        with."""
+        return self._openers[-3:]
 
-    @abstractmethod
-    def _gather(self, *, is_all: bool = True) -> None:
-        """Hand the pieces to those that keep the books. `is_all`: nothing that has begun in them goes on."""
+    @property
+    def is_fenced(self) -> bool:
+        """Whether text that follows would be in a code fence."""
+        return bool(self._prose.open)
 
-    @abstractmethod
-    def _end_text(self) -> None:
-        """A block or a region begins."""
+    def begin(self) -> None:
+        """Another text is going to be read, from its beginning."""
+        self._searched = False
 
-    @abstractmethod
-    def _text_goes_on(self, place: int) -> None:
-        """After a block or a region, text goes on at this place in the stream."""
+    def end(self, text: str, at: int, base: int) -> None:
+        """The text was read up to `at`; the rest comes again, before the next one."""
+        if self.closers:
+            self._emit_thought(text, at, base, at)
+        self._found = None  # it holds the whole text
 
-    @abstractmethod
-    def _may_name_tool(self, word: str, *, is_cut: bool) -> bool:
-        """Is `word` the name of a given tool, or, if it `is_cut`, the beginning of one?"""
+    def read(self, text: str, at: int, base: int) -> int:
+        """Read on, at least up to the next event, or to an opening."""
+        return self._read_reasoning(text, at, base) if self.closers else self._read_prose(text, at, base)
 
-    def _decides_nothing(self, held: str, chunk: str) -> bool:
+    def release(self, text: str, base: int) -> int:
+        """At the end of the reply: what was held back is no opener. Its first character is text, or begins a region in
+        brackets."""
+        if self.brackets and text[0] == "[":
+            return self._read_brackets(text, 0, base, final=True)
+        return self.emit_text(text, 0, 1, base)
+
+    def cut_off(self, rest: str, end: int) -> None:
+        """The reply ends at `end`, perhaps inside of reasoning. `rest`, the last text before it, was not read."""
+        if self.closers:
+            self._emit_reasoning(rest, end)
+
+    def forget(self) -> None:
+        """Nothing more is read: let go of the block that was measured, which refers to this object."""
+        self._measured = None
+
+    def skip_block(self, place: int) -> None:
+        """After a block, text goes on at this place in the stream."""
+        self._prose.skip()
+        self._foreign.skip(place)
+
+    def gather(self, *, is_all: bool = True) -> None:
+        """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
+        if not self.pieces:
+            return
+        text = "".join(self.pieces)
+        self.pieces.clear()
+        if self.closers:
+            self._thought.take(text)
+        else:
+            taken = self._foreign.take(text, is_all=is_all)
+            if taken < len(text):
+                self.pieces.append(text[taken:])
+            self._tell_notices()
+
+    def end_text(self) -> None:
+        """A block or a region begins, or the reply ends."""
+        self._foreign.stop()
+        self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        if self._foreign.notices:
+            self.events += map(Noticed, self._foreign.notices)
+            self._foreign.notices.clear()
+
+    def decides_nothing(self, held: str, chunk: str) -> bool:
         """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
         may be?"""
         size = len(held) + len(chunk)
@@ -153,20 +236,20 @@ class Outside:
     def _read_prose(self, text: str, at: int, base: int) -> int:
         """Text up to the next opener, or to what the end of the text may cut off of one; -1 if nothing is certain."""
         found = self._find_trigger(text, at)
-        if self._brackets:
+        if self.brackets:
             bracket = self._find_bracket(text, at, found.start() if found else len(text))
             if bracket >= 0:
-                self._emit_text(text, at, bracket, base)
+                self.emit_text(text, at, bracket, base)
                 return self._read_brackets(text, bracket, base) if bracket == at else bracket
         place = found.start() if found else len(text)
         if place > at:
-            return self._emit_text(text, at, place, base)
+            return self.emit_text(text, at, place, base)
         if found is None or found.lastindex == 2:
             return -1
         return self._read_opener(text, place, base)
 
     def _find_trigger(self, text: str, at: int) -> re.Match[str] | None:
-        """The next opener, or cut opener. It is looked for once: brackets may stop the reading in front of it often."""
+        """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
             # Two patterns, since one for both would have no common beginning that is quick to look for.
@@ -175,27 +258,28 @@ class Outside:
         return self._found
 
     def _read_opener(self, text: str, at: int, base: int) -> int:
-        self._gather()
+        self.gather()
         self._origin = base
         prose = self._prose
         prose.settle()
         found = self._openers.opener.match(text, at)
         word = found[1] if found else ""
         if prose.is_escaped or prose.is_quoting:
-            return self._emit_text(text, at, at + 1, base)
+            return self.emit_text(text, at, at + 1, base)
         if word.lower() != self._dialect.block:
             return self._read_region(text, at, base, word)
         end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        hidden = prose.hides(text, at, final=self._final, is_block=True, measure=self._measure) if end else NO
+        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if end else NO
         if end is MORE or hidden is MORE:
             return -1
         if not end or hidden:
-            return self._emit_text(text, at, hidden or at + 1, base)
-        self._open_block(text, at, end, base, word)
+            return self.emit_text(text, at, hidden or at + 1, base)
+        self.end_text()
+        self.opening = Opening(base + at, end - at, word, self.is_fenced)
         return at
 
     def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
-        """The place behind a block's opening tag, if it opens one."""
+        """The place after a block's opening tag, if it opens one."""
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
@@ -223,9 +307,20 @@ class Outside:
             self._ends[place] = self._origin + end
         return end
 
-    @abstractmethod
     def _measure_block(self, text: str, at: int, end: int) -> int | None:
-        """The end of the block at `at`, whose opening tag ends at `end`, or MORE."""
+        """The end of the block at `at`, whose opening tag ends at `end`, or MORE: it is read, without results."""
+        place = self._origin + at
+        if self._measured is None or self._measured.start != place:
+            self._measured = Block(place, end - at, self._dialect, self._limits, self._toolbox, self._shape_call)
+            self._measured_to = place
+        reached = run(self._measured, text, self._measured_to - self._origin, self._origin, [])
+        self._measured_to = self._origin + reached
+        return reached if self._measured.done else MORE
+
+    def _shape_call(self, block: Block) -> None:
+        """A block that is only measured has named its tool: the schema decides where its values end."""
+        if self._toolbox is not None and block.error is None:
+            block.shape = self._toolbox.guess(block.name or "", block.server, self._dialect.default_server)
 
     def _begins_with_field(self, text: str, at: int) -> bool | None:
         """An opener in another case may be any other element: only what looks like a call makes it one."""
@@ -238,42 +333,48 @@ class Outside:
         return answer
 
     def _confirm_name(self, text: str, tag: Tag) -> bool | None:
-        """Does the bare name of a given tool stand behind the opener, and something to call it with behind that?"""
+        """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
         at = skip_space(text, tag.end)
         word, end, is_cut = read_bare_name(text, at)
         if not word or at - tag.end > OPENER_SPACE:
             return NO
-        if self._may_name_tool(word, is_cut=is_cut and end == at + len(word) == len(text)):
-            return MORE if is_cut else True
-        return NO
+        toolbox = self._toolbox
+        if toolbox is None:
+            return NO
+        if is_cut and end == at + len(word) == len(text):
+            return MORE if toolbox.begins(word) else NO
+        if toolbox.resolve(word) is None:
+            return NO
+        return MORE if is_cut else True
 
     def _read_region(self, text: str, at: int, base: int, word: str) -> int:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
         tag = read_opener(text, at, word)
-        hidden = self._prose.hides(text, at, final=self._final, measure=self._measure) if tag else NO
+        hidden = self._prose.hides(text, at, final=self.final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
-            return self._emit_text(text, at, hidden or at + 1, base)
+            return self.emit_text(text, at, hidden or at + 1, base)
         if self._prose.open:
-            self._emit_text(text, at, tag.end, base)
-            self._gather()
+            self.emit_text(text, at, tag.end, base)
+            self.gather()
             self._prose.quote(word)
             return tag.end
-        self._end_text()
-        self._closers = (self._openers.names[word.lower()],)
-        self._tags = _reasoning_tags(self._closers)
+        self.end_text()
+        self.closers = (self._openers.names[word.lower()],)
+        self._tags = _reasoning_tags(self.closers)
         self._thought = Shown(self._dialect.block, self._longest, sections=False)
         self._nested = self._settled = 0
         self._covered = base + at
         self._thought_start = base + tag.end
         return tag.end
 
-    def _emit_text(self, text: str, at: int, end: int, base: int) -> int:
+    def emit_text(self, text: str, at: int, end: int, base: int) -> int:
+        """What is between `at` and `end` is text."""
         if end > at:
             piece = text if at == 0 and end == len(text) else text[at:end]
-            self._pieces.append(piece)
-            self._events.append(TextDelta.make(piece, base + at))
+            self.pieces.append(piece)
+            self.events.append(TextDelta.make(piece, base + at))
         return end
 
     # -- reasoning -------------------------------------------------------------------------------------------------
@@ -285,28 +386,30 @@ class Outside:
             return self._think(text, at, place, base)
         if found is None or not found["name"]:
             return -1
-        self._gather()
+        self.gather()
         self._thought.settle()
         if found["end"]:
             return self._read_thought_end(text, at, base, found.end())
         return self._read_nested(text, at, base, found["name"])
 
     def _think(self, text: str, at: int, end: int, base: int) -> int:
-        """Take reasoning. It is said when all of this text was read, so that its tags do not cut it in pieces."""
-        self._pieces.append(text[at:end])
+        """Take reasoning. Its event is made when all of this text was read, so that its
+        tags do not cut it in pieces."""
+        self.pieces.append(text[at:end])
         return end
 
-    def _say_thought(self, text: str, end: int, base: int, behind: int) -> None:
-        """Say the reasoning that was taken up to `end`; what stands up to `behind` belongs to the region."""
+    def _emit_thought(self, text: str, end: int, base: int, after: int) -> None:
+        """Make an event of the reasoning that was taken up to `end`; what follows up to `after` belongs to the
+        region."""
         start = self._thought_start - base
-        if end > start or behind > end:
-            self._emit_reasoning(text[start:end], base + behind)
-            self._thought_start = base + behind
+        if end > start or after > end:
+            self._emit_reasoning(text[start:end], base + after)
+            self._thought_start = base + after
 
     def _read_nested(self, text: str, at: int, base: int, word: str) -> int:
         """An opener of the region's own name. It counts if it is not only shown."""
         tag = read_opener(text, at, word)
-        hidden = self._thought.hides(text, at, final=self._final) if tag else NO
+        hidden = self._thought.hides(text, at, final=self.final) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
@@ -314,19 +417,19 @@ class Outside:
         self._nested += not (self._thought.open or self._thought.is_escaped)
         return self._think(text, at, tag.end, base)
 
-    def _read_thought_end(self, text: str, at: int, base: int, behind: int) -> int:
+    def _read_thought_end(self, text: str, at: int, base: int, after: int) -> int:
         """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
-        end = skip_space(text, behind)
+        end = skip_space(text, after)
         if end == len(text) and end - at < OPENER_LENGTH:
             return -1
         if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
             return self._think(text, at, at + 1, base)
         end += 1
         thought = self._thought
-        hidden = thought.hides(text, at, final=self._final)
+        hidden = thought.hides(text, at, final=self.final)
         if hidden is MORE:
             return -1
-        if hidden and thought.is_right_behind_backticks:
+        if hidden and thought.is_right_after_backticks:
             return self._think(text, at, hidden, base)
         is_fenced = thought.open and not thought.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
@@ -338,15 +441,15 @@ class Outside:
             if is_later:
                 self._nested -= is_nested
                 return self._think(text, at, hidden or end, base)
-        self._say_thought(text, at, base, end)
-        self._closers = ()
-        self._pieces.clear()
+        self._emit_thought(text, at, base, end)
+        self.closers = ()
+        self.pieces.clear()
         self._prose.skip()
-        self._text_goes_on(base + end)
+        self._foreign.skip(base + end)
         return end
 
     def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
-        """Does an end tag that no opener claims stand behind the one from `at` to `end`? If that stands in a fence,
+        """Does an end tag that no opener claims follow the one from `at` to `end`? If that is in a fence,
         which `marker` opened, the fence must end first."""
         if not self._patience:
             return NO
@@ -373,7 +476,7 @@ class Outside:
                 if not marker:
                     self._settled = base + found.start()
                 return True
-        if self._final or len(text) >= most:
+        if self.final or len(text) >= most:
             self._patience -= 1
             return NO
         self._later = max(last, len(text) - OPENER_LENGTH) - at
@@ -381,13 +484,13 @@ class Outside:
 
     def _emit_reasoning(self, text: str, end: int) -> None:
         if end > self._covered:
-            self._events.append(ReasoningDelta(text, (self._covered, end)))
+            self.events.append(ReasoningDelta(text, (self._covered, end)))
             self._covered = end
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:
         """The first `[` at the start of a line before `end`, or -1."""
         if at < end and text[at] == "[":
-            is_at_start = self._pieces[-1][-1] == "\n" if self._pieces else self._prose.is_at_line_start
+            is_at_start = self.pieces[-1][-1] == "\n" if self.pieces else self._prose.is_at_line_start
             if is_at_start:
                 return at
         return text.find("\n[", at, end) + 1 or -1
@@ -399,7 +502,7 @@ class Outside:
         Lines that were seen to end no region are not looked at again, neither for this `[` nor for the next one.
         """
         if self._is_fenced():
-            return self._emit_text(text, at, at + 1, base)
+            return self.emit_text(text, at, at + 1, base)
         line = max(at, self._bracket_seen - base)
         while base + at >= self._bracket_dead:
             found = _LINE_END.search(text, line)
@@ -418,29 +521,29 @@ class Outside:
                 self._bracket_dead = base + (opener.start() if opener else line)
             elif content[-1] == "]" and end - 1 > at:
                 if is_json_list(text[at:end]):
-                    return self._emit_text(text, at, end, base)
-                self._gather()
-                self._end_text()
+                    return self.emit_text(text, at, end, base)
+                self.gather()
+                self.end_text()
                 self._covered = base + at
                 self._emit_reasoning(text[at + 1 : end - 1], base + end)
-                self._text_goes_on(base + end - 1)
-                self._pieces.append("]")
+                self._foreign.skip(base + end - 1)
+                self.pieces.append("]")
                 return end
             elif found:
                 line = found.end()
             else:
                 break
-        return self._emit_text(text, at, at + 1, base)
+        return self.emit_text(text, at, at + 1, base)
 
     def _is_fenced(self) -> bool:
-        """Does the line that begins here stand in a fence? What may begin a call of another notation goes on."""
-        self._gather(is_all=False)
-        if not self._pieces:
+        """Is the line that begins here in a fence? What may begin a call of another notation goes on."""
+        self.gather(is_all=False)
+        if not self.pieces:
             return self._prose.marker != ""
         # What is not handed on yet is short.
         fence = FenceReader()
         fence.marker = self._prose.marker
-        for line in (self._prose.begun + "".join(self._pieces)).split("\n")[:-1]:
+        for line in (self._prose.begun + "".join(self.pieces)).split("\n")[:-1]:
             fence.read(line)
             fence.end_line()
         return fence.marker != ""
@@ -476,7 +579,7 @@ def _any_start(words: Sequence[str]) -> str:
 
 class _Openers(NamedTuple):
     """What a block or a reasoning region may begin with, with its name as a group; what the end of a text cuts off of
-    it, as a group too, and the greatest length of that; the names by their spelling in small letters; what stands in
+    it, as a group too, and the greatest length of that; the names by their spelling in small letters; what is in
     each text with an opener, in small letters and in capitals; and the letters that names begin with."""
 
     opener: re.Pattern[str]
@@ -506,7 +609,7 @@ def _openers(words: tuple[str, ...]) -> _Openers:
 
 class _Tags(NamedTuple):
     """Patterns of the tags of a reasoning region: its end tags and openers; what the end of a text cuts off of them,
-    and the greatest length of that; and what matters behind an end tag."""
+    and the greatest length of that; and what matters after an end tag."""
 
     tag: re.Pattern[str]
     cut: re.Pattern[str]

@@ -96,17 +96,17 @@ class Shown(FenceReader):
         self._is_new_line = True
         self._rest = ""  # of a line of which nothing was looked at
         self._carry = ""  # the end of what was read: part of a token, perhaps
-        self._is_odd = False  # an odd number of backslashes stands in front of the next character
+        self._is_odd = False  # an odd number of backslashes stands before the next character
         self._is_long_run = False  # in more backticks than any inline code has
         self._tokens: list[tuple[int, int, int, bool]] = []  # kind, place, length and "escaped" of what is undecided
         self._starts = [-1, -1, -1]  # of the open comment and the open section, by kind
         self._saved = ["", "", ""]  # the fences that they started in
-        self._stray_end = -1  # the place behind a `]]>` that ended nothing: a section is split there, and none begins
+        self._stray_end = -1  # the place after a `]]>` that ended nothing: a section is split there, and none begins
         self._fence_start = 0
         self._quote: re.Pattern[str] | None = None
         self._quote_tail = ""
         self._patience = PATIENCE if sections else 0
-        # What is known of the text behind the place that is asked about:
+        # What is known of the text after the place that is asked about:
         self._looked_at = -1
         self._ahead: dict[int, int] = {}  # the first run of backticks of each length
         self._ahead_to = 0
@@ -139,7 +139,7 @@ class Shown(FenceReader):
             self._take_line(text)
 
     def settle(self) -> None:
-        """A `<` follows, or the end: no token goes on behind what was read."""
+        """A `<` follows, or the end: no token goes on after what was read."""
         if self._rest:
             rest, self._rest = self._rest, ""
             self._is_new_line = False
@@ -150,7 +150,7 @@ class Shown(FenceReader):
         self._is_long_run = False
 
     def skip(self) -> None:
-        """A block or a region stands here: of what is open in front of it, only a fence goes on."""
+        """A block or a region is here: of what is open before it, only a fence goes on."""
         self.settle()
         super().skip()
         self._is_new_line = False
@@ -167,28 +167,28 @@ class Shown(FenceReader):
 
     @property
     def is_quoting(self) -> bool:
-        """True behind a reasoning tag in a fence."""
+        """True after a reasoning tag in a fence."""
         return self._quote is not None
 
     @property
     def is_at_line_start(self) -> bool:
-        """True if nothing stands in the line so far."""
+        """True if the line is empty so far."""
         return not self.line and not self._rest
 
     @property
     def begun(self) -> str:
-        """What stands in the line so far, if that may be a fence line."""
+        """The line so far, if that may be a fence line."""
         return self._rest or self.line
 
     @property
     def is_escaped(self) -> bool:
-        """True behind an odd number of backslashes."""
+        """True after an odd number of backslashes."""
         return self._is_odd
 
     @property
     def may_hide(self) -> bool:
         """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
-        ends, nobody can say without what follows (`hides` can)."""
+        ends, nobody knows without what follows (`hides` can)."""
         if self._is_odd or self._tokens or self._quote is not None:
             return True
         open_ones = (start for start in self._starts if start >= 0)
@@ -201,12 +201,12 @@ class Shown(FenceReader):
         return not self.marker and line in ("", " ", "  ", "   ") and not self.may_hide
 
     @property
-    def is_right_behind_backticks(self) -> bool:
-        """True if what `hides` told of is inline code whose backticks stand right in front of the place."""
+    def is_right_after_backticks(self) -> bool:
+        """True if what `hides` found is inline code whose backticks are right before the place."""
         return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at
 
     def _take_lines(self, text: str, at: int, end: int) -> None:
-        """Whole lines. Nearly all of them have nothing that matters behind them."""
+        """Whole lines. Nearly all of them have nothing that matters after them."""
         if "`" not in text and "~" not in text and "!" not in text and not self._is_open and self._quote is None:
             self._at += end - at
             return
@@ -386,9 +386,9 @@ class Shown(FenceReader):
     def hides(
         self, text: str, at: int, *, final: bool, is_block: bool = False, measure: Measure | None = None
     ) -> int | Answer:
-        """The place behind the inline code, comment or section that hides what may open at `at`, right behind all that
+        """The place after the inline code, comment or section that hides what may open at `at`, right after all that
         was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it. Where there
-        are sections, `measure` tells the ends of blocks."""
+        are sections, `measure` finds the ends of blocks."""
         if not self._tokens and not self._is_open:
             return NO
         if self._looked_at != self._at:
@@ -437,7 +437,7 @@ class Shown(FenceReader):
             return at + found + ticks
         if not self._ahead_all and self._ahead_to < most:
             return MORE
-        if is_block and self.is_right_behind_backticks:
+        if is_block and self.is_right_after_backticks:
             for wrapped in self._wrapped.finditer(text, at, at + most + 1):
                 if len(wrapped[1]) == ticks and wrapped.end() - at <= most:
                     return MORE if wrapped.end() == len(text) and not final else wrapped.end()
@@ -460,7 +460,7 @@ class Shown(FenceReader):
         self._ahead_to = stop - at
 
     def _end_of_section(self, kind: int, text: str, at: int, final: bool, measure: Measure | None) -> int | Answer:
-        """Where a comment or section ends. What a whole block holds is the block's own, and ends nothing before it."""
+        """Where a comment or section ends. A whole block contains no end of what began before it."""
         most = at + self._starts[kind] + self._section_length - self._at
         in_fence = self.marker != "" and self._starts[kind] >= self._fence_start
         stop = min(len(text), most)
@@ -496,7 +496,7 @@ def _find_mark(text: str, mark: str, start: int, end: int) -> int:
 
 @lru_cache(maxsize=8)
 def _patterns(block: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What ends a block in front of backticks, and what matters behind an open comment, and behind a section."""
+    """What ends a block before backticks, and what matters after an open comment, and after a section."""
     tag = re.escape(block)
     others = rf"<(?i:{tag})(?=[> \t\r\n])|{_CLOSING}"
     return (

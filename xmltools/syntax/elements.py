@@ -10,7 +10,7 @@ class Element:
 
     A *leaf* has `children is None` and its decoded content in `text`. A *node* has its child elements in `children`.
     `name` is the argument's name (that of the tag, or of the `name` attribute of `<argument>`), `offset` the place of
-    the start tag in the reply, `nil` says that it was marked as null. `inner` is the content between the tags as it was
+    the start tag in the reply, `nil`: it was marked as null. `inner` is the content between the tags as it was
     written; a node whose schema asks for a string is read from it.
     """
 

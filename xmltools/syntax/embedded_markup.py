@@ -1,4 +1,4 @@
-"""Examples inside values: which ends belong to markup that the value itself holds (protocol, 4.9).
+"""Examples inside values: which ends belong to markup in the value itself (protocol, 4.9).
 
 A value may hold whole blocks, or CDATA sections, as text: a document about this protocol, a test of a parser. What
 looks like the end of the value may then be the end of an example. So openers inside the value are counted, and each
@@ -139,7 +139,7 @@ class Closers:
         return crossing + len(self._free) - bisect_left(self._free, place)
 
     def is_inside(self, place: int) -> bool:
-        """Does `place` stand in a whole block, with arguments of its own?"""
+        """Is `place` in a whole block, with arguments of its own?"""
         return bisect_left(self._whole_claims, place) > bisect_left(self._whole_ends, place)
 
     def last_unclaimed(self, place: int) -> int:

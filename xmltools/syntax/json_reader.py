@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 MAX_DIGITS = 4300
-"""Digits that an integer may have: reading one takes quadratic time, and CPython stops at the same number."""
+"""Digits that an integer may have: reading one needs quadratic time, and CPython stops at the same number."""
 
 Slip = tuple[Code, int, str]
 """Something that was repaired: its code, its offset in the text, and a message."""
 
 
 class JSONError(ValueError):
-    """The text is not the JSON that we accept: `message` says why, `offset` where in the text."""
+    """The text is not the JSON that we accept: `message` is why, `offset` where in the text."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(f"{message} (at character {offset})")
@@ -50,7 +50,7 @@ class JSONDepthError(JSONError):
 
 
 class JSONEscapeError(JSONError):
-    """A string holds backslashes of which nobody can say what they mean: `hint` says how to write them."""
+    """A string contains backslashes that can mean two things: `hint` shows how to write them."""
 
     hint = (
         "Write each backslash in a JSON string as two (C:\\\\dir), "
@@ -69,11 +69,11 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
     try:
         return _load(text, strict=True), []
     except json.JSONDecodeError as error:
-        mended, slips = _mend(text)
+        fixed, slips = _fix(text)
         if not slips:
             raise JSONError(_plain(error), error.pos) from None
     try:
-        return _load(mended, strict=False), slips
+        return _load(fixed, strict=False), slips
     except json.JSONDecodeError as error:
         raise JSONError(_plain(error), error.pos) from None
 
@@ -81,7 +81,7 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
 def loads_lenient(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
     """Read JSON as models write it, which may be a Python literal, or something between the two.
 
-    In lists and objects, strings may stand in single quotes; `True`, `False`, `None` and tuples (they become lists)
+    In lists and objects, strings may be in single quotes; `True`, `False`, `None` and tuples (they become lists)
     are read, and one closing brace too many. A backslash that begins no escape of JSON stays in its string.
 
     Returns and raises as `loads` does, each slip with a code of its own; the error is that of the text read as JSON.
@@ -202,7 +202,7 @@ def _constant(literal: str) -> NoReturn:
 
 
 def _locate(text: str, literal: str | None) -> int:
-    """Return where the refused literal (None: a repeated key) stands in a text that is JSON up to there."""
+    """Return where the refused literal (None: a repeated key) is in a text that is JSON up to there."""
     return _find_repeated_key(text) if literal is None else _find_literal(text, literal)
 
 
@@ -237,7 +237,7 @@ _MENDABLE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
-def _mend(text: str) -> tuple[str, list[Slip]]:
+def _fix(text: str) -> tuple[str, list[Slip]]:
     """Replace each comma after a last member by a space, and look for control characters in strings."""
     slips: dict[Code, Slip] = {}
     pieces: list[str] = []
@@ -342,7 +342,7 @@ class _LooseReader:
         return value, self.space(at)
 
     def members(self, at: int, depth: int) -> tuple[Any, int]:
-        """Read a dict, list or tuple whose opening bracket stands at `at`."""
+        """Read a dict, list or tuple whose opening bracket is at `at`."""
         text, opener = self.text, self.text[at]
         closer = _CLOSERS[opener]
         read: Callable[[int, int], tuple[Any, int]] = self.pair if opener == "{" else self.value
@@ -392,7 +392,7 @@ class _LooseReader:
         return value, match.end()
 
     def unescaped(self, inside: str, at: int, *, single: bool) -> str:
-        """Return what the inside of a string, which stands at `at`, says with its escapes."""
+        """Return what the inside of a string, at `at`, means with its escapes."""
         odd = _end_of(_SINGLE_QUOTED_UP_TO_NO_ESCAPE if single else _DOUBLE_QUOTED_UP_TO_NO_ESCAPE, inside)
         if odd < len(inside):
             self.check_doubts(inside, at, odd)

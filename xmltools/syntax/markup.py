@@ -228,7 +228,7 @@ def _begins(text: str, at: int) -> bool | None:
 
 
 def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
-    """Does the start tag of a field stand at `at`, in any case, or a JSON object with a key that names the tool? The
+    """Is the start tag of a field at `at`, in any case, or a JSON object with a key that names the tool? The
     key is looked for from `start` on."""
     if text[at] == "<":
         written = text[at + 1 : at + 2 + max(map(len, fields))].lower()
@@ -254,7 +254,7 @@ _FIELD_ENDS = (">", "/", *SPACES)
 
 
 def read_bare_name(text: str, at: int) -> tuple[str, int, bool]:
-    """A word at `at` after which, white space aside, `{` or a start tag stands: the word, the place after that space,
+    """A word at `at` that `{` or a start tag follows, perhaps after white space: the word, the place after that space,
     and False. True, if the text ends before that is clear; an empty word, if there is none."""
     found = _WORD.match(text, at)
     if found is None or len(found[1]) > NAME_LENGTH or len(found[2]) > OPENER_SPACE:
@@ -281,7 +281,7 @@ def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
 
 
 def is_xml_name(name: str) -> bool:
-    """True for a name that XML with namespaces takes: no colon."""
+    """True for a name that XML with namespaces allows: no colon."""
     return _XML_NAME.fullmatch(name) is not None
 
 
@@ -311,7 +311,7 @@ def _decode_named(text: str) -> str:
 
 
 def _join_numeric(parts: Sequence[str | None]) -> list[str]:
-    """Decode what stands between numeric references, and them: `parts` is text, decimal, hexadecimal, text, …"""
+    """Decode numeric references and the text between them: `parts` is text, decimal, hexadecimal, text, …"""
     joined = [_decode_named(parts[0] or "")]
     for decimal, hexadecimal, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         written = f"&#{decimal};" if decimal else f"&#x{hexadecimal};"

@@ -7,7 +7,7 @@ from typing import Final
 __all__ = ["Rope"]
 
 _LOOSE: Final = 512
-"""Pieces that are kept apart: a string of four characters takes 60 bytes, so they are joined before they are many."""
+"""Pieces that are kept apart: a string of four characters needs 60 bytes, so they are joined before they are many."""
 
 
 class Rope:

@@ -1,0 +1,175 @@
+"""JSON in a block: the body, or the text of `arguments` (protocol, section 6).
+
+Only its end is looked for here (`json_end`). Values are made when the block has ended (`conclude`, `json_body`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xmltools.errors import Code
+from xmltools.parser.block import (
+    Block,
+    Leaf,
+    State,
+    close_element,
+    fail,
+    give_up,
+    is_block,
+    meet_opener,
+    note,
+    opens_block,
+)
+from xmltools.parser.json_end import ObjectScanner
+from xmltools.syntax.elements import Element
+from xmltools.syntax.markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
+from xmltools.tools.schema import ANY
+
+__all__ = ["begin_json_arguments", "begin_json_body", "begin_json_leaf", "read_json", "read_json_end", "skip_body"]
+
+
+_MORE_JSON: Final = "{}[]\"',:"
+"""What begins a part of JSON."""
+
+
+def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
+    """The body is JSON, from `place` on; the values of these keys name the tool."""
+    block.scanner = ObjectScanner(block.limits.depth, keys)
+    block.json = (place, -1)
+    block.state = State.JSON
+
+
+def begin_json_arguments(block: Block, at: int, start: int) -> None:
+    """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`."""
+    note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
+    block.scanner = ObjectScanner(block.limits.depth)
+    block.json_arguments = (block.base + start, -1)
+    block.state = State.JSON
+
+
+def begin_json_leaf(block: Block, start: int) -> None:
+    """The content of `arguments`, from `start` on, is one value."""
+    arguments = block.stack.pop()
+    block.json_arguments = Element(arguments.tag, arguments.start)
+    block.leaf = Leaf(arguments.tag, block.json_arguments, ANY, start, None)
+    block.state = State.TEXT
+
+
+def read_json(block: Block, text: str, at: int) -> int:
+    """State: in a JSON object."""
+    scanner = block.scanner
+    end = scanner.scan(text, at)
+    if block.json is not None:
+        _take_name(block, scanner.names)
+    arguments = block.json_arguments
+    if scanner.error and isinstance(arguments, tuple) and block.stack[-1].is_arguments and not scanner.too_deep:
+        begin_json_leaf(block, arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
+    elif scanner.error and block.json is not None and scanner.in_envelope and text[end] in "<`":
+        # Only the brace of the body itself is missing: if </tool> follows, that is where it belongs.
+        block.json = (block.json[0], block.base + end)
+        block.lacks_brace = True
+        block.state = State.JSON_END
+    elif scanner.error:
+        code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
+        # The scanner stops at a character that is not allowed there, but after a bracket that is wrong.
+        is_after = scanner.too_deep or " closes " in scanner.error
+        give_up(block, code, f"the JSON could not be read: {scanner.error}", block.base + end - is_after)
+        block.state = State.SKIP
+    elif scanner.done and block.json is not None:
+        block.json = (block.json[0], block.base + end)
+        block.state = State.JSON_END
+    elif scanner.done and isinstance(block.json_arguments, tuple):
+        block.json_arguments = (block.json_arguments[0], block.base + end)
+        block.arguments_closed = len(block.stack) == 1
+        block.state = State.JSON_END
+    return end
+
+
+def _take_name(block: Block, names: dict[str, str]) -> None:
+    """The names in a JSON body so far: those of the tool and of its server."""
+    if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
+        return
+    for key, value in names.items():
+        value = value.strip(SPACES)
+        if not value or "\\" in value or not is_valid_name(value):
+            continue
+        if key in block.dialect.json_server_name:
+            block.server = value
+        else:
+            block.name = value
+            block.on_name(block)
+            return
+
+
+def read_json_end(block: Block, text: str, at: int) -> int:
+    """State: after a JSON object."""
+    here = skip_space(text, at)
+    if here > at:
+        return here
+    character = text[at]
+    if character == "}" and not (block.lacks_brace or block.extra_brace):
+        block.extra_brace = True
+        note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
+        return at + 1
+    if block.json is None:
+        return _after_arguments(block, text, at)
+    if character in "`~":
+        fence = read_fence(text, at)
+        if fence is MORE:
+            return -1
+        if fence:
+            note(block, Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
+            return fence
+    if character == "<":
+        return _after_body(block, text, at)
+    return _refuse(block, at)
+
+
+def _after_arguments(block: Block, text: str, at: int) -> int:
+    """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
+    if text[at] in _MORE_JSON:
+        message = "there is more JSON after the object with the arguments"
+        fail(block, Code.INVALID_JSON, message, block.base + at)
+    block.state = State.MARKUP
+    return at
+
+
+def _after_body(block: Block, text: str, at: int) -> int:
+    tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
+    if tag and is_block(block, tag.name):
+        if block.lacks_brace:
+            note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+        close_element(block, tag.name, block.base + at)
+        return tag.end
+    opening = f"<{block.dialect.block}"
+    opens = opens_block(block, text, at) if text.startswith(opening, at) else NO
+    if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
+        return -1
+    if opens:
+        meet_opener(block, block.base + at)
+        return at
+    return _refuse(block, at)
+
+
+def _refuse(block: Block, at: int) -> int:
+    message = "there is something between the JSON object and the end of the block"
+    give_up(block, Code.INVALID_JSON, message, block.base + at)
+    block.state = State.SKIP
+    return at
+
+
+def skip_body(block: Block, text: str, at: int) -> int:
+    """State: in a body that is no JSON. It goes on to the next `</tool>`."""
+    opening = text.find("</", at)
+    if opening < 0:
+        end = len(text) - text.endswith("<")
+        return end if end > at else -1
+    if opening > at:
+        return opening
+    tag = read_end_tag(text, at)
+    if tag is MORE:
+        return -1
+    if tag and is_block(block, tag.name):
+        block.done = True
+        return tag.end
+    return at + 2

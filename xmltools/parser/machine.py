@@ -1,0 +1,89 @@
+"""The states of a block, and how they are run: the only module that knows them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from xmltools.errors import Code
+from xmltools.models.events import Event
+from xmltools.parser.block import OWN, Block, Leaf, State, flush_delta, note, read_comment
+from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
+from xmltools.parser.json_states import read_json, read_json_end, skip_body
+from xmltools.parser.leaf_ends import confirm_end, read_end_tail
+from xmltools.parser.leaves import read_cdata, read_cdata_tail, read_leaf_comment, read_leaf_start, read_text
+from xmltools.syntax.markup import SPACES
+
+__all__ = ["ends_complete", "run"]
+
+
+_BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
+    State.BODY: read_body,
+    State.MARKUP: read_markup,
+    State.STRAY: read_stray,
+    State.STRAY_CDATA: read_stray_section,
+    State.INSTRUCTION: read_instruction,
+    State.COMMENT: read_comment,
+    State.JSON: read_json,
+    State.JSON_END: read_json_end,
+    State.SKIP: skip_body,
+}
+"""The states in which no leaf is open."""
+
+_INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
+    State.LEAF_START: read_leaf_start,
+    State.LEAF_COMMENT: read_leaf_comment,
+    State.TEXT: read_text,
+    State.CDATA: read_cdata,
+    State.CDATA_TAIL: read_cdata_tail,
+    State.END_TAIL: read_end_tail,
+}
+"""The states in an open leaf."""
+
+
+def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int:
+    """Read on in `text`, whose first character is at `base` in the stream, and add to the events. Returns the place
+    up to which it was read."""
+    block.base = base
+    block.events = events
+    block.last_ends = None
+    block.text = text
+    while at < len(text) and not block.done:
+        leaf, state = block.leaf, block.state
+        place = _BETWEEN[state](block, text, at) if leaf is None else _INSIDE[state](block, leaf, text, at)
+        if place < 0:
+            break
+        at = place
+    block.text = ""
+    flush_delta(block)
+    return at
+
+
+def ends_complete(block: Block, rest: str, place: int) -> bool:
+    """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which is at
+    `place` in the stream, was not consumed."""
+    end_tags = f"</{block.dialect.block}>", f"</{block.spelling}>"
+    is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
+    if block.json is not None and block.state == State.JSON_END and not block.lacks_brace:
+        return is_part or _is_last_fence(block, rest, place)
+    if block.name is None or not is_part:
+        return False
+    leaf = block.leaf
+    if leaf is not None and _ends_json(block, leaf):
+        block.unsure = True
+        confirm_end(block, leaf, block.candidate)
+    return block.arguments_closed and len(block.stack) == 1 and block.state in (State.MARKUP, State.JSON_END)
+
+
+def _ends_json(block: Block, leaf: Leaf) -> bool:
+    """After an `</arguments>` that is content, unless the one value before it is whole?"""
+    is_json = leaf.element is block.json_arguments and len(block.stack) == 1
+    return is_json and block.state == State.END_TAIL and block.candidate.kind == OWN
+
+
+def _is_last_fence(block: Block, rest: str, place: int) -> bool:
+    """Is `rest`, with which the reply ends, a closing fence after a JSON body, or a part of one?"""
+    if not rest or rest.strip("`" + SPACES):
+        return False
+    note(block, Code.CODE_FENCE, place, "the body of the block was in a code fence")
+    return True

@@ -1,0 +1,104 @@
+"""The tools that a parser is given: which one a name means, and what its arguments look like (protocol, 2.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from xmltools.errors import XMLToolsError
+from xmltools.tools import Tool
+from xmltools.tools.schema import Shape
+
+__all__ = ["NoToolError", "Toolbox"]
+
+_QUOTES = " \t\"'`"
+_SEPARATOR = re.compile("::?|[./]")
+_PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
+
+
+class NoToolError(Exception):
+    """No tool has the name, or no tool on that server; `hint` lists those there are."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Toolbox:
+    """The tools of a parser, by name and server, with their schemas compiled."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._shapes: dict[str, dict[str, Shape]] = {}
+        self._servers: set[str] = set()
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise XMLToolsError(
+                    f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts"
+                )
+            servers = self._shapes.setdefault(tool.name, {})
+            if tool.server in servers:
+                raise XMLToolsError(
+                    f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name"
+                )
+            servers[tool.server] = tool.shape
+            self._servers.add(tool.server)
+        # A block that names no server means this one.
+        self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(self._shapes)
+
+    def resolve(self, name: str) -> str | None:
+        """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that
+        ends with a point, a colon or a slash (protocol, 2.6). None if no tool has it."""
+        if name in self._shapes:
+            return name
+        bare = name.strip(_QUOTES).removesuffix("()").strip(_QUOTES)
+        if bare in self._shapes:
+            return bare
+        prefix = _PREFIX.match(bare)
+        for separator in _SEPARATOR.finditer(bare, 0, prefix.end()) if prefix else ():
+            if bare[separator.end() :] in self._shapes:
+                return bare[separator.end() :]
+        return None
+
+    def serves(self, name: str, server: str) -> bool:
+        """True if there is a tool of this name on the server."""
+        return server in self._shapes.get(name, {})
+
+    def begins(self, name: str) -> bool:
+        """True if the name of some tool begins so."""
+        return any(known.startswith(name) for known in self._shapes)
+
+    def guess(self, name: str, server: str | None, default: str) -> Shape | None:
+        """The schema by which the arguments will be read, if that is known before the block has ended."""
+        servers = self._shapes.get(name, {})
+        if server is not None and (server in servers or server in self._servers):
+            return servers.get(server)
+        return servers.get(default) or (next(iter(servers.values())) if len(servers) == 1 else None)
+
+    def find(self, name: str, server: str | None, default: str) -> tuple[str, Shape]:
+        """The server and schema of a tool; raises `NoToolError` if there is none."""
+        servers = self._shapes.get(name)
+        if servers is None:
+            raise NoToolError(f"there is no tool named {name!r}", self._hint(name))
+        wanted = server if server is not None else default
+        if wanted in servers:
+            return wanted, servers[wanted]
+        if len(servers) == 1 and wanted not in self._servers:
+            return next(iter(servers.items()))  # nobody has a tool on that server: it is made up, or left out
+        where = ", ".join(servers)
+        if server is not None or len(servers) > 1:
+            message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
+            raise NoToolError(message, f"Name the server of {name} in <server_name>: {where}.")
+        return next(iter(servers.items()))
+
+    def _hint(self, name: str) -> str:
+        near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
+        if near:
+            return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"
+        return f"There is no tool {name[:100]!r}. The tools are: {', '.join(list(self._shapes)[:20]) or 'none'}."
