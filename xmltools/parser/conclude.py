@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xmltools.dialects import Body
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
@@ -124,7 +125,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if shape is not None:
         _judge(block, reading, shape)
     forbidden = find_forbidden(text, block.start - base, end - base)
-    if forbidden >= 0:
+    if forbidden >= 0 and block.dialect.body is Body.ELEMENTS:
         _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
@@ -135,7 +136,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         arguments=reading.arguments,
         server=server,
         repairs=tuple(repairs),
-        legacy_json=block.json is not None,
+        legacy_json=block.json is not None and block.dialect.body is Body.ELEMENTS,
         span=(block.start, end),
     )
 

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools.dialects import FORGE, Dialect
+from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import Reply, ToolCall
 from xmltools.models.events import (
@@ -50,6 +50,7 @@ _SILENT: Final = 3  # a leaf without deltas
 _HELD: Final = 4  # prose, but for a `<` that is held back
 _OTHER: Final = 5
 _CLOSED: Final = 6
+_PAIR: Final = 7  # a value between marks
 
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
@@ -121,10 +122,11 @@ class Parser:
         argument_deltas: bool = True,
         limits: Limits | None = None,
         new_id: Callable[[], str] = _new_id,
-        dialect: Dialect = FORGE,
+        dialect: Dialect | str = FORGE,
     ) -> None:
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        dialect = named(dialect)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
@@ -235,6 +237,15 @@ class Parser:
                     self._pos = end
                     self._pieces.append(chunk)
                     return []
+            elif mode == 7:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and chunk[-1] not in "\r\n":
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
             # A `<` at the end of a chunk of prose is common in code, and hardly ever an opener.
             if mode == 4:
                 start = self._pos - 1
@@ -345,7 +356,7 @@ class Parser:
             return
         block = self._block
         if block is None:
-            if not self._outside.brackets and not self._outside.closers:
+            if not (self._outside.brackets or self._outside.closers or self._dialect.layout):
                 self._mode = _PROSE
             if self._pos >= self._mark or not self._pieces:
                 self._mark = self._pos + _GATHER
@@ -354,14 +365,15 @@ class Parser:
         if leaf is None:
             return
         in_cdata = block.state == State.CDATA
-        if not in_cdata and block.state != State.TEXT:
+        in_pair = block.state == State.PAIR_VALUE
+        if not in_cdata and not in_pair and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
         if leaf.reader is None:
             self._mode = _SILENT
             self._stop = "]" if in_cdata else "<"
         elif leaf.path is not None:
-            self._mode = _CDATA if in_cdata else _TEXT
+            self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
 
@@ -575,7 +587,7 @@ class _Options(TypedDict, total=False):
     code_fences: str
     limits: Limits | None
     new_id: Callable[[], str]
-    dialect: Dialect
+    dialect: Dialect | str
 
 
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
