@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
@@ -146,6 +147,8 @@ def _after_body(block: Block, text: str, at: int) -> int:
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
         return -1
     if opens:
+        # Where a call is nothing but the object, that has ended with its brace.
+        block.arguments_closed = block.dialect.body is Body.JSON and not block.lacks_brace
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)

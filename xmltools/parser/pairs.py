@@ -23,6 +23,7 @@ from xmltools.tools.schema import ANY
 __all__ = ["read_pair_value", "read_pairs", "read_pairs_end", "read_pairs_name", "read_start", "skip_pairs"]
 
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`]+(?:[ \t]+(?=<|\r?\n|\Z))?")
+_LINE: Final = re.compile(r"[^<>\r\n]+")
 _BREAK: Final = re.compile(r"\r?\n")
 
 
@@ -65,9 +66,14 @@ def read_start(dialect: Dialect, text: str, at: int, word: str) -> int | bool | 
     begins = _starts(text, at, pairs.name)
     if not begins:
         return begins
-    end = text.find(pairs.name_end, at, at + NAME_LENGTH)
-    if end < 0:
-        return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
+    start = at + len(pairs.name)
+    found = _LINE.match(text, start, start + NAME_LENGTH)
+    end = found.end() if found else start
+    if end == len(text):
+        return MORE if end - start < NAME_LENGTH else NO
+    begins = _starts(text, end, pairs.name_end) if end > start else NO
+    if not begins:
+        return begins
     after = end + len(pairs.name_end)
     here = skip_space(text, after)
     if here == len(text) and here - after <= OPENER_SPACE:
@@ -145,7 +151,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     name = text[start:end].strip(SPACES) if end >= 0 else ""
     block.name_start = block.base + start
     if not name or not is_valid_name(name):
-        fail(block, Code.INVALID_NAME, f"{text[start : start + 60]!r} is no name", block.name_start)
+        fail(block, Code.INVALID_NAME, f"{name[:60]!r} is no name", block.name_start)
         block.state = State.PAIRS_SKIP
         return start
     block.name = name
@@ -185,7 +191,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place, _form(block))
         block.done = True
         return here
-    _give_up(block, f"text between the arguments: {text[here : here + 40]!r}", place)
+    _give_up(block, "there is text between the arguments", place)
     return here
 
 
@@ -193,12 +199,11 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
     head = _pair_at(block, text, at)
     if head is MORE:
         return -1
-    place = block.base + at
+    place, pairs = block.base + at, _pairs(block)
     if head is NO or isinstance(head, bool):
-        _give_up(block, f"{text[at : at + 40]!r} begins no argument", place)
+        _give_up(block, f"the {pairs.key} at character {place} begins no argument", place)
         return at + 1
     key, after = head
-    pairs = _pairs(block)
     if pairs.framing:
         framing = _BREAK.match(text, after)
         if framing is None and text[after:] in ("", "\r"):

@@ -331,10 +331,11 @@ class Outside:
         if word.lower() not in self._calls:
             return self._read_region(text, at, lead, base, word)
         end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if end else NO
+        opens = end is not NO and end is not MORE
+        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if opens else NO
         if end is MORE or hidden is MORE:
             return -1
-        if not (end or end == 0) or hidden:
+        if end is NO or hidden:  # a call without a start tag may begin at 0
             self._is_after = False
             return self.emit_text(text, lead, hidden or at + 1, base)
         self.end_text()
@@ -368,8 +369,8 @@ class Outside:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
         end = self._confirm(text[:stop], at, found[1]) if found and found[1] else NO
-        end = self._measure_block(text[:stop], at, end) if end else end
-        if end:
+        end = end if end is NO or end is MORE else self._measure_block(text[:stop], at, end)
+        if end is not NO and end is not MORE:
             if len(self._ends) >= _MOST_ENDS:
                 self._ends.clear()
             self._ends[place] = self._origin + end
@@ -487,6 +488,7 @@ class Outside:
     def _end_thought(self, text: str, end: int, base: int, after: int) -> int:
         """The reasoning ends at `end`; what follows up to `after` belongs to the region."""
         self._emit_thought(text, end, base, after)
+        self._emit_reasoning("", base + after)  # of an empty region, the tags
         self.closers = ()
         self.pieces.clear()
         self._prose.skip()
