@@ -30,7 +30,16 @@ COMMON = (
 OWN = {
     "qwen3_coder": (
         *("<function=get>", "<function=put>", "<function=no>", "</function>", "<parameter=n>", "<parameter=s>"),
-        *("</parameter>", "<parameter=list>", "\n1\n", "\n[1]\n", "<function=", "<parameter="),
+        *(
+            "</parameter>",
+            "<parameter=list>",
+            "\n1\n",
+            "\n[1]\n",
+            "\nsome lines\nof code\n\n",
+            "\n a\r\nb \r\n",
+            "<function=",
+            "<parameter=",
+        ),
     ),
     "hermes": (
         *('{"name": "get", "arguments": {"n": 1}}', '{"name": "put", "arguments": {', '"on": true', "}}", ", ", ": "),

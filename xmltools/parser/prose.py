@@ -80,7 +80,6 @@ class Outside:
         "_fenced_calls",
         "_foreign",
         "_found",
-        "_is_after",
         "_is_begun",
         "_key_search",
         "_later",
@@ -107,6 +106,7 @@ class Outside:
         "closers",
         "events",
         "final",
+        "is_after",
         "opening",
         "pieces",
     )
@@ -141,7 +141,7 @@ class Outside:
             self._calls += (dialect.pairs.name.strip("<="),)
         self._openers = _openers((*self._calls, *tags), dialect.turn_ends, is_bare=len(self._calls) > 1)
         self._layout = dialect.layout
-        self._is_after = False  # a call or reasoning has ended, and no text has followed
+        self.is_after = False  # a call or reasoning has ended, and no text has followed
         self._is_begun = False  # the reasoning has text
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
@@ -214,7 +214,7 @@ class Outside:
         """After a block, text goes on at this place in the stream."""
         self._prose.skip()
         self._foreign.skip(place)
-        self._is_after = True
+        self.is_after = True
 
     def gather(self, *, is_all: bool = True) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
@@ -270,15 +270,15 @@ class Outside:
         end = at + len(text[at:place].rstrip(SPACES))
         if end > at:
             start = at
-            if self._is_after:
+            if self.is_after:
                 start = skip_space(text, at)
                 self._skip(base + at, base + start)
-            self._is_after = False
+            self.is_after = False
             if place - end > MAX_LAYOUT:
                 end = place
             return self.emit_text(text, start, end, base)
-        if place > at and (self._is_after or place - at > MAX_LAYOUT):
-            if not self._is_after:
+        if place > at and (self.is_after or place - at > MAX_LAYOUT):
+            if not self.is_after:
                 return self.emit_text(text, at, place, base)
             self._skip(base + at, base + place)
             return place
@@ -300,7 +300,7 @@ class Outside:
         self.end_text()
         self._skip(base + at, base + end)
         self._foreign.skip(base + end)
-        self._is_after = True
+        self.is_after = True
         return end
 
     def _skip(self, start: int, end: int) -> None:
@@ -336,7 +336,7 @@ class Outside:
         if end is MORE or hidden is MORE:
             return -1
         if end is NO or hidden:  # a call without a start tag may begin at 0
-            self._is_after = False
+            self.is_after = False
             return self.emit_text(text, lead, hidden or at + 1, base)
         self.end_text()
         self._skip(base + lead, base + at)
@@ -423,7 +423,7 @@ class Outside:
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
-            self._is_after = False
+            self.is_after = False
             return self.emit_text(text, lead, hidden or at + 1, base)
         if self._prose.open:
             self.emit_text(text, lead, tag.end, base)
@@ -493,7 +493,7 @@ class Outside:
         self.pieces.clear()
         self._prose.skip()
         self._foreign.skip(base + after)
-        self._is_after = True
+        self.is_after = True
         return after
 
     def _think(self, text: str, at: int, end: int, base: int) -> int:
