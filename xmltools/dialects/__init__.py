@@ -12,12 +12,12 @@ from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
 
-__all__ = ["FORGE", "Body", "Dialect", "Pairs", "for_model", "known", "named", "plain", "spellings"]
+__all__ = ["FORGE", "Body", "Dialect", "Pairs", "all", "for_model", "named", "plain", "spellings"]
 
 _KNOWN = {dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM)}
 
 
-def known() -> tuple[Dialect, ...]:
+def all() -> tuple[Dialect, ...]:
     """Return all dialects."""
     return tuple(_KNOWN.values())
 
@@ -40,7 +40,7 @@ def for_model(model: str) -> Dialect:
     Raises XMLToolsError if it is not known.
     """
     name = model.rpartition("/")[2].lower()
-    found = [(pattern, dialect) for dialect in known() for pattern in dialect.models if fnmatchcase(name, pattern)]
+    found = [(pattern, dialect) for dialect in all() for pattern in dialect.models if fnmatchcase(name, pattern)]
     if not found:
         raise XMLToolsError(f"no dialect is known for the model {model!r}; give one by name: {', '.join(_KNOWN)}")
     return max(found, key=lambda each: len(each[0]))[1]  # the longest pattern says most
