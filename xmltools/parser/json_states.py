@@ -29,6 +29,7 @@ from xmltools.tools.schema import ANY
 __all__ = ["begin_json_arguments", "begin_json_body", "begin_json_leaf", "read_json", "read_json_end", "skip_body"]
 
 
+_JSON: Final = Body.JSON
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
@@ -148,7 +149,7 @@ def _after_body(block: Block, text: str, at: int) -> int:
         return -1
     if opens:
         # Where a call is nothing but the object, that has ended with its brace.
-        block.arguments_closed = block.dialect.body is Body.JSON and not block.lacks_brace
+        block.arguments_closed = block.dialect.body is _JSON and not block.lacks_brace
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)
