@@ -28,6 +28,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "agents_cli": (),
     "batch": ("pyarrow",),
     "conversations/test_stream_sdks.py": ("anthropic",),
+    "dialects/test_neutral_suite.py": ("canitoolcall",),
     "fuzz": ("lark", "llguidance", "numpy"),
     "grammar": ("abnf", "lark", "llguidance", "numpy", "xgrammar"),
     "parser/test_bounded.py": (),

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from xmltools import dialects as dialects
     from xmltools.conversations.echo import Echo as Echo
     from xmltools.conversations.echo import find_echo as find_echo
     from xmltools.dialects import FORGE as FORGE
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     )
     from xmltools.models.events import (
         Noticed as Noticed,
+    )
+    from xmltools.models.events import (
+        Skipped as Skipped,
     )
     from xmltools.parser import Parser, parse
     from xmltools.parser.limits import Limits as Limits
@@ -93,6 +97,7 @@ _HOMES = {
         "Event",
         "Noticed",
         "ReasoningDelta",
+        "Skipped",
         "TextDelta",
     ),
     "formats": ("ConversionWarning", "convert", "dump", "load"),
@@ -112,7 +117,7 @@ _HOMES = {
     ),
     "tools": ("Tool", "load_tools"),
 }
-_SUBMODULES = ("bridge", "compaction", "formats", "grammar", "streams", "transcript", "validation")
+_SUBMODULES = ("bridge", "compaction", "dialects", "formats", "grammar", "streams", "transcript", "validation")
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -23,6 +23,7 @@ __all__ = [
     "Event",
     "Noticed",
     "ReasoningDelta",
+    "Skipped",
     "TextDelta",
 ]
 
@@ -151,6 +152,17 @@ class CallFailed(Event):
     def span(self) -> tuple[int, int]:
         """The block's start and end in the stream, in characters."""
         return self.error.span
+
+
+class Skipped(Event):
+    """White space that only lays out calls and reasoning in this dialect, or a token that ends a turn: no text."""
+
+    _fields = ("span",)
+    __slots__ = _fields
+    __match_args__: ClassVar = ("span",)
+
+    def __init__(self, span: tuple[int, int]) -> None:
+        self.span = span
 
 
 class Noticed(Event):

@@ -102,6 +102,11 @@ class State:
     JSON: Final = 12
     JSON_END: Final = 13
     SKIP: Final = 14
+    PAIRS_NAME: Final = 15
+    PAIRS: Final = 16
+    PAIR_VALUE: Final = 17
+    PAIRS_END: Final = 18
+    PAIRS_SKIP: Final = 19
 
 
 class Failure(NamedTuple):
@@ -247,6 +252,7 @@ class Block:
         "fields",
         "final",
         "held_reader",
+        "is_bare",
         "json",
         "json_arguments",
         "keeps_source",
@@ -342,7 +348,8 @@ class Block:
         self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
         self.extra_brace = False  # there was one brace too many after the JSON object
         # Reading.
-        self.state: int = State.BODY
+        self.state: int = State.PAIRS_NAME if dialect.pairs is not None else State.BODY
+        self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.after_comment: int = State.MARKUP
         self.text = ""  # the text that is being read
         self.base = 0  # … where that begins in the stream

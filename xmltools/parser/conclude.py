@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xmltools.dialects import Body
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
@@ -21,6 +22,7 @@ from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, 
 __all__ = ["conclude", "partial_error", "resolve_name"]
 
 _SHORT = 256
+_ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this module
@@ -124,7 +126,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if shape is not None:
         _judge(block, reading, shape)
     forbidden = find_forbidden(text, block.start - base, end - base)
-    if forbidden >= 0:
+    if forbidden >= 0 and block.dialect.body is _ELEMENTS:
         _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
@@ -135,7 +137,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         arguments=reading.arguments,
         server=server,
         repairs=tuple(repairs),
-        legacy_json=block.json is not None,
+        legacy_json=block.json is not None and block.dialect.body is _ELEMENTS,
         span=(block.start, end),
     )
 

@@ -52,6 +52,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY, ArrayShape
 
 __all__ = [
+    "path_of",
     "read_body",
     "read_instruction",
     "read_markup",
@@ -464,7 +465,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
         path: Path | None = () if block.deltas else None
     else:
         path = top.path
-    path = None if path is None or block.discard else _path_of(block, element.name, path)
+    path = None if path is None or block.discard else path_of(block, element.name, path)
     leaf = Leaf(tag.name, element, top.shape.child(element.name), block.base + tag.end, path)
     leaf.decided = leaf.shape.is_text or not leaf.shape.exact
     leaf.exact = leaf.shape.exact and not top.loose
@@ -493,7 +494,8 @@ def _read_properties(block: Block, attributes: list[tuple[str, str]], tag: Tag, 
             leaf.attributes.append((name, value))
 
 
-def _path_of(block: Block, name: str, path: Path) -> Path:
+def path_of(block: Block, name: str, path: Path) -> Path:
+    """The path of the next value called `name` in the innermost open container, whose own is `path`."""
     top = block.stack[-1]
     key = "" if top.shape.is_list else name
     number = top.counts.get(key, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
@@ -28,6 +29,7 @@ from xmltools.tools.schema import ANY
 __all__ = ["begin_json_arguments", "begin_json_body", "begin_json_leaf", "read_json", "read_json_end", "skip_body"]
 
 
+_JSON: Final = Body.JSON
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
@@ -146,6 +148,8 @@ def _after_body(block: Block, text: str, at: int) -> int:
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
         return -1
     if opens:
+        # Where a call is nothing but the object, that has ended with its brace.
+        block.arguments_closed = block.dialect.body is _JSON and not block.lacks_brace
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)

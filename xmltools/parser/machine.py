@@ -12,6 +12,7 @@ from xmltools.parser.elements import read_body, read_instruction, read_markup, r
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.leaf_ends import confirm_end, read_end_tail
 from xmltools.parser.leaves import read_cdata, read_cdata_tail, read_leaf_comment, read_leaf_start, read_text
+from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name, skip_pairs
 from xmltools.syntax.markup import SPACES
 
 __all__ = ["ends_complete", "run"]
@@ -27,6 +28,10 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.JSON: read_json,
     State.JSON_END: read_json_end,
     State.SKIP: skip_body,
+    State.PAIRS_NAME: read_pairs_name,
+    State.PAIRS: read_pairs,
+    State.PAIRS_END: read_pairs_end,
+    State.PAIRS_SKIP: skip_pairs,
 }
 """The states in which no leaf is open."""
 
@@ -37,6 +42,7 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.CDATA: read_cdata,
     State.CDATA_TAIL: read_cdata_tail,
     State.END_TAIL: read_end_tail,
+    State.PAIR_VALUE: read_pair_value,
 }
 """The states in an open leaf."""
 
@@ -68,6 +74,8 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         return is_part or _is_last_fence(block, rest, place)
     if block.name is None or not is_part:
         return False
+    if block.dialect.pairs is not None:
+        return block.state == State.PAIRS_END
     leaf = block.leaf
     if leaf is not None and _ends_json(block, leaf):
         block.unsure = True

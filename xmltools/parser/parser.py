@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools.dialects import FORGE, Dialect
+from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import Reply, ToolCall
 from xmltools.models.events import (
@@ -37,7 +37,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.prose import Opening, Outside, checked_tags
 from xmltools.parser.toolbox import Toolbox
-from xmltools.syntax.markup import TAG_LENGTH
+from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
@@ -50,6 +50,8 @@ _SILENT: Final = 3  # a leaf without deltas
 _HELD: Final = 4  # prose, but for a `<` that is held back
 _OTHER: Final = 5
 _CLOSED: Final = 6
+_PAIR: Final = 7  # a value between marks
+_LAID_OUT: Final = 8  # prose in a dialect whose white space next to calls is no text
 
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
@@ -91,6 +93,7 @@ class Parser:
         "_dialect",
         "_events",
         "_held",
+        "_held_back",
         "_lead",
         "_letters",
         "_limits",
@@ -121,10 +124,11 @@ class Parser:
         argument_deltas: bool = True,
         limits: Limits | None = None,
         new_id: Callable[[], str] = _new_id,
-        dialect: Dialect = FORGE,
+        dialect: Dialect | str = FORGE,
     ) -> None:
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        dialect = named(dialect)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
@@ -149,6 +153,7 @@ class Parser:
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
+        self._held_back = ""  # characters that are held back at the end of a chunk
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
         self._path: tuple[str | int, ...] = ()
@@ -235,6 +240,19 @@ class Parser:
                     self._pos = end
                     self._pieces.append(chunk)
                     return []
+            elif mode == 7:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and chunk[-1] > "\r" and not self._held:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            if mode > 6:
+                events = self._feed_plain(mode, chunk)
+                if events is not None:
+                    return events
             # A `<` at the end of a chunk of prose is common in code, and hardly ever an opener.
             if mode == 4:
                 start = self._pos - 1
@@ -265,6 +283,25 @@ class Parser:
                     event.start = start
                     return [event]
         return self._feed(chunk)
+
+    def _feed_plain(self, mode: int, chunk: str) -> list[Event] | None:
+        """A chunk without markup, of a value between marks or of prose with layout: white space at its end is held
+        back, since a mark or a call may follow. None if it takes a closer look."""
+        held = self._held
+        end = self._pos + len(chunk)
+        if end > self._mark or "<" in chunk or len(held) > _LONG:
+            return None
+        text = held + chunk if held else chunk
+        kept = text.rstrip(self._held_back) if text[-1] in self._held_back else text
+        if not kept or (mode == _PAIR and len(text) - len(kept) > 1):
+            return None
+        start = self._pos - len(held)
+        self._pos = end
+        self._held = text[len(kept) :]
+        self._pieces.append(kept)
+        if mode == _PAIR:
+            return [ArgumentDelta.make(self._path, kept)]
+        return [TextDelta.make(kept, start)]
 
     def close(self) -> list[Event]:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
@@ -336,16 +373,20 @@ class Parser:
         if self._block is None:
             self._outside.gather(is_all=is_all)
         elif self._pieces:
-            self._keep(self._block, "".join(self._pieces), self._pos)
+            self._keep(self._block, "".join(self._pieces), self._pos - len(self._held))
             self._pieces.clear()
 
     def _choose_mode(self) -> None:
         self._mode = _OTHER
-        if self._held:
-            return
         block = self._block
+        if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
+            return
         if block is None:
-            if not self._outside.brackets and not self._outside.closers:
+            if self._dialect.layout:
+                if not self._outside.closers and not self._outside.is_after:
+                    self._mode = _LAID_OUT
+                    self._held_back = SPACES
+            elif not self._outside.brackets and not self._outside.closers:
                 self._mode = _PROSE
             if self._pos >= self._mark or not self._pieces:
                 self._mark = self._pos + _GATHER
@@ -354,16 +395,19 @@ class Parser:
         if leaf is None:
             return
         in_cdata = block.state == State.CDATA
-        if not in_cdata and block.state != State.TEXT:
+        in_pair = block.state == State.PAIR_VALUE
+        if not in_cdata and not in_pair and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
         if leaf.reader is None:
             self._mode = _SILENT
             self._stop = "]" if in_cdata else "<"
         elif leaf.path is not None:
-            self._mode = _CDATA if in_cdata else _TEXT
+            self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
+            pairs = self._dialect.pairs
+            self._held_back = "\r\n" if pairs is not None and pairs.framing else ""
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
@@ -575,7 +619,7 @@ class _Options(TypedDict, total=False):
     code_fences: str
     limits: Limits | None
     new_id: Callable[[], str]
-    dialect: Dialect
+    dialect: Dialect | str
 
 
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:

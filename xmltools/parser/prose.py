@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Dialect
+from xmltools.dialects import Body, Dialect
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import Event, Noticed, ReasoningDelta, TextDelta
+from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.block import Block
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.pairs import read_start
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
@@ -25,6 +26,7 @@ from xmltools.syntax.markup import (
     NO,
     OPENER_LENGTH,
     OPENER_SPACE,
+    SPACES,
     Tag,
     begins_with_field,
     read_bare_name,
@@ -35,6 +37,8 @@ from xmltools.syntax.markup import (
 
 __all__ = ["MAX_BRACKETS", "Opening", "Outside", "checked_tags", "is_json_list"]
 
+MAX_LAYOUT: Final = 1_024
+"""Characters of white space that may lay out calls and reasoning; a longer run is text."""
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
 PATIENCE: Final = 100
@@ -69,17 +73,20 @@ class Outside:
     __slots__ = (
         "_bracket_dead",
         "_bracket_seen",
+        "_calls",
         "_covered",
         "_dialect",
         "_ends",
         "_fenced_calls",
         "_foreign",
         "_found",
+        "_is_begun",
         "_key_search",
         "_later",
         "_later_depth",
         "_later_fence",
         "_later_from",
+        "_layout",
         "_limits",
         "_longest",
         "_measured",
@@ -99,6 +106,7 @@ class Outside:
         "closers",
         "events",
         "final",
+        "is_after",
         "opening",
         "pieces",
     )
@@ -128,7 +136,13 @@ class Outside:
         self._limits = limits
         self._fenced_calls = fenced_calls
         self._longest = longest
-        self._openers = _openers((dialect.block, *tags))
+        self._calls: tuple[str, ...] = (dialect.block,)  # the words that may begin one
+        if dialect.pairs is not None and dialect.pairs.bare:
+            self._calls += (dialect.pairs.name.strip("<="),)
+        self._openers = _openers((*self._calls, *tags), dialect.turn_ends, is_bare=len(self._calls) > 1)
+        self._layout = dialect.layout
+        self.is_after = False  # a call or reasoning has ended, and no text has followed
+        self._is_begun = False  # the reasoning has text
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
@@ -137,7 +151,7 @@ class Outside:
         self._foreign = ForeignCalls(toolbox, dialect, tags, self._prose, most=limits.blocks)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
-        self._tags = _reasoning_tags(self.closers)
+        self._tags = self._tags_of(self.closers)
         self._thought_start = 0  # where reasoning begins that has no event yet
         self._nested = 0  # openers in the reasoning that have not ended
         self._settled = 0  # end tags before this place are followed by others
@@ -200,6 +214,7 @@ class Outside:
         """After a block, text goes on at this place in the stream."""
         self._prose.skip()
         self._foreign.skip(place)
+        self.is_after = True
 
     def gather(self, *, is_all: bool = True) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
@@ -242,11 +257,57 @@ class Outside:
                 self.emit_text(text, at, bracket, base)
                 return self._read_brackets(text, bracket, base) if bracket == at else bracket
         place = found.start() if found else len(text)
+        if self._layout:
+            return self._read_laid_out(text, at, place, base, found)
         if place > at:
             return self.emit_text(text, at, place, base)
         if found is None or found.lastindex == 2:
             return -1
-        return self._read_opener(text, place, base)
+        return self._read_opener(text, place, place, base)
+
+    def _read_laid_out(self, text: str, at: int, place: int, base: int, found: re.Match[str] | None) -> int:
+        """Text up to the next opener, at `place`: white space before that, or after a call, lays it out."""
+        end = at + len(text[at:place].rstrip(SPACES))
+        if end > at:
+            start = at
+            if self.is_after:
+                start = skip_space(text, at)
+                self._skip(base + at, base + start)
+            self.is_after = False
+            if place - end > MAX_LAYOUT:
+                end = place
+            return self.emit_text(text, start, end, base)
+        if place > at and (self.is_after or place - at > MAX_LAYOUT):
+            if not self.is_after:
+                return self.emit_text(text, at, place, base)
+            self._skip(base + at, base + place)
+            return place
+        if found is None:
+            return self.emit_text(text, at, place, base) if self.final and place > at else -1
+        if found.lastindex == 2:
+            return -1
+        if found[0] in self._dialect.turn_ends:
+            return self._skip_token(text, at, place, base, found[0])
+        return self._read_opener(text, place, at, base)
+
+    def _skip_token(self, text: str, at: int, place: int, base: int, token: str) -> int:
+        """A token that ends the turn is at `place`, after white space from `at` on."""
+        self.gather()
+        self._prose.settle()
+        end = place + len(token)
+        if self._prose.is_escaped or self._prose.is_quoting or self._prose.may_hide:
+            return self.emit_text(text, at, end, base)
+        self.end_text()
+        self._skip(base + at, base + end)
+        self._foreign.skip(base + end)
+        self.is_after = True
+        return end
+
+    def _skip(self, start: int, end: int) -> None:
+        if end > start:
+            self.gather(is_all=False)
+            self.events.append(Skipped((start, end)))
+            self._foreign.skip(end)
 
     def _find_trigger(self, text: str, at: int) -> re.Match[str] | None:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
@@ -257,7 +318,8 @@ class Outside:
             self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
         return self._found
 
-    def _read_opener(self, text: str, at: int, base: int) -> int:
+    def _read_opener(self, text: str, at: int, lead: int, base: int) -> int:
+        """An opener at `at`, after white space from `lead` on that lays it out, if it opens something."""
         self.gather()
         self._origin = base
         prose = self._prose
@@ -265,21 +327,28 @@ class Outside:
         found = self._openers.opener.match(text, at)
         word = found[1] if found else ""
         if prose.is_escaped or prose.is_quoting:
-            return self.emit_text(text, at, at + 1, base)
-        if word.lower() != self._dialect.block:
-            return self._read_region(text, at, base, word)
+            return self.emit_text(text, lead, at + 1, base)
+        if word.lower() not in self._calls:
+            return self._read_region(text, at, lead, base, word)
         end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if end else NO
+        opens = end is not NO and end is not MORE
+        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if opens else NO
         if end is MORE or hidden is MORE:
             return -1
-        if not end or hidden:
-            return self.emit_text(text, at, hidden or at + 1, base)
+        if end is NO or hidden:  # a call without a start tag may begin at 0
+            self.is_after = False
+            return self.emit_text(text, lead, hidden or at + 1, base)
         self.end_text()
+        self._skip(base + lead, base + at)
         self.opening = Opening(base + at, end - at, word, self.is_fenced)
         return at
 
     def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, if it opens one."""
+        if self._dialect.body is not Body.ELEMENTS:
+            end = read_start(self._dialect, text, at, word)
+            after = at + len(word) + 2
+            return after if end is MORE and self.final and text[after - 1 : after] == ">" else end  # it was cut off
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
@@ -299,9 +368,9 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
-        end = self._confirm(text[:stop], at, found[1]) if found else NO
-        end = self._measure_block(text[:stop], at, end) if end else end
-        if end:
+        end = self._confirm(text[:stop], at, found[1]) if found and found[1] else NO
+        end = end if end is NO or end is MORE else self._measure_block(text[:stop], at, end)
+        if end is not NO and end is not MORE:
             if len(self._ends) >= _MOST_ENDS:
                 self._ends.clear()
             self._ends[place] = self._origin + end
@@ -347,22 +416,25 @@ class Outside:
             return NO
         return MORE if is_cut else True
 
-    def _read_region(self, text: str, at: int, base: int, word: str) -> int:
+    def _read_region(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
         tag = read_opener(text, at, word)
         hidden = self._prose.hides(text, at, final=self.final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
-            return self.emit_text(text, at, hidden or at + 1, base)
+            self.is_after = False
+            return self.emit_text(text, lead, hidden or at + 1, base)
         if self._prose.open:
-            self.emit_text(text, at, tag.end, base)
+            self.emit_text(text, lead, tag.end, base)
             self.gather()
             self._prose.quote(word)
             return tag.end
         self.end_text()
+        self._skip(base + lead, base + at)
         self.closers = (self._openers.names[word.lower()],)
-        self._tags = _reasoning_tags(self.closers)
+        self._tags = self._tags_of(self.closers)
+        self._is_begun = False
         self._thought = Shown(self._dialect.block, self._longest, sections=False)
         self._nested = self._settled = 0
         self._covered = base + at
@@ -382,15 +454,47 @@ class Outside:
     def _read_reasoning(self, text: str, at: int, base: int) -> int:
         found = self._tags.tag.search(text, at) or self._tags.cut.search(text, max(at, len(text) - self._tags.reach))
         place = found.start() if found else len(text)
-        if place > at:
-            return self._think(text, at, place, base)
-        if found is None or not found["name"]:
+        end = place
+        if self._layout:  # white space before the end of reasoning lays it out
+            end = at + len(text[at:place].rstrip(SPACES))
+            if place - end > MAX_LAYOUT or (found is None and self.final):
+                end = place
+        if end > at:
+            return self._think(text, at, end, base)
+        if found is None or not (found["name"] or found["call"]):
             return -1
         self.gather()
         self._thought.settle()
+        if found["call"]:
+            return self._read_call_in_thought(text, place, at, base, found["call"])
         if found["end"]:
-            return self._read_thought_end(text, at, base, found.end())
-        return self._read_nested(text, at, base, found["name"])
+            return self._read_thought_end(text, place, at, base, found.end())
+        return self._read_nested(text, place, at, base, found["name"])
+
+    def _tags_of(self, names: tuple[str, ...]) -> _Tags:
+        return _reasoning_tags(names, self._calls if names and self._dialect.ends_reasoning else ())
+
+    def _read_call_in_thought(self, text: str, at: int, lead: int, base: int, word: str) -> int:
+        """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
+        self._origin = base
+        opens = self._confirm(text, at, word)
+        hidden = self._thought.hides(text, at, final=self.final) if opens is not NO and opens is not MORE else NO
+        if opens is MORE or hidden is MORE:
+            return -1
+        if opens is NO or hidden or self._thought.open:
+            return self._think(text, lead, hidden or at + 1, base)
+        return self._end_thought(text, lead, base, at)
+
+    def _end_thought(self, text: str, end: int, base: int, after: int) -> int:
+        """The reasoning ends at `end`; what follows up to `after` belongs to the region."""
+        self._emit_thought(text, end, base, after)
+        self._emit_reasoning("", base + after)  # of an empty region, the tags
+        self.closers = ()
+        self.pieces.clear()
+        self._prose.skip()
+        self._foreign.skip(base + after)
+        self.is_after = True
+        return after
 
     def _think(self, text: str, at: int, end: int, base: int) -> int:
         """Take reasoning. Its event is made when all of this text was read, so that its
@@ -403,34 +507,38 @@ class Outside:
         region."""
         start = self._thought_start - base
         if end > start or after > end:
-            self._emit_reasoning(text[start:end], base + after)
+            thought = text[start:end]
+            if self._layout and not self._is_begun:
+                thought = thought.lstrip(SPACES)
+                self._is_begun = thought != ""
+            self._emit_reasoning(thought, base + after)
             self._thought_start = base + after
 
-    def _read_nested(self, text: str, at: int, base: int, word: str) -> int:
+    def _read_nested(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """An opener of the region's own name. It counts if it is not only shown."""
         tag = read_opener(text, at, word)
         hidden = self._thought.hides(text, at, final=self.final) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
-            return self._think(text, at, hidden or at + 1, base)
+            return self._think(text, lead, hidden or at + 1, base)
         self._nested += not (self._thought.open or self._thought.is_escaped)
-        return self._think(text, at, tag.end, base)
+        return self._think(text, lead, tag.end, base)
 
-    def _read_thought_end(self, text: str, at: int, base: int, after: int) -> int:
+    def _read_thought_end(self, text: str, at: int, lead: int, base: int, after: int) -> int:
         """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
         end = skip_space(text, after)
         if end == len(text) and end - at < OPENER_LENGTH:
             return -1
         if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
-            return self._think(text, at, at + 1, base)
+            return self._think(text, lead, at + 1, base)
         end += 1
         thought = self._thought
         hidden = thought.hides(text, at, final=self.final)
         if hidden is MORE:
             return -1
         if hidden and thought.is_right_after_backticks:
-            return self._think(text, at, hidden, base)
+            return self._think(text, lead, hidden, base)
         is_fenced = thought.open and not thought.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
         if hidden or is_fenced or is_nested:
@@ -440,13 +548,8 @@ class Outside:
                 return -1
             if is_later:
                 self._nested -= is_nested
-                return self._think(text, at, hidden or end, base)
-        self._emit_thought(text, at, base, end)
-        self.closers = ()
-        self.pieces.clear()
-        self._prose.skip()
-        self._foreign.skip(base + end)
-        return end
+                return self._think(text, lead, hidden or end, base)
+        return self._end_thought(text, lead, base, end)
 
     def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
         """Does an end tag that no opener claims follow the one from `at` to `end`? If that is in a fence,
@@ -592,14 +695,14 @@ class _Openers(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _openers(words: tuple[str, ...]) -> _Openers:
+def _openers(words: tuple[str, ...], tokens: tuple[str, ...] = (), *, is_bare: bool = False) -> _Openers:
     names = "|".join(map(_any_case, sorted(words, key=len, reverse=True)))
     letters = "".join({letter for word in words for letter in (word[0].lower(), word[0].upper())})
     lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
     return _Openers(
-        re.compile(f"<({names})[> \t\r\n]"),
-        re.compile(f"<()((?:{_any_start(words)})?)\\Z"),
-        1 + max(map(len, words)),
+        re.compile("|".join((f"<({names})[>{'=' * is_bare} \t\r\n]", *map(re.escape, tokens)))),
+        re.compile(f"<()((?:{_any_start((*words, *(token[1:-1] for token in tokens)))})?)\\Z"),
+        max(1 + max(map(len, words)), *map(len, tokens), 0),
         {word.lower(): word for word in reversed(words)},
         lead,
         lead.upper(),
@@ -608,7 +711,7 @@ def _openers(words: tuple[str, ...]) -> _Openers:
 
 
 class _Tags(NamedTuple):
-    """Patterns of the tags of a reasoning region: its end tags and openers; what the end of a text cuts off of them,
+    """Patterns of the tags of a reasoning region: its end tags, openers and calls; what the end of a text cuts off,
     and the greatest length of that; and what matters after an end tag."""
 
     tag: re.Pattern[str]
@@ -618,14 +721,14 @@ class _Tags(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _reasoning_tags(names: tuple[str, ...]) -> _Tags:
+def _reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = ()) -> _Tags:
     any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
     tag = f"<(?P<end>/?)(?P<name>{any_name})"
     fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
     return _Tags(
-        re.compile(f"{tag}(?=[> \t\r\n])"),
-        re.compile(f"<(?P<end>/?)(?P<name>)(?:{_any_start(names) or '(?!)'})?\\Z"),
-        2 + max(map(len, names), default=0),
+        re.compile(f"{tag}(?=[> \t\r\n])|<(?P<call>{'|'.join(map(re.escape, calls)) or '(?!)'})(?=[>=])"),
+        re.compile(f"<(?P<end>/?)(?P<name>)(?P<call>)(?:{_any_start((*names, *calls)) or '(?!)'})?\\Z"),
+        2 + max(map(len, (*names, *calls)), default=0),
         re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
     )
 

@@ -1,0 +1,180 @@
+"""What holds in each dialect for every text: laws, with texts that are made of its own marks."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.often import examples
+
+from xmltools.dialects import all as all_dialects
+from xmltools.dialects import named
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, Event, ReasoningDelta, Skipped, TextDelta
+from xmltools.parser import Parser
+from xmltools.tools import Tool
+
+pytestmark = pytest.mark.no_cover
+
+TOOLS = [
+    Tool(name="get", parameters={"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}),
+    Tool(
+        name="put", parameters={"type": "object", "properties": {"list": {"type": "array"}, "on": {"type": "boolean"}}}
+    ),
+]
+COMMON = (
+    *(" ", "\n", "\n\n", "\r\n", "word", "a < b & c", "<", "</", ">", "{", "}", "[", '"', "```\n", "`", "\\"),
+    *("<think>", "</think>", "<tool_call>", "</tool_call>", "<!--", "-->", "<![CDATA[", "]]>", "<|im_end|>"),
+)
+OWN = {
+    "qwen3_coder": (
+        *("<function=get>", "<function=put>", "<function=no>", "</function>", "<parameter=n>", "<parameter=s>"),
+        *(
+            "</parameter>",
+            "<parameter=list>",
+            "\n1\n",
+            "\n[1]\n",
+            "\nsome lines\nof code\n\n",
+            "\n a\r\nb \r\n",
+            "<function=",
+            "<parameter=",
+        ),
+    ),
+    "hermes": (
+        *('{"name": "get", "arguments": {"n": 1}}', '{"name": "put", "arguments": {', '"on": true', "}}", ", ", ": "),
+        *('"s": "</tool_call>"', "{'name': 'get'}", '"arguments"', '"name"'),
+    ),
+    "glm": (
+        *("get", "put", "get\n", "<arg_key>n</arg_key>", "<arg_key>s</arg_key>", "<arg_value>", "</arg_value>", "1"),
+        *("<arg_key>", "</arg_key>", "<arg_value>1</arg_value>", "<|user|>"),
+    ),
+}
+WHOLE = {
+    "qwen3_coder": "<tool_call>\n<function=get>\n<parameter=s>\nx\n</parameter>\n</function>\n</tool_call>",
+    "hermes": '<tool_call>\n{"name": "get", "arguments": {"s": "x"}}\n</tool_call>',
+    "glm": "<tool_call>get\n<arg_key>s</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
+}
+NAMES = sorted(WHOLE)
+
+
+def case_of(seed: int) -> tuple[str, str, bool]:
+    """A dialect, a text of its marks in any order and of whole calls, and whether it begins in reasoning."""
+    pick = random.Random(seed)
+    name = pick.choice(NAMES)
+    pieces = pick.choices((*COMMON, *OWN[name] * 2, *[WHOLE[name]] * 3), k=pick.randint(1, 14))
+    return name, "".join(pieces), pick.random() < 0.3
+
+
+CASES = st.integers(0, 2**32).map(case_of)
+
+
+def events_of(name: str, chunks: list[str], inside: bool, **options: object) -> list[Event]:
+    ids = itertools.count()
+    parser = Parser(TOOLS, dialect=name, starts_in_reasoning=inside, new_id=lambda: str(next(ids)), **options)  # type: ignore[arg-type]
+    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+
+
+def joined(events: list[Event]) -> list[tuple[object, ...]]:
+    """Events with adjacent deltas joined."""
+    seen: list[tuple[object, ...]] = []
+    for event in events:
+        match event:
+            case TextDelta(text):
+                key: tuple[object, ...] = ("text",)
+            case ReasoningDelta(text):
+                key = ("reasoning",)
+            case ArgumentDelta(path, text):
+                key = ("argument", path)
+            case Skipped(span):
+                if seen and seen[-1][0] == "skipped":
+                    seen[-1] = ("skipped", seen[-1][1], span[1])
+                else:
+                    seen.append(("skipped", *span))
+                continue
+            case _:
+                seen.append((type(event).__name__, repr(event)))
+                continue
+        if seen and seen[-1][:-1] == key:
+            seen[-1] = (*key, f"{seen[-1][-1]}{text}")
+        elif text or key == ("reasoning",):
+            seen.append((*key, text))
+    return seen
+
+
+@examples(400)
+@given(CASES, st.integers(0, 10**6))
+def test_chunks_do_not_matter(case: tuple[str, str, bool], seed: int) -> None:
+    name, text, inside = case
+    whole = joined(events_of(name, [text], inside))
+    pick = random.Random(seed)
+    cuts = sorted(pick.choices(range(len(text) + 1), k=4))
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
+    for chunks in (list(text), [text[i : i + 3] for i in range(0, len(text), 3)], pieces):
+        assert joined(events_of(name, chunks, inside)) == whole
+
+
+@examples(300)
+@given(CASES)
+def test_spans_tile_the_text_and_text_is_what_stands_there(case: tuple[str, str, bool]) -> None:
+    name, text, inside = case
+    at = 0
+    for event in events_of(name, list(text), inside):
+        if isinstance(event, TextDelta | ReasoningDelta | CallCompleted | CallFailed | Skipped):
+            start, end = event.span
+            assert start == at and end >= start
+            at = end
+            if isinstance(event, TextDelta):
+                assert text[start:end] == event.text
+            if isinstance(event, Skipped):
+                assert not text[start:end].strip() or text[start:end].strip() in named(name).turn_ends
+    assert at == len(text)
+
+
+@examples(200)
+@given(CASES)
+def test_what_was_cut_off_is_no_call_that_the_whole_does_not_have(case: tuple[str, str, bool]) -> None:
+    name, text, inside = case
+    assume(not any(mark in text for mark in ("<!--", "`", "CDATA")))  # what they hide depends on what follows
+
+    def calls(part: str) -> list[tuple[str, str, int]]:
+        return [
+            (event.call.name, repr(event.call.arguments), event.call.span[0] if event.call.span else -1)
+            for event in events_of(name, [part], inside)
+            if isinstance(event, CallCompleted) and event.call.clean
+        ]
+
+    whole = calls(text)
+    for cut in range(len(text)):
+        found = calls(text[:cut])
+        assert found == whole[: len(found)], text[:cut]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prefix_of_a_call_is_none(name: str) -> None:
+    for cut in range(len(WHOLE[name])):
+        part = events_of(name, [WHOLE[name][:cut]], False)
+        for event in part:
+            if isinstance(event, CallCompleted):
+                assert event.call.repairs and event.call.arguments == {"s": "x"}, WHOLE[name][:cut]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_deltas_are_the_value(name: str) -> None:
+    value = "line\n\n  </parameter> and </arg_value> <b> & \r\n ]]> end\n"
+    written = {
+        "qwen3_coder": f"<tool_call><function=get><parameter=s>\n{value}\n</parameter></function></tool_call>",
+        "glm": f"<tool_call>get<arg_key>s</arg_key><arg_value>{value}</arg_value></tool_call>",
+    }.get(name)
+    if written is None:
+        pytest.skip("no deltas yet")
+    for size in (1, 3, 7, len(written)):
+        events = events_of(name, [written[at : at + size] for at in range(0, len(written), size)], False)
+        call = next(event.call for event in events if isinstance(event, CallCompleted))
+        assert call.arguments == {"s": value} and call.clean
+        assert "".join(event.text for event in events if isinstance(event, ArgumentDelta)) == value
+
+
+def test_every_dialect_has_laws() -> None:
+    assert {dialect.name for dialect in all_dialects()} == {*NAMES, "forge"}

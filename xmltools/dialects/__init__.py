@@ -1,0 +1,46 @@
+"""Dialects: how models spell calls, by name and by model."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from xmltools.dialects.forge import FORGE
+from xmltools.dialects.glm import GLM
+from xmltools.dialects.hermes import HERMES
+from xmltools.dialects.qwen3_coder import QWEN3_CODER
+from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
+from xmltools.errors import XMLToolsError
+
+__all__ = ["FORGE", "Body", "Dialect", "Pairs", "all", "for_model", "named", "plain", "spellings"]
+
+_KNOWN = {dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM)}
+
+
+def all() -> tuple[Dialect, ...]:
+    """Return all dialects."""
+    return tuple(_KNOWN.values())
+
+
+def named(name: str | Dialect) -> Dialect:
+    """Return the dialect of this name. Raises XMLToolsError, with names that are near, if there is none."""
+    if isinstance(name, Dialect):
+        return name
+    found = _KNOWN.get(name)
+    if found is None:
+        near = get_close_matches(str(name), _KNOWN, n=3, cutoff=0.4)
+        rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
+        raise XMLToolsError(f"dialect: expected the name of a dialect, got {name!r}; {rest}")
+    return found
+
+
+def for_model(model: str) -> Dialect:
+    """Return the dialect that a model was trained to write, by its name on Hugging Face, with or without its owner.
+
+    Raises XMLToolsError if it is not known.
+    """
+    name = model.rpartition("/")[2].lower()
+    found = [(pattern, dialect) for dialect in all() for pattern in dialect.models if fnmatchcase(name, pattern)]
+    if not found:
+        raise XMLToolsError(f"no dialect is known for the model {model!r}; give one by name: {', '.join(_KNOWN)}")
+    return max(found, key=lambda each: len(each[0]))[1]  # the longest pattern says most

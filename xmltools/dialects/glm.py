@@ -1,0 +1,19 @@
+"""GLM-4.5 and later: `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+__all__ = ["GLM"]
+
+GLM = Dialect(
+    name="glm",
+    body=Body.PAIRS,
+    block="tool_call",
+    models=("*glm-4.5*", "*glm-4.6*", "*glm-4.7*", "*glm-5*", "*ling-3*", "*laguna*"),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    turn_ends=("<|user|>", "<|observation|>", "<|assistant|>", "<|endoftext|>"),
+    pairs=Pairs(key="<arg_key>", key_end="</arg_key>", value="<arg_value>", value_end="</arg_value>"),
+)

@@ -1,0 +1,28 @@
+"""Hermes 2 Pro, Qwen 2.5 and Qwen 3: `<tool_call>{"name": NAME, "arguments": {…}}</tool_call>`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect
+
+__all__ = ["HERMES"]
+
+HERMES = Dialect(
+    name="hermes",
+    body=Body.JSON,
+    block="tool_call",
+    models=(
+        "*hermes-2*",
+        "*hermes-3*",
+        "*hermes-4*",
+        "*qwen2.5*",
+        "*qwq*",
+        "*qwen3-*",
+        "*granite-4*",
+        "*ernie-4.5*",
+        "*reka-edge*",
+    ),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
+)

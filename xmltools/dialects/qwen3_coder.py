@@ -1,0 +1,39 @@
+"""Qwen3-Coder and models with its notation: `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function>`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+__all__ = ["QWEN3_CODER"]
+
+QWEN3_CODER = Dialect(
+    name="qwen3_coder",
+    body=Body.PAIRS,
+    block="tool_call",
+    models=(
+        "*qwen3-coder*",
+        "*qwen3.5*",
+        "*qwen3.6*",
+        "*qwen3.7*",
+        "*qwen3.8*",
+        "*nemotron-3*",
+        "*step-3.5*",
+        "*step-3.7*",
+        "*mimo-v2*",
+        "*k-exaone*",
+    ),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
+    pairs=Pairs(
+        name="<function=",
+        name_end=">",
+        end="</function>",
+        key="<parameter=",
+        key_end=">",
+        value_end="</parameter>",
+        framing=True,
+        bare=True,
+    ),
+)

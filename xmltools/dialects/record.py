@@ -1,0 +1,140 @@
+"""A dialect: how a model spells its calls. Strings only; the readers in `xmltools.parser` do the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from xmltools.errors import XMLToolsError
+
+__all__ = ["Body", "Dialect", "Pairs", "plain", "spellings"]
+
+
+class Body(StrEnum):
+    """What a call consists of, and so which reader reads it."""
+
+    ELEMENTS = "elements"
+    """Nested XML elements, or a JSON object in their place."""
+    PAIRS = "pairs"
+    """The tool's name, then names and values of arguments between literal marks."""
+    JSON = "json"
+    """A JSON object with the name of the tool and its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """The marks of a call that is names and values: what stands between them is text, without entities.
+
+    The name of the tool is between `name` and `name_end`; without them it is the text up to a line break or a mark.
+    """
+
+    name: str = ""
+    name_end: str = ""
+    end: str = ""
+    """Ends the arguments. Without it the block's own end tag does, so that a call without that was cut off."""
+    key: str
+    key_end: str
+    value: str = ""
+    """Begins the value, if that is not right after `key_end`."""
+    value_end: str
+    framing: bool = False
+    """Whether one line break on each side of a value only lays it out."""
+    bare: bool = False
+    """Whether a call may begin with `name`, without the block's start tag."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How calls are written. All element names are without brackets; words that a kind of body does not have are empty.
+
+    Raises XMLToolsError if its marks can't work.
+    """
+
+    name: str
+    body: Body
+    block: str
+    """The element that is a call."""
+    models: tuple[str, ...] = ()
+    """Patterns of the names of models that were trained to write it (`*` is any text), on Hugging Face."""
+    reasoning: tuple[str, ...] = ("think", "thinking")
+    """Elements whose content is reasoning, unless the parser is told otherwise."""
+    ends_reasoning: bool = False
+    """Whether a call that begins in open reasoning ends it."""
+    layout: bool = False
+    """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
+    turn_ends: tuple[str, ...] = ()
+    """Tokens that end a turn. They are no text."""
+    pairs: Pairs | None = None
+    default_server: str = "local"
+
+    # Of a body of elements.
+    server_name: str = ""
+    tool_name: str = ""
+    arguments: str = ""
+    argument: str = ""
+    """The element for an argument whose name is no XML name; `argument_name` is the attribute that says it."""
+    argument_name: str = ""
+    name_words: tuple[str, ...] = ()
+    arguments_words: tuple[str, ...] = ()
+    argument_words: tuple[str, ...] = ()
+    """Other words that models write for `tool_name`, for `arguments` and for `argument`."""
+    value: str = ""
+    """The attribute that gives the value of an empty element: `<x value="a"/>`."""
+    nil: str = ""
+    """The attribute that makes a value null: `<x nil="true"/>`."""
+    item: str = ""
+    """The element of a list item that no singular names."""
+
+    # Of a JSON object.
+    json_tool_name: tuple[str, ...] = ("name",)
+    json_server_name: tuple[str, ...] = ()
+    json_arguments: tuple[str, ...] = ("arguments", "parameters")
+    """Keys, the preferred one first."""
+    json_other_tool_name: tuple[str, ...] = ("tool_name", "tool", "function")
+    json_other_arguments: tuple[str, ...] = ("args", "params", "input")
+    """Keys that models write in place of those."""
+    json_wrappers: tuple[str, ...] = ("function", "tool", "tool_call", "function_call")
+    """Keys in which models put the whole object."""
+
+    def __post_init__(self) -> None:
+        """Refuse marks that can't work."""
+        marks = {"name": self.name, "block": self.block}
+        if self.body is Body.ELEMENTS:
+            marks |= {"tool_name": self.tool_name, "arguments": self.arguments}
+        if self.body is Body.PAIRS:
+            if self.pairs is None:
+                raise XMLToolsError(f"dialect {self.name!r}: a body of pairs needs `pairs`, the marks between them")
+            marks |= {"key": self.pairs.key, "key_end": self.pairs.key_end, "value_end": self.pairs.value_end}
+        for field, mark in marks.items():
+            if not mark:
+                raise XMLToolsError(f"dialect {self.name!r}: `{field}` is empty, so a call could begin anywhere")
+        if self.pairs is not None:
+            self._check_pairs(self.pairs)
+
+    def _check_pairs(self, pairs: Pairs) -> None:
+        marks = [mark for mark in (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end) if mark]
+        for mark in marks:
+            if not mark.startswith("<"):
+                raise XMLToolsError(f"dialect {self.name!r}: the mark {mark!r} does not begin with <")
+            for other in marks:
+                if mark is not other and other.startswith(mark):
+                    raise XMLToolsError(f"dialect {self.name!r}: {mark!r} begins {other!r}: nobody can tell them apart")
+        if pairs.bare and not pairs.end:
+            raise XMLToolsError(f"dialect {self.name!r}: a call without the block's tags needs an `end` of its own")
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a JSON body that name a server or a tool."""
+        return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+
+
+def plain(name: str) -> str:
+    """A name without what models get wrong in it: case, underscores and hyphens."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+@lru_cache(maxsize=32)
+def spellings(dialect: Dialect) -> dict[str, str]:
+    """The elements directly in a block, by their `plain` names."""
+    return {plain(name): name for name in (dialect.server_name, dialect.tool_name, dialect.arguments)}
