@@ -8,11 +8,11 @@ text stands in the element as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from xmltools.grammar.lower.elements import SPACE, XML
 from xmltools.grammar.lower.enums import json_literal, valid_values
 from xmltools.grammar.lower.lists import MAX_COUNT, chain, countable
+from xmltools.grammar.lower.rules import NUMBER_WORDS, Rules, scalars
 from xmltools.grammar.nodes import (
     Lexeme,
     Literal,
@@ -24,7 +24,7 @@ from xmltools.grammar.nodes import (
     maybe,
     series,
 )
-from xmltools.grammar.regular.numbers import integers, numbers
+from xmltools.grammar.regular.numbers import numbers
 from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
 from xmltools.tools.schema import (
     ArrayShape,
@@ -34,14 +34,9 @@ from xmltools.tools.schema import (
     ScalarShape,
     Shape,
     TextShape,
-    bounds_of,
-    other_keywords,
     properties_of,
     text_facts,
 )
-
-if TYPE_CHECKING:
-    from xmltools.grammar.lower.tools import Builder
 
 __all__ = ["JsonText"]
 
@@ -66,16 +61,11 @@ _STRING_WORDS = frozenset(("minLength", "maxLength"))
 class JsonText:
     """Makes the rules of JSON values by their shapes."""
 
-    __slots__ = ("_counts_escapes", "_fill", "_grammar", "_lexeme", "_possible", "_report", "_rules")
+    __slots__ = ("_names", "_rules")
 
-    def __init__(self, builder: Builder) -> None:
-        self._counts_escapes = builder.backend.expressions
-        self._fill = builder.fill
-        self._grammar = builder.grammar
-        self._lexeme = builder.lexeme
-        self._possible = builder.possible
-        self._report = builder.report
-        self._rules: dict[int, str] = {}
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._names: dict[int, str] = {}
 
     def map(self, shape: ObjectShape, place: str) -> Node:
         """Return the text of a map, with white space around it."""
@@ -87,7 +77,7 @@ class JsonText:
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
-        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._possible(each)))
+        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._rules.possible(each)))
 
     def _one(self, shape: Shape, place: str) -> Node:
         if isinstance(shape, TextShape):
@@ -100,55 +90,51 @@ class JsonText:
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
-        self._tell(shape, place, frozenset())
+        self._rules.report_others(shape, place, frozenset(), " in JSON text")
         return self._anything()
 
-    def _tell(self, shape: Shape, place: str, known: frozenset[str]) -> None:
-        for word in other_keywords(shape, known):
-            self._report.add(place, word, "is not enforced in JSON text")
-
     def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
-        if id(shape) not in self._rules:
-            name = self._rules[id(shape)] = f"json-{self._number()}"
-            self._fill(name, make)
-        return Reference(self._rules[id(shape)])
+        if id(shape) not in self._names:
+            name = self._names[id(shape)] = f"json-{self._number()}"
+            self._rules.fill(name, make)
+        return Reference(self._names[id(shape)])
 
     def _number(self) -> int:
-        return sum(name.startswith("json-") for name in self._grammar.rules) + 1
+        return sum(name.startswith("json-") for name in self._rules.grammar.rules) + 1
 
     # Leaves
 
     def _string(self, shape: Shape, place: str) -> Node:
-        self._tell(shape, place, _STRING_WORDS)
+        self._rules.report_others(shape, place, _STRING_WORDS, " in JSON text")
         facts = text_facts(shape)
         low, high = facts.low, facts.high
         if max(low, high or 0) > MAX_COUNT:
-            self._report.add(place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted")
+            self._rules.report.add(
+                place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted"
+            )
             low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
         if not low and high is None:
             return self._any_string
-        escapes = self._counts_escapes or max(low, high or 0) <= _MAX_ESCAPES
-        return self._lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
+        escapes = self._rules.backend.expressions or max(low, high or 0) <= _MAX_ESCAPES
+        return self._rules.lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
 
     @property
     def _any_string(self) -> Node:
         return Lexeme("jsonstring", _quoted(0, None))
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
-        self._tell(shape, place, frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")))
-        bounds = bounds_of(shape)
-        if shape.type == "integer":
-            return self._lexeme(integers(*bounds.for_integers()), "jsoninteger")
-        if shape.type == "number":
-            value = numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
-            return self._lexeme(value, "jsonnumber")
+        self._rules.report_others(shape, place, NUMBER_WORDS, " in JSON text")
+        if shape.type in ("integer", "number"):
+            return self._rules.lexeme(scalars(shape), f"json{shape.type}")
         return alternatives(*map(Literal, ("true", "false") if shape.type == "boolean" else ("null",)))
 
     # Containers
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
-        self._tell(shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")))
-        items = countable(shape, self._possible, place, self._report)
+        self._rules.report_others(
+            shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")), " in JSON text"
+        )
+        items = countable(shape, self._rules.possible, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
         return series(Literal("["), self._space, self._listed(first, rest, items.low, items.high), Literal("]"))
@@ -168,7 +154,7 @@ class JsonText:
 
     def _piece(self, node: Node) -> Node:
         name = f"json-{self._number()}"
-        self._grammar.rules[name] = node
+        self._rules.grammar.rules[name] = node
         return Reference(name)
 
     def _comma(self, node: Node) -> Node:
@@ -176,23 +162,23 @@ class JsonText:
 
     def _object(self, shape: ObjectShape, place: str) -> Node:
         known = frozenset(("properties", "required", "additionalProperties"))
-        self._tell(shape, place, known)
-        properties = [each for each in properties_of(shape) if self._possible(each.shape)]
+        self._rules.report_others(shape, place, known, " in JSON text")
+        properties = [each for each in properties_of(shape) if self._rules.possible(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
             return series(Literal("{"), self._space, inner, Literal("}"))
-        self._report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
+        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
         others = [
             shape.make.shape((part["additionalProperties"],))
             for part in shape.parts
             if part.get("additionalProperties")
         ]
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
-            map(self._possible, others)
+            map(self._rules.possible, others)
         ):
             return series(Literal("{"), self._space, Literal("}"))
         if len(others) > 1:
-            self._report.add(place, "additionalProperties", "only the first of several schemas is enforced")
+            self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
         return self._map_of(value)
 
@@ -220,15 +206,15 @@ class JsonText:
 
     def _anything(self) -> Node:
         name = "json"
-        if name not in self._grammar.rules:
-            self._grammar.rules[name] = Series(())
+        if name not in self._rules.grammar.rules:
+            self._rules.grammar.rules[name] = Series(())
             this = Reference(name)
             items = self._listed([], this, 0, None)
-            self._grammar.rules[name] = alternatives(
+            self._rules.grammar.rules[name] = alternatives(
                 self._map_of(this),
                 series(Literal("["), self._space, items, Literal("]")),
                 self._any_string,
-                self._lexeme(numbers(None, None, False, False), "jsonnumber"),
+                self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
                 *map(Literal, ("true", "false", "null")),
             )
         return Reference(name)

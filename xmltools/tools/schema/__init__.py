@@ -1,6 +1,5 @@
 """JSON Schema for tool calls: schemas become shapes, elements and JSON become typed, checked arguments."""
 
-from xmltools.tools.schema.compile import compile_schema
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.examples import example_arguments, is_code_name
@@ -29,6 +28,7 @@ from xmltools.tools.schema.shapes import (
     Shape,
     TextShape,
     UnionShape,
+    compile_schema,
 )
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
@@ -73,6 +73,10 @@ class Document:
     def target(self, node: Node) -> Node:
         """Return the node that `node` refers to by its `$ref`."""
         return self.nodes[node["$ref"]]
+
+    def matching(self, patterns: Iterable[str], name: str) -> list[str]:
+        """Return those of the `patterns` of names that `name` matches."""
+        return [each for each in patterns if self.patterns[each].found(name)]
 
     def in_place(self, node: Node) -> list[Node]:
         """Return the nodes that apply to the same value as `node`."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from xmltools.tools.schema.document import NEVER, Node
-from xmltools.tools.schema.evaluated import matching
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
 
 __all__ = [
@@ -162,7 +161,7 @@ def _is_never(shape: ObjectShape, name: str) -> bool:
     for part in shape.parts:
         named = part.get("properties", {})
         patterns = part.get("patternProperties", {})
-        fitting = matching(document, patterns, name) if patterns else []
+        fitting = document.matching(patterns, name) if patterns else []
         said = [named[name]] if name in named else []
         said += [patterns[each] for each in fitting]
         if any(NEVER in node for node in said or [part.get("additionalProperties", {})]):
