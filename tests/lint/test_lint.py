@@ -14,10 +14,8 @@ from support.strategies import Case, clean_cases
 from xmltools import Code, Tool, XMLToolsError, parse, render_call
 from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, list_codes, write_report
 from xmltools.lint import write_statistics as statistics
-from xmltools.lint.agreement import disagreements
 from xmltools.lint.explanations import EXAMPLE_TOOLS, headline
-from xmltools.lint.layout import plain_block
-from xmltools.lint.readers import Unreadable, read_with_defusedxml, read_with_lxml
+from xmltools.lint.readers import Unreadable, disagreements, plain_block, read_with_defusedxml, read_with_lxml
 from xmltools.lint.witness import doubt_of
 
 TOOL = Tool(

@@ -10,6 +10,7 @@ from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.lint.findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES, Finding, SourceText
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
+from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
 
 __all__ = ["Examined", "examine", "lint"]
@@ -109,7 +110,7 @@ class _Check:
     def _doubted(self, call: ToolCall) -> Iterator[Finding]:
         """What others say of a clean call."""
         # They load lxml and defusedxml, which only clean blocks need.
-        from xmltools.lint.agreement import disagreements
+        from xmltools.lint.readers import disagreements
         from xmltools.lint.witness import doubt_of
 
         assert call.span is not None
@@ -118,7 +119,7 @@ class _Check:
         tool = self._tools.get((call.name, call.server))
         doubt = doubt_of(block, tool) if self._witness else None
         if doubt:
-            span = (start, end) if doubt.line == 1 else (start + _line_start(block, doubt.line), None)
+            span = (start, end) if doubt.line == 1 else (start + _text_start(block, doubt.line), None)
             yield self._own(WITNESS_DISAGREES, span, doubt.message, call)
         for message in disagreements(block, call, tool, self._only_server) if self._strict else ():
             yield self._own(READERS_DISAGREE, (start, end), message, call)
@@ -152,10 +153,10 @@ def _joined(message: str) -> str:
     return " ".join(message.splitlines())
 
 
-def _line_start(block: str, line: int) -> int:
+def _text_start(block: str, line: int) -> int:
     """Return where the text of a line begins in a block; 0 for a line that it doesn't have."""
-    lines = block.split("\n", line)[:line]
-    if len(lines) < line:
+    lines = Lines(block)
+    if line > len(lines):
         return 0
-    last = lines[-1]
-    return sum(map(len, lines[:-1])) + line - 1 + len(last) - len(last.lstrip(" \t"))
+    start, end = lines.span(line)
+    return end - len(block[start:end].lstrip(" \t"))

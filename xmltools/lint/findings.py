@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
+
+from xmltools.syntax.lines import Lines
 
 __all__ = ["OWN_CODES", "READERS_DISAGREE", "WITNESS_DISAGREES", "Finding", "Place", "SourceText"]
 
@@ -19,7 +19,6 @@ OWN_CODES: Final = {
 }
 """The codes that the parser does not have, each with its hint."""
 
-_LINE_BREAK = re.compile("\n")
 _WIDTH = 100
 
 
@@ -70,24 +69,21 @@ class Finding:
 class SourceText:
     """A text with its name and an index of its lines, which is made once for all findings."""
 
-    __slots__ = ("_starts", "name", "text")
+    __slots__ = ("_lines", "name", "text")
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.name = name
-        self._starts = [0, *(match.end() for match in _LINE_BREAK.finditer(text))]
+        self._lines = Lines(text)
 
     def place(self, offset: int) -> Place:
         """Return the place of an offset; one after the end is the end."""
         offset = min(offset, len(self.text))
-        line = bisect_right(self._starts, offset)
-        return Place(offset, line, offset - self._starts[line - 1] + 1)
+        return Place(offset, *self._lines.locate(offset))
 
     def excerpt(self, place: Place) -> tuple[str, int]:
         """Return at most 100 characters of the line around a place, and the place in them; a cut is shown by `…`."""
-        start, end = self._starts[place.line - 1], len(self.text)
-        if place.line < len(self._starts):
-            end = self._starts[place.line] - 1
+        start, end = self._lines.span(place.line)
         if end > start and self.text[end - 1] == "\r" and end > place.offset:
             end -= 1
         left, right = start, end

@@ -14,7 +14,7 @@ from lxml import etree
 
 from xmltools.dialects import FORGE
 from xmltools.lint.readers import SPACES, name_of
-from xmltools.render.names import is_hidden
+from xmltools.render.writable import is_hidden
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools.schema import ITEM, ArrayShape, Shape, item_name
 

@@ -19,8 +19,7 @@ from lxml import etree
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar
-from xmltools.lint.layout import plain_block
-from xmltools.lint.readers import Unreadable, is_too_large_for_lxml, read_with_lxml
+from xmltools.lint.readers import Unreadable, is_too_large_for_lxml, plain_block, read_with_lxml
 from xmltools.lint.spelling import respell
 from xmltools.tools import Tool
 

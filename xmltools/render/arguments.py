@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from xmltools.dialects import Dialect
-from xmltools.render.names import escape_name, is_hidden, is_sayable
-from xmltools.render.writable import scalar_text
+from xmltools.render.writable import escape_name, is_hidden, is_sayable, scalar_text
 from xmltools.syntax.elements import Element
 from xmltools.syntax.embedded_markup import count_sections
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name

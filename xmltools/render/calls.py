@@ -15,8 +15,7 @@ from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.arguments import Elements, write_elements
-from xmltools.render.names import escape_name, refuse_unsayable
-from xmltools.render.writable import refuse_foreign, same
+from xmltools.render.writable import escape_name, refuse_foreign, refuse_unsayable, same
 from xmltools.tools import Tool
 from xmltools.tools.schema import ObjectShape, Reading, find_problems, read_arguments, read_object
 

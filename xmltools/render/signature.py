@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from xmltools.dialects import FORGE
-from xmltools.render.prompt_sentences import Wording, fill
-from xmltools.render.quoting import neutral_line
 from xmltools.render.types import (
     ABSENT,
     constraints,
@@ -17,6 +15,7 @@ from xmltools.render.types import (
     start_tag,
     type_words,
 )
+from xmltools.render.wording import Wording, fill, neutral_line
 from xmltools.tools.schema import ArrayShape, EnumShape, ObjectShape, Shape, UnionShape, items_of
 
 __all__ = ["signature"]

@@ -6,7 +6,6 @@ in two ways is one terminal, and no terminal can be empty.
 
 from __future__ import annotations
 
-from xmltools.grammar.lower.permutations import in_order, subsets
 from xmltools.grammar.nodes import (
     Alternatives,
     Dispatch,
@@ -18,6 +17,8 @@ from xmltools.grammar.nodes import (
     Reference,
     Repetition,
     Series,
+    in_order,
+    subsets,
 )
 from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
 from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xmltools.errors import XMLToolsError
-from xmltools.grammar.lower.permutations import in_order
 from xmltools.grammar.nodes import (
     Alternatives,
     Dispatch,
@@ -17,6 +16,7 @@ from xmltools.grammar.nodes import (
     Reference,
     Repetition,
     Series,
+    in_order,
 )
 from xmltools.grammar.regular.expressions import expression, suffix
 from xmltools.grammar.regular.regular import literal, sequence

@@ -10,12 +10,12 @@ counts are spelled out, item by item.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.oneof import overlap
-from xmltools.grammar.relaxng.lists import countable, in_order
 from xmltools.grammar.relaxng.objects import (
     UNDECLARED,
     Member,
@@ -43,19 +43,23 @@ from xmltools.grammar.relaxng.rules import (
     element,
     element_but,
     grammar,
+    group,
     interleave,
     optional,
     printed,
     reference,
 )
-from xmltools.grammar.relaxng.unions import are_entangled, weight
 from xmltools.grammar.relaxng.values import JSON_OBJECT, enum, scalar, text, trimmed
-from xmltools.render.names import is_hidden
+from xmltools.grammar.schema_values import overlap
+from xmltools.render.writable import is_hidden
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
+    ANY,
     NEVER,
+    AnyShape,
     ArrayShape,
     EnumShape,
+    Items,
     ObjectShape,
     Property,
     ScalarShape,
@@ -63,8 +67,10 @@ from xmltools.tools.schema import (
     TextShape,
     UnionShape,
     item_name,
+    items_of,
     other_keywords,
     parts_of,
+    properties_of,
 )
 
 __all__ = ["relaxng"]
@@ -300,3 +306,123 @@ class _Builder:
         if any("patternProperties" in part for part in shape.parts):
             return self._anything()
         return self.content(shape.child(UNDECLARED), place.property(None))
+
+
+# How many items a list holds, as far as they are counted: RELAX NG has no counts, and spells them out
+
+
+MAX_ITEMS = 50
+"""Items of a list that are counted."""
+
+
+def countable(shape: ArrayShape, report: Report, path: str) -> Items:
+    """Return what a list holds, with bounds of at most MAX_ITEMS. What is beyond them is reported."""
+    items = _possible(shape)
+    for word in _too_large(items):
+        report.add(path, word, f"no more than {MAX_ITEMS} items are counted")
+    low, high = min(items.low, MAX_ITEMS), items.high
+    if len(items.first) > MAX_ITEMS:
+        return Items(items.first[:MAX_ITEMS], ANY, low, None)
+    if high is not None and high > MAX_ITEMS:
+        return Items(items.first, items.rest, low, None)
+    return Items(items.first, items.rest, items.low if high is not None else low, high)
+
+
+def _too_large(items: Items) -> Iterator[str]:
+    if len(items.first) > MAX_ITEMS:
+        yield "prefixItems"
+    if items.low > MAX_ITEMS:
+        yield "minItems"
+    if items.high is not None and items.high > MAX_ITEMS:
+        yield "maxItems"
+
+
+def _possible(shape: ArrayShape) -> Items:
+    """Return what a list holds: nothing from the first item on that no value fits."""
+    items = items_of(shape)
+    ends = [
+        at
+        for part in shape.parts
+        for at, node in enumerate(part.get("prefixItems", ())[: len(items.first)])
+        if NEVER in node
+    ]
+    return Items(items.first[: min(ends)], None, items.low, min(ends)) if ends else items
+
+
+def in_order(items: Sequence[Rule], tail: Rule, low: int) -> Rule:
+    """Return items one after the other, and the tail after all of them; `low` of them must be there."""
+    for at in reversed(range(len(items))):
+        tail = group(items[at], tail) if at < low else optional(group(items[at], tail))
+    return tail
+
+
+# Alternatives that libxml2 must not be asked to tell apart. It tries one after the other, with all that is in them.
+# Where they hold each other, under the same names and without a label that says which one is meant, that doubles the
+# work at each level.
+
+
+MAX_SHAPES = 2_000
+"""Shapes that are looked at, to see whether alternatives hold each other."""
+
+
+def weight(of: Property) -> int:
+    """Return how late a property should be looked at: labels first, what holds other values last."""
+    if of.required and isinstance(of.shape, EnumShape):
+        return 0
+    return 2 if any(isinstance(each, (ArrayShape, ObjectShape, AnyShape)) for each in of.shape.alternatives) else 1
+
+
+def are_entangled(shape: UnionShape) -> bool:
+    """Return whether trying the alternatives of a union one after the other may take forever."""
+    return any(_entangled(one, other) for one, other in combinations(shape.alternatives, 2))
+
+
+def _entangled(one: Shape, other: Shape) -> bool:
+    goals = {id(one), id(other)}
+    if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
+        return any(_reaches(each, goals) for each in _inner(one)) and any(
+            _reaches(each, goals) for each in _inner(other)
+        )
+    if not isinstance(one, ObjectShape) or not isinstance(other, ObjectShape):
+        return False
+    left = {each.name: each for each in properties_of(one)}
+    right = {each.name: each for each in properties_of(other)}
+    shared = [name for name in left if name in right]
+    if any(_differ(left[name], right[name]) for name in shared):
+        return False
+    return any(_reaches(left[name].shape, goals) and _reaches(right[name].shape, goals) for name in shared)
+
+
+def _differ(one: Property, other: Property) -> bool:
+    """Return whether two properties are labels that no value fits both."""
+    return (
+        weight(one) == weight(other) == 0
+        and isinstance(one.shape, EnumShape)
+        and isinstance(other.shape, EnumShape)
+        and not any(value in other.shape.values for value in one.shape.values)
+    )
+
+
+def _reaches(shape: Shape, goals: set[int]) -> bool:
+    """Return whether a value of the shape may hold one of the goals, or too much to say."""
+    seen = {id(shape): shape}
+    pending = [shape]
+    while pending and len(seen) < MAX_SHAPES:
+        each = pending.pop()
+        if id(each) in goals:
+            return True
+        new = [inner for inner in _inner(each) if id(inner) not in seen]
+        seen |= {id(inner): inner for inner in new}
+        pending += new
+    return bool(pending)
+
+
+def _inner(shape: Shape) -> Iterator[Shape]:
+    if isinstance(shape, UnionShape):
+        yield from shape.alternatives
+    elif isinstance(shape, ObjectShape):
+        yield from (each.shape for each in properties_of(shape))
+    elif isinstance(shape, ArrayShape):
+        items = items_of(shape)
+        yield from items.first
+        yield from () if items.rest is None else (items.rest,)

@@ -8,10 +8,9 @@ import sys
 from typing import Any
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.enums import valid_values
 from xmltools.grammar.relaxng.rules import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
-from xmltools.grammar.relaxng.xsd import XsdPattern, xsd_format, xsd_pattern
-from xmltools.grammar.relaxng.xsd_print import xsd_literal
+from xmltools.grammar.relaxng.xsd import XsdPattern, xsd_format, xsd_literal, xsd_pattern
+from xmltools.grammar.schema_values import valid_values
 from xmltools.syntax.json_reader import MAX_DIGITS
 from xmltools.tools.schema import (
     Bounds,

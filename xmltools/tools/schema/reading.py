@@ -19,11 +19,45 @@ from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
-from xmltools.tools.schema.scalars import WHITE_SPACE, read_enum, read_scalar
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
-from xmltools.tools.schema.untyped import by_name, untyped, untyped_object
+from xmltools.tools.schema.text_values import WHITE_SPACE, read_enum, read_scalar
 
 __all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
+
+# Elements that no schema describes: strings, lists and objects, as the tags say
+
+
+def _without_schema(element: Element) -> Any:
+    """Return the value of an element that no schema describes: a string, list or object."""
+    if element.nil:
+        return None
+    if not element.children:
+        return element.text
+    tags = {child.name for child in element.children}
+    if len(tags) == 1 and tags <= {ITEM, *singular_of(element.name)}:
+        return [_without_schema(child) for child in element.children]
+    return _object_without_schema(element.children)
+
+
+def _object_without_schema(children: Iterable[Element]) -> dict[str, Any]:
+    """Return elements as an object, in which a repeated name has a list."""
+    groups = _by_name(children)
+    return {
+        name: _without_schema(group[0]) if len(group) == 1 else list(map(_without_schema, group))
+        for name, group in groups.items()
+    }
+
+
+def _by_name(elements: Iterable[Element]) -> dict[str, list[Element]]:
+    """Return the elements of each name, names in the order of their first."""
+    groups: dict[str, list[Element]] = {}
+    for element in elements:
+        groups.setdefault(element.name, []).append(element)
+    return groups
+
+
+# Reading by a shape
+
 
 _DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
 """Slips of JSON after which a text may as well be a string, where the schema takes one."""
@@ -86,7 +120,7 @@ def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: i
     JSON in them may nest `depth` levels. Without `check` nothing is said about problems.
     """
     if shape is None:
-        return Reading(untyped_object(children), [], [], [])
+        return Reading(_object_without_schema(children), [], [], [])
     return _finish(shape, lambda reader: reader.arguments(children, shape), depth, check)
 
 
@@ -236,7 +270,7 @@ class _Reader:
             # It stood before the tool's name, when nobody knew that it was text.
             repair = Repair(Code.BARE_LESS_THAN, element.offset, f"read the markup in {element.name} as text")
             return _Value(element.inner, (repair,))
-        return _Value(untyped(element))
+        return _Value(_without_schema(element))
 
     def _properties(self, children: Iterable[Element], shape: Shape) -> _Steps:
         """Read elements as the properties of an object."""
@@ -244,7 +278,7 @@ class _Reader:
         repairs: list[Repair] = []
         duplicates: list[str] = []
         lost = False
-        for name, group in by_name(children).items():
+        for name, group in _by_name(children).items():
             child = shape.child(name)
             if len(group) > 1:
                 read = yield from self._group(group, child)
@@ -276,7 +310,7 @@ class _Reader:
         if array:
             return (yield from self._array(group, array))
         if shape.is_any:
-            return _Value(list(map(untyped, group)))
+            return _Value(list(map(_without_schema, group)))
         read = yield _Request(group[0], shape, group[0].offset)
         return read._replace(duplicates=(group[0].name,))
 

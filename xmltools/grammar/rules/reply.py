@@ -8,8 +8,6 @@ from functools import lru_cache
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
-from xmltools.grammar.lower.elements import without
-from xmltools.grammar.lower.tools import Builder
 from xmltools.grammar.nodes import (
     Dispatch,
     Grammar,
@@ -36,7 +34,9 @@ from xmltools.grammar.regular.regular import (
     sequence,
     subtract,
 )
-from xmltools.render.names import escape_name, refuse_unsayable
+from xmltools.grammar.rules.arguments import Builder
+from xmltools.grammar.rules.strings import without
+from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 
 __all__ = ["chosen_tools", "make_grammar"]

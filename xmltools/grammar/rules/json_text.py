@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xmltools.grammar.lower.elements import SPACE, XML
-from xmltools.grammar.lower.enums import json_literal, valid_values
-from xmltools.grammar.lower.lists import MAX_COUNT, chain, countable
-from xmltools.grammar.lower.rules import NUMBER_WORDS, Rules, scalars
 from xmltools.grammar.nodes import (
     Lexeme,
     Literal,
@@ -26,6 +22,9 @@ from xmltools.grammar.nodes import (
 )
 from xmltools.grammar.regular.numbers import numbers
 from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import SPACE, XML, json_literal
+from xmltools.grammar.schema_values import valid_values
 from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,

@@ -12,13 +12,6 @@ from functools import partial
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.elements import cdata_section, plain_text
-from xmltools.grammar.lower.enums import value_spellings
-from xmltools.grammar.lower.json_text import JsonText
-from xmltools.grammar.lower.lists import MAX_COUNT, chain, countable
-from xmltools.grammar.lower.oneof import overlap
-from xmltools.grammar.lower.rules import NUMBER_WORDS, Rules, scalars
-from xmltools.grammar.lower.strings import Strings
 from xmltools.grammar.nodes import (
     Lexeme,
     Literal,
@@ -34,7 +27,11 @@ from xmltools.grammar.nodes import (
 )
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
-from xmltools.render.names import escape_name, is_hidden, refuse_unsayable
+from xmltools.grammar.rules.json_text import JsonText
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import Strings, cdata_section, plain_text, value_spellings
+from xmltools.grammar.schema_values import overlap
+from xmltools.render.writable import escape_name, is_hidden, refuse_unsayable
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import (

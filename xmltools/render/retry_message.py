@@ -18,9 +18,9 @@ from xmltools.dialects import FORGE
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
-from xmltools.render.names import only_server
 from xmltools.render.open_block import OpenElements
-from xmltools.render.quoting import OPENS, neutral
+from xmltools.render.wording import OPENS, neutral
+from xmltools.render.writable import only_server
 from xmltools.syntax.markup import SPACES, find_forbidden
 from xmltools.tools import Tool
 from xmltools.tools.schema import ANY, example_arguments, find_problems

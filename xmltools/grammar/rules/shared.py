@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.elements import SPACE
-from xmltools.grammar.nodes import Grammar, Lexeme, Literal, Node, Series
+from xmltools.grammar.nodes import Grammar, Lexeme, Literal, Node, Series, maybe, series
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.possible import Possible
 from xmltools.grammar.regular.numbers import integers, numbers
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
-from xmltools.tools.schema import ScalarShape, Shape, bounds_of, other_keywords
+from xmltools.grammar.rules.strings import SPACE
+from xmltools.grammar.schema_values import Possible
+from xmltools.tools.schema import ArrayShape, Items, ScalarShape, Shape, bounds_of, items_of, other_keywords
 
-__all__ = ["NUMBER_WORDS", "Rules", "scalars"]
+__all__ = ["MAX_COUNT", "NUMBER_WORDS", "Rules", "chain", "countable", "scalars"]
 
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 _MAX_DEPTH = 16
@@ -88,3 +89,43 @@ def scalars(shape: ScalarShape) -> Regular:
     if shape.type == "number":
         return numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
     return choice(literal("true"), literal("false")) if shape.type == "boolean" else literal("null")
+
+
+# Lists, as far as grammars count them: first items with schemas of their own, then others, between two counts
+
+
+MAX_COUNT = 1_000
+"""The largest number of repetitions that is counted: llama.cpp refuses 2,000 and more, whoever holds them."""
+MAX_FIRST = 100
+"""Items that may each have a schema of their own."""
+_STEP = 8
+"""Items of a chain that stand in one rule: engines refuse brackets that nest too deep."""
+
+
+def countable(shape: ArrayShape, possible: Possible, place: str, report: Report) -> Items:
+    """Return what a list may hold: no items without a value, no counts beyond MAX_COUNT. The rest is reported."""
+    items = items_of(shape)
+    low, high = items.low, items.high
+    if max(low, high or 0) > MAX_COUNT:
+        report.add(place, "minItems or maxItems", f"more than {MAX_COUNT:,} items are not counted")
+        low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
+    first = tuple(takewhile(possible, items.first))
+    goes_on = len(first) == len(items.first) and items.rest is not None and possible(items.rest)
+    if len(first) > MAX_FIRST:
+        report.add(place, "prefixItems", f"no more than the first {MAX_FIRST} items are generated")
+        return Items(first[:MAX_FIRST], None, min(low, MAX_FIRST), MAX_FIRST)
+    return Items(first, items.rest if goes_on else None, low, high)
+
+
+def chain(items: Sequence[Node], tail: Node, low: int, rule: Callable[[Node], Node]) -> Node:
+    """Return items one after the other, and the tail after all of them; `low` of them must be there.
+
+    `rule` puts a node into a rule of its own and returns what refers to it.
+    """
+    for number in reversed(range(len(items))):
+        tail = series(items[number], tail)
+        if number >= low:
+            tail = maybe(tail)
+        if number and number % _STEP == 0:
+            tail = rule(tail)
+    return tail
