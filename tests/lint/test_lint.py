@@ -369,13 +369,13 @@ def test_layout_is_taken_away_as_the_protocol_says(content: str, plain: str) -> 
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_an_example_has_just_its_code_and_is_clean_when_mended(code: str) -> None:
+def test_an_example_has_just_its_code_and_is_clean_when_repaired(code: str) -> None:
     entry = CODES[code]
     if code == "witness_disagrees":
         assert not entry.wrong
         return
     assert set(codes(lint(entry.wrong, EXAMPLE_TOOLS, strict=True))) == {code}
-    assert not examine(entry.mended, EXAMPLE_TOOLS, strict=True).findings
+    assert not examine(entry.repaired, EXAMPLE_TOOLS, strict=True).findings
 
 
 def test_every_code_is_explained() -> None:

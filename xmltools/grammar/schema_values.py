@@ -41,8 +41,6 @@ class Possible:
     A value that must hold one of its own kind, and so on without end, is none.
     """
 
-    __slots__ = ("_known", "_open", "_steps")
-
     def __init__(self) -> None:
         self._known: dict[int, tuple[Shape, bool]] = {}  # with the shape, or another one might get its identity
         self._open: set[int] = set()

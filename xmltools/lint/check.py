@@ -15,6 +15,7 @@ from xmltools.tools import Tool
 
 __all__ = ["Examined", "examine", "lint"]
 
+_Span = tuple[int, int | None]
 _LIMITS = Limits(blocks=sys.maxsize)
 """A file of stored calls may have more blocks than one reply."""
 
@@ -72,8 +73,6 @@ def examine(
 class _Check:
     """The check of one text."""
 
-    __slots__ = ("_only_server", "_source", "_strict", "_tools", "_witness")
-
     def __init__(self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool) -> None:
         self._source = source
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
@@ -83,32 +82,24 @@ class _Check:
         self._witness = witness
 
     def findings(self, found: ToolCall | CallError | Notice) -> Iterator[Finding]:
-        """Return the findings of one block, in the order of their places, or that of a notice."""
+        """Yield the findings of one block, in the order of their places, or that of a notice."""
         if isinstance(found, CallError):
-            return iter((self._refused(found),))
-        if isinstance(found, Notice):
-            return iter((self._noticed(found),))
-        if found.repairs:
-            return self._mended(found)
-        return iter(()) if found.legacy_json else self._doubted(found)
+            start, end = found.span
+            place = (start, end) if found.offset is None else (found.offset, None)
+            # A model gets the hint alone, so some hold the whole message; here it stands beside them.
+            hint = found.code.hint if found.message in found.hint else found.hint
+            yield self._finding(found.code, place, found.message, hint, found.name, is_error=True)
+        elif isinstance(found, Notice):
+            yield self._finding(found.code, found.span, found.message, found.hint, found.name)
+        elif found.repairs:
+            for repair in found.repairs:
+                yield self._finding(repair.code, (repair.offset, None), repair.message, repair.code.hint, found.name)
+        elif not found.legacy_json:
+            for code, place, message in self._doubts(found):
+                yield self._finding(code, place, message, OWN_CODES[code], found.name)
 
-    def _noticed(self, notice: Notice) -> Finding:
-        return self._finding(notice.code, self._severity, notice.span, notice.message, notice.hint, notice.name)
-
-    def _refused(self, error: CallError) -> Finding:
-        start, end = error.span
-        place, behind = (start, end) if error.offset is None else (error.offset, None)
-        # A model gets the hint alone, so some hold the whole message; here it stands beside them.
-        hint = error.code.hint if error.message in error.hint else error.hint
-        return self._finding(error.code, "error", (place, behind), error.message, hint, error.name)
-
-    def _mended(self, call: ToolCall) -> Iterator[Finding]:
-        for repair in call.repairs:
-            place = (repair.offset, None)
-            yield self._finding(repair.code, self._severity, place, repair.message, repair.code.hint, call.name)
-
-    def _doubted(self, call: ToolCall) -> Iterator[Finding]:
-        """What others say of a clean call."""
+    def _doubts(self, call: ToolCall) -> Iterator[tuple[str, _Span, str]]:
+        """Yield what others say of a clean call: a code, a place and a message."""
         # They load lxml and defusedxml, which only clean blocks need.
         from xmltools.lint.readers import disagreements
         from xmltools.lint.witness import doubt_of
@@ -117,29 +108,16 @@ class _Check:
         start, end = call.span
         block = self._source.text[start:end]
         tool = self._tools.get((call.name, call.server))
-        doubt = doubt_of(block, tool) if self._witness else None
-        if doubt:
-            span = (start, end) if doubt.line == 1 else (start + _text_start(block, doubt.line), None)
-            yield self._own(WITNESS_DISAGREES, span, doubt.message, call)
+        if self._witness and (doubt := doubt_of(block, tool)):
+            place: _Span = (start, end) if doubt.line == 1 else (start + _text_start(block, doubt.line), None)
+            yield WITNESS_DISAGREES, place, doubt.message
         for message in disagreements(block, call, tool, self._only_server) if self._strict else ():
-            yield self._own(READERS_DISAGREE, (start, end), message, call)
-
-    @property
-    def _severity(self) -> Literal["error", "warning"]:
-        return "error" if self._strict else "warning"
-
-    def _own(self, code: str, span: tuple[int, int | None], message: str, call: ToolCall) -> Finding:
-        return self._finding(code, self._severity, span, message, OWN_CODES[code], call.name)
+            yield READERS_DISAGREE, (start, end), message
 
     def _finding(
-        self,
-        code: str,
-        severity: Literal["error", "warning"],
-        span: tuple[int, int | None],
-        message: str,
-        hint: str,
-        tool: str | None,
+        self, code: str, span: _Span, message: str, hint: str, tool: str | None, *, is_error: bool = False
     ) -> Finding:
+        severity: Literal["error", "warning"] = "error" if is_error or self._strict else "warning"
         start = self._source.place(span[0])
         end = None if span[1] is None else self._source.place(span[1])
         excerpt, caret = self._source.excerpt(start)

@@ -69,8 +69,6 @@ class Finding:
 class SourceText:
     """A text with its name and an index of its lines, which is made once for all findings."""
 
-    __slots__ = ("_lines", "name", "text")
-
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.name = name

@@ -55,8 +55,6 @@ def print_gbnf(grammar: Grammar, *, any_order: bool = True) -> str:
 class _Printer:
     """Prints rules; those of lexemes are made when they are first used."""
 
-    __slots__ = ("_any_order", "_grammar", "_lexemes", "_lines", "_repeated")
-
     def __init__(self, grammar: Grammar, any_order: bool) -> None:
         self._grammar = grammar
         self._any_order = any_order
@@ -195,8 +193,6 @@ def _is_quick(tree: Regular) -> bool:
 
 class _LexemePrinter:
     """Prints the expressions of one lexeme; what needs rules of its own gets them, each once."""
-
-    __slots__ = ("_name", "_named", "lines")
 
     def __init__(self, name: str) -> None:
         self._name = name

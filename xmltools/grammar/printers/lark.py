@@ -40,8 +40,6 @@ def print_lark(grammar: Grammar, *, any_order: bool = True, extensions: bool = T
 class _Printer:
     """Prints rules; terminals are made when they are first used."""
 
-    __slots__ = ("_any_order", "_extensions", "_grammar", "_lines", "_names", "_terminals")
-
     def __init__(self, grammar: Grammar, any_order: bool, extensions: bool) -> None:
         self._grammar = grammar
         self._any_order = any_order

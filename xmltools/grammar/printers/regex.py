@@ -40,8 +40,6 @@ def print_regex(grammar: Grammar) -> str:
 class _Printer:
     """Prints rules where they are used, each once."""
 
-    __slots__ = ("_open", "_printed", "_rules")
-
     def __init__(self, rules: Mapping[str, Node]) -> None:
         self._rules = rules
         self._printed: dict[str, str] = {}

@@ -60,8 +60,6 @@ def automaton(tree: Regular) -> Automaton:
 class _NFA:
     """A nondeterministic automaton under construction: the edges of each state, and those that take no character."""
 
-    __slots__ = ("edges", "epsilons")
-
     def __init__(self) -> None:
         self.epsilons: list[list[int]] = []
         self.edges: list[list[tuple[Ranges, int]]] = []

@@ -190,8 +190,6 @@ def to_tree(machine: Automaton) -> Regular:
 class _Generalised:
     """A generalised automaton: its edges bear languages, and it has one state to begin with (-1) and one to end in."""
 
-    __slots__ = ("edges", "sources")
-
     def __init__(self, machine: Automaton) -> None:
         last = len(machine.edges)
         self.edges: dict[int, dict[int, Regular]] = {-1: {0: EMPTY}, last: {}}

@@ -207,8 +207,6 @@ _Items = list[tuple[Any, Any]]
 class _Reader:
     """Reads parse trees. `over`: where a language can't be exact it has too many texts, instead of too few."""
 
-    __slots__ = ("_copies", "_over")
-
     def __init__(self, over: bool = False) -> None:
         self._over = over
         self._copies = 1

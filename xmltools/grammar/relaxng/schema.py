@@ -10,26 +10,12 @@ counts are spelled out, item by item.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.relaxng.objects import (
-    UNDECLARED,
-    Member,
-    arguments,
-    arranged,
-    closes_unevaluated,
-    in_any_order,
-    is_closed,
-    is_forbidden,
-    is_sayable,
-    other_argument,
-    too_many,
-    unnamed,
-)
 from xmltools.grammar.relaxng.rules import (
     EMPTY,
     NIL,
@@ -39,19 +25,23 @@ from xmltools.grammar.relaxng.rules import (
     any_number,
     attribute,
     choice,
+    data,
     define,
     element,
     element_but,
     grammar,
     group,
     interleave,
+    is_in_xml,
     optional,
     printed,
     reference,
+    value,
 )
 from xmltools.grammar.relaxng.values import JSON_OBJECT, enum, scalar, text, trimmed
 from xmltools.grammar.schema_values import overlap
 from xmltools.render.writable import is_hidden
+from xmltools.syntax.markup import SPACES, is_valid_name, is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
     ANY,
@@ -60,6 +50,7 @@ from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,
     Items,
+    Node,
     ObjectShape,
     Property,
     ScalarShape,
@@ -68,7 +59,6 @@ from xmltools.tools.schema import (
     UnionShape,
     item_name,
     items_of,
-    other_keywords,
     parts_of,
     properties_of,
 )
@@ -153,8 +143,6 @@ class _Place(NamedTuple):
 class _Builder:
     """Makes the definitions of one schema. Each object and list has one, so that they may hold each other."""
 
-    __slots__ = ("_done", "_names", "_pending", "_report")
-
     def __init__(self, report: Report) -> None:
         self._report = report
         self._names: dict[tuple[tuple[int, ...], str | None], str] = {}
@@ -182,12 +170,8 @@ class _Builder:
             return scalar(shape, self._report, place.path)
         if isinstance(shape, EnumShape):
             return enum(shape, self._report, place.path)
-        self._report_others(shape, place, frozenset())
+        self._report.add_others(place.path, shape)
         return self._anything()
-
-    def _report_others(self, shape: Shape, place: _Place, known: frozenset[str]) -> None:
-        for word in other_keywords(shape, known):
-            self._report.add(place.path, word, "is not enforced")
 
     def _anything(self) -> Rule:
         """Return a reference to any content: null, text or elements."""
@@ -225,7 +209,7 @@ class _Builder:
     # Unions
 
     def _union(self, shape: UnionShape, place: _Place) -> Rule:
-        self._report_others(shape, place, frozenset())
+        self._report.add_others(place.path, shape)
         parts = parts_of(shape)
         said = [word for part in parts for word in ("anyOf", "oneOf") if word in part]
         if not any("type" in part for part in parts):
@@ -243,7 +227,7 @@ class _Builder:
     # Lists and objects
 
     def _list(self, shape: ArrayShape, place: _Place, own: str) -> Rule:
-        self._report_others(shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")))
+        self._report.add_others(place.path, shape, ("items", "prefixItems", "minItems", "maxItems"))
         items = countable(shape, self._report, place.path)
         if items.high is not None and items.low > items.high:
             return NOT_ALLOWED
@@ -261,7 +245,7 @@ class _Builder:
     def _object(self, shape: ObjectShape, place: _Place, own: str) -> Rule:
         known = {"properties", "additionalProperties", "required"}
         known |= {"unevaluatedProperties"} if closes_unevaluated(shape) else set()
-        self._report_others(shape, place, frozenset(known))
+        self._report.add_others(place.path, shape, known)
         fields = self._fields(shape, place)
         if any(field.required and field.rule == NOT_ALLOWED for field in fields.values()):
             return NOT_ALLOWED
@@ -426,3 +410,135 @@ def _inner(shape: Shape) -> Iterator[Shape]:
         items = items_of(shape)
         yield from items.first
         yield from () if items.rest is None else (items.rest,)
+
+
+# What objects allow besides what their shapes say: which names are open, closed or forbidden, and in what order
+
+
+MAX_ORDERED = 4
+"""Arguments that only an attribute tells apart, and that are written out in all their orders."""
+UNDECLARED = "\0"
+"""A name that no schema declares and no block can say."""
+
+# XML 1.0 has more, since its fifth edition. To RELAX NG in libxml2 a name is what the fourth took for one, and these
+# are scripts that it knew: Latin, Greek, Cyrillic, Hebrew, Arabic, Devanagari, Thai, kana, ideographs and Hangul.
+_LETTER = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u0131\u0391-\u03a1\u03a3-\u03ce\u0410-\u044f\u05d0-\u05ea"
+    "\u0621-\u063a\u0641-\u064a\u0905-\u0939\u0e01-\u0e2e\u3041-\u3094\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3"
+)
+_KNOWN_NAME = re.compile(f"[{_LETTER}][-.0-9\u00b7\u0300-\u0345{_LETTER}]*")
+
+
+class Member(NamedTuple):
+    """An element, or what stands in it, among others that stand in any order.
+
+    `hidden`: its name is said in an attribute, though an element could bear it.
+    """
+
+    rule: Rule
+    required: bool
+    hidden: bool = False
+
+
+def is_sayable(name: str) -> bool:
+    """Return whether a block can say a name."""
+    return bool(name) and is_valid_name(name) and name.strip(SPACES) == name and is_in_xml(name)
+
+
+def unnamed(names: Iterable[str]) -> list[str]:
+    """Return those of the names that elements have, but that the schema cannot name."""
+    return [name for name in names if is_xml_name(name) and not _KNOWN_NAME.fullmatch(name)]
+
+
+def too_many(fields: Mapping[str, Member]) -> list[str]:
+    """Return the names that only attributes say, if they are too many to be written out in all their orders."""
+    found = _argument_names(fields)
+    return found if len(found) > MAX_ORDERED else []
+
+
+def is_closed(shape: ObjectShape) -> bool:
+    """Return whether an object may have no other properties than those that are declared."""
+    return any(_closes(part, "additionalProperties") for part in shape.parts) or closes_unevaluated(shape)
+
+
+def _closes(part: Node, word: str) -> bool:
+    return NEVER in part.get(word, ()) and "patternProperties" not in part
+
+
+def closes_unevaluated(shape: ObjectShape) -> bool:
+    """Return whether `unevaluatedProperties` closes an object, and all that it evaluates is known without condition."""
+    maker = shape.make
+    if maker.conditional_parts(shape.parts) or any(_opens(part) for part in shape.parts):
+        return False
+    closing = [part for part in shape.parts if "unevaluatedProperties" in part]
+    return bool(closing) and all(
+        NEVER in part["unevaluatedProperties"] and len(maker.parts((part,))) == len(shape.parts) for part in closing
+    )
+
+
+def _opens(part: Node) -> bool:
+    return "additionalProperties" in part or "patternProperties" in part
+
+
+def is_forbidden(shape: ObjectShape, name: str) -> bool:
+    """Return whether one of the schemas of an object allows no property of a name that another one declares."""
+    return any(
+        NEVER in part.get("properties", {}).get(name, ())
+        or (_closes(part, "additionalProperties") and name not in part.get("properties", {}))
+        for part in shape.parts
+    )
+
+
+def arranged(fields: Mapping[str, Member], other: Rule | None, arguments: Rule) -> Rule:
+    """Return the properties of an object in any order.
+
+    Takes the content of each by its name, that of elements of other names (None: there are none), and the elements
+    `argument` among each other.
+    """
+    tags = [name for name in fields if name not in _argument_names(fields) and _KNOWN_NAME.fullmatch(name)]
+    named = [_as_often(element(name, fields[name].rule), fields[name].required) for name in tags]
+    others = [any_number(element_but((*tags, FORGE.argument), other))] if other else []
+    return interleave(*named, *others, arguments)
+
+
+def _as_often(rule: Rule, required: bool) -> Rule:
+    if required:
+        return rule
+    return EMPTY if rule.children[-1] == NOT_ALLOWED else optional(rule)
+
+
+def arguments(fields: Mapping[str, Member]) -> list[Member]:
+    """Return the properties that stand in elements `argument`: those whose names are no XML names, and that name."""
+    members = [Member(_argument(name, fields[name].rule), fields[name].required) for name in _argument_names(fields)]
+    return [each for each in members if each.required or each.rule.children[-1] != NOT_ALLOWED]
+
+
+def _argument_names(fields: Mapping[str, Member]) -> list[str]:
+    """The names of properties that stand in elements `argument`."""
+    return [name for name, field in fields.items() if name == FORGE.argument or field.hidden or not is_xml_name(name)]
+
+
+def _argument(name: str, content: Rule) -> Rule:
+    if name == FORGE.argument:
+        return element(name, content)
+    return element(FORGE.argument, attribute(FORGE.argument_name, value(name, "string")), content)
+
+
+def other_argument(names: Iterable[str], content: Rule) -> Rule:
+    """Return an element `argument` that has none of the names."""
+    name = data("token", but=(name for name in names if name != FORGE.argument))
+    return element(FORGE.argument, attribute(FORGE.argument_name, name), content)
+
+
+def in_any_order(members: Sequence[Member], others: Rule) -> Rule:
+    """Return the members in any order, each at most once, with `others` everywhere between them.
+
+    `interleave` cannot tell apart what only an attribute does, so the orders are written out, if they aren't too many.
+    """
+    if len(members) > MAX_ORDERED:
+        return any_number(choice(*(member.rule for member in members), *others.children))
+    ways = [
+        group(others, member.rule, in_any_order([*members[:at], *members[at + 1 :]], others))
+        for at, member in enumerate(members)
+    ]
+    return choice(*ways) if any(member.required for member in members) else choice(others, *ways)

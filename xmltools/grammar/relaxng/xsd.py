@@ -260,8 +260,6 @@ def _searched(piece: _Piece) -> Regular:
 class _Reader:
     """Reads Python's parse of one pattern. `exact`: nothing had to be widened so far."""
 
-    __slots__ = ("_flags", "exact")
-
     def __init__(self, flags: int) -> None:
         if flags & ~_FLAGS:
             raise Unsayable

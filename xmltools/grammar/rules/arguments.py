@@ -57,8 +57,6 @@ _OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "mi
 class Builder(Rules):
     """Makes the rules for the arguments of tools. What all tools share, such as free strings, is made once."""
 
-    __slots__ = ("_rules", "_strings", "_tool")
-
     def __init__(self, options: Options, backend: Backend) -> None:
         super().__init__(options, backend)
         self._strings = Strings(options, backend, MAX_COUNT)
@@ -90,7 +88,7 @@ class Builder(Rules):
             elif isinstance(each, ObjectShape):
                 nodes.append(self._object_or_map(each, name, place))
             elif isinstance(each, ScalarShape):
-                self.report_others(each, place, NUMBER_WORDS)
+                self.report.add_others(place, each, NUMBER_WORDS)
                 leaves.append((each.type, self._spaced(scalars(each))))
             elif isinstance(each, EnumShape):
                 loose, exact = value_spellings(each, self.options.cdata, self.options.spared_end_tag)
@@ -98,7 +96,7 @@ class Builder(Rules):
                 leaves += [("choice", choice(*exact))] if exact else []
             else:
                 facts = text_facts(each)
-                self.report_others(each, place, _TEXT_WORDS)
+                self.report.add_others(place, each, _TEXT_WORDS)
                 language = self._strings.spellings(facts, place, self.report)
                 if language is None and facts.low == 1:
                     nodes.append(self.free_text(filled=True))
@@ -133,7 +131,7 @@ class Builder(Rules):
     def _alternatives(self, shape: Shape, place: str) -> tuple[Shape, ...]:
         """Return the alternatives of a value; what a union demands besides one of them is reported."""
         if isinstance(shape, UnionShape):
-            self.report_others(shape, place, frozenset())
+            self.report.add_others(place, shape)
             if overlap(shape):
                 self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
         return shape.alternatives
@@ -167,7 +165,7 @@ class Builder(Rules):
 
     def array(self, shape: ArrayShape, name: str, place: str, own: str) -> Node:
         """Return the items of a list."""
-        self.report_others(shape, place, _ARRAY_WORDS)
+        self.report.add_others(place, shape, _ARRAY_WORDS)
         items, inner, path = countable(shape, self.possible, place, self.report), item_name(name), f"{place}[]"
         first = [series(self.element(inner, one, path), self.ws) for one in items.first]
         tail: Node = series()
@@ -187,7 +185,7 @@ class Builder(Rules):
 
     def object(self, shape: ObjectShape, place: str, own: str) -> Node:
         """Return the properties of an object, in any order."""
-        self.report_others(shape, place, _OBJECT_WORDS)
+        self.report.add_others(place, shape, _OBJECT_WORDS)
         properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
         self._check_count(shape, properties, place)
         members = [self._member(shape, each, place, f"{own}-{_letters(n)}") for n, each in enumerate(properties)]

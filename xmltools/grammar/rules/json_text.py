@@ -7,7 +7,7 @@ text stands in the element as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from xmltools.grammar.nodes import (
     Lexeme,
@@ -60,8 +60,6 @@ _STRING_WORDS = frozenset(("minLength", "maxLength"))
 class JsonText:
     """Makes the rules of JSON values by their shapes."""
 
-    __slots__ = ("_names", "_rules")
-
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._names: dict[int, str] = {}
@@ -89,8 +87,11 @@ class JsonText:
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
-        self._rules.report_others(shape, place, frozenset(), " in JSON text")
+        self._others(shape, place)
         return self._anything()
+
+    def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
+        self._rules.report.add_others(place, shape, known, where=" in JSON text")
 
     def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
         if id(shape) not in self._names:
@@ -104,7 +105,7 @@ class JsonText:
     # Leaves
 
     def _string(self, shape: Shape, place: str) -> Node:
-        self._rules.report_others(shape, place, _STRING_WORDS, " in JSON text")
+        self._others(shape, place, _STRING_WORDS)
         facts = text_facts(shape)
         low, high = facts.low, facts.high
         if max(low, high or 0) > MAX_COUNT:
@@ -122,7 +123,7 @@ class JsonText:
         return Lexeme("jsonstring", _quoted(0, None))
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
-        self._rules.report_others(shape, place, NUMBER_WORDS, " in JSON text")
+        self._others(shape, place, NUMBER_WORDS)
         if shape.type in ("integer", "number"):
             return self._rules.lexeme(scalars(shape), f"json{shape.type}")
         return alternatives(*map(Literal, ("true", "false") if shape.type == "boolean" else ("null",)))
@@ -130,9 +131,7 @@ class JsonText:
     # Containers
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
-        self._rules.report_others(
-            shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")), " in JSON text"
-        )
+        self._others(shape, place, ("items", "prefixItems", "minItems", "maxItems"))
         items = countable(shape, self._rules.possible, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
@@ -160,8 +159,7 @@ class JsonText:
         return series(Literal(","), self._space, node, self._space)
 
     def _object(self, shape: ObjectShape, place: str) -> Node:
-        known = frozenset(("properties", "required", "additionalProperties"))
-        self._rules.report_others(shape, place, known, " in JSON text")
+        self._others(shape, place, ("properties", "required", "additionalProperties"))
         properties = [each for each in properties_of(shape) if self._rules.possible(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])

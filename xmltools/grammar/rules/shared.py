@@ -12,7 +12,7 @@ from xmltools.grammar.regular.numbers import integers, numbers
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
 from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.schema_values import Possible
-from xmltools.tools.schema import ArrayShape, Items, ScalarShape, Shape, bounds_of, items_of, other_keywords
+from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
 
 __all__ = ["MAX_COUNT", "NUMBER_WORDS", "Rules", "chain", "countable", "scalars"]
 
@@ -23,20 +23,6 @@ _MAX_DEPTH = 16
 
 class Rules:
     """The grammar, and what all share who make rules for it. `report` is about the tool whose rules are being made."""
-
-    __slots__ = (
-        "_depth",
-        "_hints",
-        "_later",
-        "_lexemes",
-        "backend",
-        "grammar",
-        "options",
-        "possible",
-        "report",
-        "spaces",
-        "ws",
-    )
 
     def __init__(self, options: Options, backend: Backend) -> None:
         self.grammar = Grammar(Series(()))
@@ -74,11 +60,6 @@ class Rules:
             taken = self._hints[hint] = self._hints.get(hint, 0) + 1
             self._lexemes[language] = hint if taken == 1 else f"{hint}{taken}"
         return Lexeme(self._lexemes[language], language)
-
-    def report_others(self, shape: Shape, place: str, known: frozenset[str], where: str = "") -> None:
-        """Report the keywords that restrict values of the shape, but for those that are known here."""
-        for word in other_keywords(shape, known):
-            self.report.add(place, word, f"is not enforced{where}")
 
 
 def scalars(shape: ScalarShape) -> Regular:

@@ -43,7 +43,7 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 from xmltools.grammar.schema_values import valid_values
-from xmltools.render.arguments import write_text
+from xmltools.render.calls import write_text
 from xmltools.render.writable import scalar_text
 from xmltools.syntax.markup import SPACES, find_forbidden
 from xmltools.tools.schema import EnumShape, TextFacts
@@ -218,8 +218,6 @@ _WHITE = chars(" \t\n\r").ranges
 
 class Strings:
     """Makes the languages of constrained strings, as the options and the back end want them."""
-
-    __slots__ = ("_backend", "_cdata", "_end_tag", "_failures", "_max_count")
 
     def __init__(self, options: Options, backend: Backend, max_count: int) -> None:
         self._backend = backend

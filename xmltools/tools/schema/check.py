@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -19,16 +20,14 @@ class ExhaustedError(Exception):
     """The schema takes more steps than the checker was given."""
 
 
+@dataclass(slots=True, eq=False)
 class _Frame:
     """A check that has begun: its steps, under which key its outcome is remembered, and whether it fits so far."""
 
-    __slots__ = ("asked", "fits", "key", "steps")
-
-    def __init__(self, steps: Steps, key: tuple[int, int] | None, asked: bool) -> None:
-        self.steps = steps
-        self.key = key
-        self.asked = asked
-        self.fits = True
+    steps: Steps
+    key: tuple[int, int] | None
+    asked: bool
+    fits: bool = True
 
 
 class Checker(Context):

@@ -137,7 +137,7 @@ class Document:
         return self._named(value, at)
 
     def _pattern(self, value: Any, at: str) -> str:
-        text = _string(self, value, at)
+        text: str = _string(self, value, at)
         try:
             self.patterns[text] = pattern_of(text) if len(text) <= MAX_SHARED else Pattern(text)
         except (re.error, OverflowError, RecursionError) as error:
@@ -152,7 +152,7 @@ class Document:
         return {"names": _names_by_name(self, names, at), "schemas": self._named(schemas, at)}
 
     def _reference(self, value: Any, at: str) -> str:
-        text = _string(self, value, at)
+        text: str = _string(self, value, at)
         if text != "#" and not text.startswith("#/"):
             _fail(at, f"{text!r} is out of reach; use a reference inside the schema, such as #/$defs/name")
         pointer = unquote(text[1:])
@@ -249,16 +249,22 @@ def _types(_: Document, value: Any, at: str) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def _string(_: Document, value: Any, at: str) -> str:
-    if not isinstance(value, str):
-        _fail(at, f"expected a string, found {_name(value)}")
-    return value
+def _wanted(fits: Callable[[Any], bool], words: str) -> Callable[[Document, Any, str], Any]:
+    """Return a reader that takes what fits as it is; `words` say what that is."""
+
+    def read(_: Document, value: Any, at: str) -> Any:
+        return value if fits(value) else _fail(at, f"expected {words}, found {_name(value)}")
+
+    return read
 
 
-def _names(_: Document, value: Any, at: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        _fail(at, f"expected a list of names of properties, found {_name(value)}")
-    return value
+_string = _wanted(lambda value: isinstance(value, str), "a string")
+_flag = _wanted(lambda value: isinstance(value, bool), "true or false")
+_values = _wanted(lambda value: isinstance(value, list) and bool(value), "a list of at least one value")
+_names = _wanted(
+    lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    "a list of names of properties",
+)
 
 
 def _names_by_name(document: Document, value: Any, at: str) -> dict[str, list[str]]:
@@ -280,18 +286,6 @@ def _limit(_: Document, value: Any, at: str) -> int | float | bool:
     if at.endswith("/multipleOf") and value <= 0:
         _fail(at, f"expected a number above 0, found {value!r}")
     return value  # type: ignore[no-any-return]
-
-
-def _flag(_: Document, value: Any, at: str) -> bool:
-    if not isinstance(value, bool):
-        _fail(at, f"expected true or false, found {_name(value)}")
-    return value
-
-
-def _values(_: Document, value: Any, at: str) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        _fail(at, f"expected a list of at least one value, found {_name(value)}")
-    return value
 
 
 def _anything(_: Document, value: Any, at: str) -> Any:

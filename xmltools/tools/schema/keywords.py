@@ -7,7 +7,7 @@ values or nodes (`requests`). Generators, so that asking only *whether* a value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sized
 from fractions import Fraction
 from typing import Any
 
@@ -98,16 +98,6 @@ def _if(context: Context, condition: Node, node: Node, value: Any, path: Path) -
 # Strings and numbers
 
 
-def _min_length(_: Context, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, str) and len(value) < least:
-        yield Problem(path, f"at least {least} characters", describe(value))
-
-
-def _max_length(_: Context, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, str) and len(value) > most:
-        yield Problem(path, f"at most {most} characters", f"{len(value)}")
-
-
 def _pattern(context: Context, pattern: str, node: Node, value: Any, path: Path) -> Steps:
     if not isinstance(value, str):
         return
@@ -125,6 +115,22 @@ def _format(_: Context, name: str, node: Node, value: Any, path: Path) -> Steps:
     check = FORMATS.get(name)
     if check and isinstance(value, str) and not check(value):
         yield Problem(path, f"text of the format {name}", describe(value))
+
+
+def _at_least(kind: type[Sized], words: str) -> Check:
+    def check(_: Context, least: int, node: Node, value: Any, path: Path) -> Steps:
+        if isinstance(value, kind) and len(value) < least:
+            yield Problem(path, f"at least {least} {words}", describe(value) if kind is str else f"{len(value)}")
+
+    return check
+
+
+def _at_most(kind: type[Sized], words: str) -> Check:
+    def check(_: Context, most: int, node: Node, value: Any, path: Path) -> Steps:
+        if isinstance(value, kind) and len(value) > most:
+            yield Problem(path, f"at most {most} {words}", f"{len(value)}")
+
+    return check
 
 
 def _bound(words: str, holds: Callable[[Any, Any], bool]) -> Check:
@@ -146,16 +152,6 @@ def _multiple_of(_: Context, unit: float, node: Node, value: Any, path: Path) ->
 
 
 # Lists
-
-
-def _min_items(_: Context, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, list) and len(value) < least:
-        yield Problem(path, f"at least {least} items", f"{len(value)}")
-
-
-def _max_items(_: Context, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, list) and len(value) > most:
-        yield Problem(path, f"at most {most} items", f"{len(value)}")
 
 
 def _items(context: Context, item: Node, node: Node, value: Any, path: Path) -> Steps:
@@ -270,16 +266,6 @@ def _dependent_schemas(context: Context, nodes: dict[str, Node], node: Node, val
             yield Sub(nodes[name], value, path)
 
 
-def _min_properties(_: Context, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, dict) and len(value) < least:
-        yield Problem(path, f"at least {least} properties", f"{len(value)}")
-
-
-def _max_properties(_: Context, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, dict) and len(value) > most:
-        yield Problem(path, f"at most {most} properties", f"{len(value)}")
-
-
 # What the schemas of a value have looked at: `unevaluatedProperties` and `unevaluatedItems` get the rest
 
 
@@ -351,8 +337,8 @@ CHECKS: dict[str, Check] = {
     "oneOf": _one_of,
     "not": _not,
     "if": _if,
-    "minLength": _min_length,
-    "maxLength": _max_length,
+    "minLength": _at_least(str, "characters"),
+    "maxLength": _at_most(str, "characters"),
     "pattern": _pattern,
     "format": _format,
     "minimum": _bound("of at least", lambda value, limit: value >= limit),
@@ -360,8 +346,8 @@ CHECKS: dict[str, Check] = {
     "exclusiveMinimum": _bound("above", lambda value, limit: value > limit),
     "exclusiveMaximum": _bound("below", lambda value, limit: value < limit),
     "multipleOf": _multiple_of,
-    "minItems": _min_items,
-    "maxItems": _max_items,
+    "minItems": _at_least(list, "items"),
+    "maxItems": _at_most(list, "items"),
     "items": _items,
     "prefixItems": _prefix_items,
     "unevaluatedItems": _unevaluated_items,
@@ -375,7 +361,7 @@ CHECKS: dict[str, Check] = {
     "required": _required,
     "dependentRequired": _dependent_required,
     "dependentSchemas": _dependent_schemas,
-    "minProperties": _min_properties,
-    "maxProperties": _max_properties,
+    "minProperties": _at_least(dict, "properties"),
+    "maxProperties": _at_most(dict, "properties"),
     NEVER: _never,
 }

@@ -10,6 +10,7 @@ Work is counted in places that are looked at, whether they were remembered or no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from xmltools.tools.schema.pattern_tree import (
@@ -36,13 +37,11 @@ class TooCostlyError(Exception):
     """A search takes more steps than it may."""
 
 
+@dataclass(slots=True)
 class Budget:
     """Steps that a search may still take."""
 
-    __slots__ = ("left",)
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
+    left: int
 
     def spend(self, steps: int) -> None:
         """Take steps from what is left. Raises TooCostlyError if there are not so many."""
@@ -51,20 +50,18 @@ class Budget:
             raise TooCostlyError
 
 
+@dataclass(slots=True, eq=False)
 class _Place:
     """`items` from `index` on and then `after`; with a `loop`: so many rounds of it are done, and then `after`.
 
     Where neither `items` nor a `loop` is given it is the end of the pattern.
     """
 
-    __slots__ = ("after", "count", "index", "items", "loop")
-
-    def __init__(self, items: Items, index: int, loop: Loop | None, count: int, after: _Place | None) -> None:
-        self.items = items
-        self.index = index
-        self.loop = loop
-        self.count = count
-        self.after = after
+    items: Items
+    index: int
+    loop: Loop | None
+    count: int
+    after: _Place | None
 
 
 _END = _Place((), 0, None, 0, None)
@@ -81,20 +78,18 @@ class _Closed(NamedTuple):
     steps: int
 
 
+@dataclass(slots=True, eq=False)
 class _State:
     """A kernel, what is known of it by the checks that hold, and what follows it by those and the next character.
 
     `free` and `freely` are the same for where no check holds.
     """
 
-    __slots__ = ("closed", "following", "free", "freely", "kernel")
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.closed: dict[int, _Closed] = {}
-        self.following: dict[tuple[str, int], _State] = {}
-        self.free: _Closed | None = None
-        self.freely: dict[str, _State] = {}
+    kernel: Kernel
+    closed: dict[int, _Closed] = field(default_factory=dict)
+    following: dict[tuple[str, int], _State] = field(default_factory=dict)
+    free: _Closed | None = None
+    freely: dict[str, _State] = field(default_factory=dict)
 
 
 class Scanner:

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 
 from xmltools.tools.schema.pattern_scan import Budget, Scanner, TooCostlyError
-from xmltools.tools.schema.pattern_steps import Stepper
+from xmltools.tools.schema.pattern_steps import search_by_steps
 from xmltools.tools.schema.pattern_tree import Chars, Check, Run, Spot, Tree, read_tree
 
 __all__ = ["MAX_PATTERN_TEXT", "Pattern", "pattern_of"]
@@ -59,8 +59,11 @@ class Pattern:
         if self._quick is not None:
             return self._quick.search(text) is not None
         steps = _PLACES + len(self.text) if self._tree.regular else _STEPS
+        budget = Budget((len(text) + _HEAD) * steps)
         try:
-            return _searcher(self).search(text, Budget((len(text) + _HEAD) * steps))
+            if self._tree.regular:
+                return _scanner(self).search(text, budget)
+            return search_by_steps(self._tree, text, budget)
         except TooCostlyError:
             return None
 
@@ -91,6 +94,6 @@ def pattern_of(text: str) -> Pattern:
 
 
 @lru_cache(maxsize=128)
-def _searcher(pattern: Pattern) -> Scanner | Stepper:
+def _scanner(pattern: Pattern) -> Scanner:
     """Return what searches for a pattern. What it remembers is kept for the patterns that were used last."""
-    return Scanner(pattern._tree) if pattern._tree.regular else Stepper(pattern._tree)
+    return Scanner(pattern._tree)

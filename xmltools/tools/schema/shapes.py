@@ -199,7 +199,7 @@ class ObjectShape(_Container):
         if found:
             return self.make.shape(tuple(found))
         maybe = [each for part in self._optional for each in _property_nodes(document, part, tag)]
-        return self.make.union([self.make.shape((each,)) for each in maybe])
+        return union([self.make.shape((each,)) for each in maybe], self.make)
 
     def knows(self, tag: str, previous: str) -> bool:
         """Return whether `tag` is declared, or anything goes."""
@@ -258,7 +258,7 @@ class ArrayShape(_Container):
     def items(self) -> Shape:
         """The shape of an item whose position is not known."""
         if "items" not in self._children:
-            self._children["items"] = self.make.union([self.item(index) for index in range(self._longest + 1)])
+            self._children["items"] = union([self.item(index) for index in range(self._longest + 1)], self.make)
         return self._children["items"]
 
     def opens(self, tag: str, name: str) -> Shape | None:
@@ -405,10 +405,6 @@ class Maker(AppliedNodes):
         for shape in tuple(self._shapes.values()):
             shape.forget()
         self._shapes.clear()
-
-    def union(self, shapes: list[Shape]) -> Shape:
-        """Return the shape of a value that has one of the shapes; ANY if there are none."""
-        return union(shapes, self)
 
     def _make(self, nodes: tuple[Node, ...]) -> Shape:
         parts = self.parts(nodes)
