@@ -24,28 +24,11 @@ GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
 """The name of a format; `build_grammar` says what each is for."""
 
 
-def _gbnf(grammar: Grammar, options: Options) -> str:
-    return print_gbnf(grammar, any_order=options.order == "any")
-
-
-def _lark(grammar: Grammar, options: Options) -> str:
-    return print_lark(grammar, any_order=options.order == "any", extensions=_has_extensions(options))
-
-
-def _has_extensions(options: Options) -> bool:
-    # Arguments alone are the input of one of OpenAI's custom tools, whose Lark has not all that llguidance has.
-    return options.tool_choice != "arguments"
-
-
-def _backend(format: str, options: Options) -> Backend:
-    return Backend(format in ("lark", "regex"), format == "lark" and _has_extensions(options))
-
-
 _PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
-    "gbnf": _gbnf,
-    "lark": _lark,
+    "gbnf": print_gbnf,
+    "lark": print_lark,
     "structural_tag": print_structural_tag,
-    "regex": lambda grammar, options: print_regex(grammar),
+    "regex": print_regex,
 }
 FORMATS = (*_PRINTERS, "relaxng")
 """The names of all formats of grammars."""
@@ -121,7 +104,8 @@ def _build(
         raise XMLToolsError(f"lazy: only llama.cpp waits for a trigger, so only 'gbnf' can be lazy, not {format!r}")
     listed = _listed(tools)
     chosen = chosen_tools(listed, options)
-    grammar, issues = make_grammar(chosen, options, _backend(format, options), only_server(listed))
+    backend = Backend(format in ("lark", "regex"), format == "lark" and options.has_llguidance)
+    grammar, issues = make_grammar(chosen, options, backend, only_server(listed))
     return _PRINTERS[format](grammar, options), issues
 
 

@@ -4,9 +4,8 @@
 what a code means, `list_codes` which there are; `write_report` prints findings for people and programs.
 """
 
-from xmltools.lint.check import Examined, examine, lint
+from xmltools.lint.check import Examined, Finding, Place, examine, lint
 from xmltools.lint.explanations import CODES, explain, list_codes
-from xmltools.lint.findings import Finding, Place
 from xmltools.lint.reports import FORMATS, write_report, write_statistics
 
 __all__ = [

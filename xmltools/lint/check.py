@@ -1,19 +1,112 @@
-"""A whole reply, checked: what the parser refused and repaired, and what others say of the calls that it took."""
+"""A whole reply, checked: what the parser refused and repaired, and what others say of the calls that it took.
+
+Findings have their place in the text as people count: lines and columns from 1.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
 from xmltools.errors import CallError, Notice, XMLToolsError
-from xmltools.lint.findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES, Finding, SourceText
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
 from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
 
-__all__ = ["Examined", "examine", "lint"]
+__all__ = ["OWN_CODES", "READERS_DISAGREE", "WITNESS_DISAGREES", "Examined", "Finding", "Place", "examine", "lint"]
+
+WITNESS_DISAGREES: Final = "witness_disagrees"
+READERS_DISAGREE: Final = "readers_disagree"
+OWN_CODES: Final = {
+    WITNESS_DISAGREES: "The parser takes this call and an independent check does not: write the block as the "
+    "instructions show it, and report the difference if it stays.",
+    READERS_DISAGREE: "Another XML reader finds something else in this block: use plain names and values, and report "
+    "the difference if it stays.",
+}
+"""The codes that the parser does not have, each with its hint."""
+
+_WIDTH = 100
+
+
+class Place(NamedTuple):
+    """A place in a text: its offset from 0, line and column from 1, all in characters."""
+
+    offset: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a call, or that the parser had to fix.
+
+    `code` is a stable name, `source` the name of the text, `start` the place and `end` the place after it where that
+    is known. `message` says what was found, `hint` what to do, `tool` the name of the tool where the block gives it.
+    `excerpt` is the line around the place, and `caret` the place in the excerpt.
+    """
+
+    code: str
+    severity: Literal["error", "warning"]
+    source: str
+    start: Place
+    end: Place | None
+    message: str
+    hint: str
+    tool: str | None = None
+    excerpt: str = field(default="", repr=False)
+    caret: int = field(default=0, repr=False)
+
+    @property
+    def offset(self) -> int:
+        """The place in characters from the start of the text."""
+        return self.start.offset
+
+    @property
+    def line(self) -> int:
+        """The line, from 1."""
+        return self.start.line
+
+    @property
+    def column(self) -> int:
+        """The column, from 1, in characters."""
+        return self.start.column
+
+
+class SourceText:
+    """A text with its name and an index of its lines, which is made once for all findings."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self._lines = Lines(text)
+
+    def place(self, offset: int) -> Place:
+        """Return the place of an offset; one after the end is the end."""
+        offset = min(offset, len(self.text))
+        return Place(offset, *self._lines.locate(offset))
+
+    def excerpt(self, place: Place) -> tuple[str, int]:
+        """Return at most 100 characters of the line around a place, and the place in them; a cut is shown by `…`."""
+        start, end = self._lines.span(place.line)
+        if end > start and self.text[end - 1] == "\r" and end > place.offset:
+            end -= 1
+        left, right = start, end
+        if end - start > _WIDTH:
+            left = max(start, min(place.offset - _WIDTH // 2, end - _WIDTH))
+            right = left + _WIDTH
+        excerpt = self.text[left:right]
+        if left > start:
+            excerpt = "…" + excerpt[1:]
+        if right < end:
+            excerpt = excerpt[:-1] + "…"
+        return excerpt, place.offset - left
+
+
+# Checks
+
 
 _Span = tuple[int, int | None]
 _LIMITS = Limits(blocks=sys.maxsize)
@@ -85,7 +178,7 @@ class _Check:
         """Yield the findings of one block, in the order of their places, or that of a notice."""
         if isinstance(found, CallError):
             start, end = found.span
-            place = (start, end) if found.offset is None else (found.offset, None)
+            place: _Span = (start, end) if found.offset is None else (found.offset, None)
             # A model gets the hint alone, so some hold the whole message; here it stands beside them.
             hint = found.code.hint if found.message in found.hint else found.hint
             yield self._finding(found.code, place, found.message, hint, found.name, is_error=True)

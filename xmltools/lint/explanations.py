@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from xmltools.errors import Code, XMLToolsError
-from xmltools.lint.findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
+from xmltools.lint.check import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
 from xmltools.tools import Tool
 
 __all__ = ["CODES", "EXAMPLE_TOOLS", "explain", "headline", "list_codes"]

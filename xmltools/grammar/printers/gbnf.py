@@ -21,6 +21,7 @@ from xmltools.grammar.nodes import (
     in_order,
     subsets,
 )
+from xmltools.grammar.options import Options
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.expressions import suffix
 from xmltools.grammar.regular.regular import (
@@ -47,9 +48,9 @@ MAX_PERMUTED = 6
 """Members whose every order is printed: n of them take 2^n rules."""
 
 
-def print_gbnf(grammar: Grammar, *, any_order: bool = True) -> str:
+def print_gbnf(grammar: Grammar, options: Options) -> str:
     """Return the grammar as GBNF; its first rule is `root`."""
-    return _Printer(grammar, any_order).text()
+    return _Printer(grammar, options.order == "any").text()
 
 
 class _Printer:
@@ -66,7 +67,7 @@ class _Printer:
         self._rule("root", self._grammar.root)
         for name, node in self._grammar.rules.items():
             if name in self._grammar.notes:
-                self._lines.append(f"# {_one_line(self._grammar.notes[name])}")
+                self._lines.append(f"# {' '.join(self._grammar.notes[name].split())[:200]}")
             self._rule(name, node)
         self._lines += [f"{name} ::= {text}" for text, name in self._repeated.items()]
         for name, language in self._lexemes.items():
@@ -144,10 +145,6 @@ class _Printer:
         if (isinstance(node.part, Series) and len(node.part.parts) > 1) or isinstance(node.part, Repetition):
             inner = f"({inner})"
         return inner + suffix(node.low, node.high)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
 
 
 # Regular languages: as an expression where that is quick, else as an automaton with a rule a state

@@ -18,6 +18,7 @@ from xmltools.grammar.nodes import (
     Series,
     in_order,
 )
+from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, suffix
 from xmltools.grammar.regular.regular import literal, sequence
 
@@ -29,7 +30,7 @@ _MAX_SIZE = 1_000_000
 """Characters of an expression: a rule is printed wherever it is used, so that they may double from rule to rule."""
 
 
-def print_regex(grammar: Grammar) -> str:
+def print_regex(grammar: Grammar, _: Options) -> str:
     """Return the grammar as one regular expression.
 
     Raises XMLToolsError for a recursive one, which no regular expression says, and for one that is too large or deep.

@@ -21,12 +21,11 @@ __all__ = ["print_structural_tag"]
 
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
     """Return the grammar as a structural tag, in JSON."""
-    any_order = options.order == "any"
     found = _dispatch(grammar)
     if found is None:
-        form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, any_order=any_order)}
+        form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, options)}
     else:
-        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), any_order=any_order)
+        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), options)
         form = {
             "type": "dispatch",
             "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
