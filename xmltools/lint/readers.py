@@ -113,19 +113,6 @@ def _is_name_for_expat(name: str) -> bool:
         return False
 
 
-def readers_for(block: str) -> dict[str, Callable[[str], Any]]:
-    """Return the readers that can be asked about a block, by name."""
-    readers: dict[str, Callable[[str], Any]] = {"lxml": read_with_lxml, "defusedxml": read_with_defusedxml}
-    if is_too_large_for_lxml(block):
-        del readers["lxml"]
-    return readers
-
-
-def field_of(root: Any, name: str) -> str:
-    """Return the trimmed text of a field of the block, empty if it is not there."""
-    return (root.findtext(name) or "").strip(SPACES)
-
-
 def arguments_of(root: Any) -> list[Element]:
     """Return the arguments of a block that an XML parser has read, as our own parser gives them to the schema."""
     found = root.find(FORGE.arguments)
@@ -218,36 +205,32 @@ def disagreements(block: str, call: ToolCall, tool: Tool | None, only: str | Non
     they are on one.
     """
     plain = plain_block(block)
-    for reader, read in readers_for(plain).items():
+    readers: dict[str, Callable[[str], Any]] = {"lxml": read_with_lxml, "defusedxml": read_with_defusedxml}
+    if is_too_large_for_lxml(plain):
+        del readers["lxml"]
+    for reader, read in readers.items():
         try:
             root = read(plain)
         except Unreadable as refused:
-            yield f"{reader} does not read the block: {_known_reason(plain) or refused}"
+            name = name_unknown_to_expat(plain)
+            known = f"expat does not know the name {name!r:.80} (XML 1.0, fifth edition)" if name else ""
+            yield f"{reader} does not read the block: {known or refused}"
             continue
         difference = _difference(root, call, tool, only or FORGE.default_server)
         if difference:
             yield f"{reader} finds another call in the block: {difference}"
 
 
-def _known_reason(block: str) -> str:
-    """Return why expat refuses a block that lxml reads, if that is a known difference between the two."""
-    name = name_unknown_to_expat(block)
-    return f"expat does not know the name {name!r:.80} (XML 1.0, fifth edition)" if name else ""
-
-
 def _difference(root: Any, call: ToolCall, tool: Tool | None, unnamed: str) -> str:
     """Return what differs first, nothing if all is the same. A block that names no server means the `unnamed` one."""
-    server = field_of(root, FORGE.server_name) or unnamed
+    names = {name: (root.findtext(name) or "").strip(SPACES) for name in (FORGE.tool_name, FORGE.server_name)}
     arguments = read_arguments(arguments_of(root), tool.shape if tool else None, check=False).arguments
     compared: list[tuple[str, Any, Any]] = [
         ("the element", root.tag, FORGE.block),
-        (FORGE.tool_name, field_of(root, FORGE.tool_name), call.name),
-        (FORGE.server_name, server, call.server),
+        (FORGE.tool_name, names[FORGE.tool_name], call.name),
+        (FORGE.server_name, names[FORGE.server_name] or unnamed, call.server),
         ("the names of arguments", list(arguments), list(call.arguments)),
         *((f"the argument {name!r:.80}", arguments.get(name), value) for name, value in call.arguments.items()),
     ]
-    return next((_told(*each) for each in compared if not same(each[1], each[2])), "")
-
-
-def _told(what: str, theirs: Any, ours: Any) -> str:
-    return f"{what} is {theirs!r:.60} there and {ours!r:.60} here"
+    different = (each for each in compared if not same(each[1], each[2]))
+    return next((f"{what} is {theirs!r:.60} there and {ours!r:.60} here" for what, theirs, ours in different), "")

@@ -40,8 +40,8 @@ from xmltools.grammar.relaxng.rules import (
 )
 from xmltools.grammar.relaxng.values import JSON_OBJECT, enum, scalar, text, trimmed
 from xmltools.grammar.schema_values import overlap
-from xmltools.render.writable import is_hidden
-from xmltools.syntax.markup import SPACES, is_valid_name, is_xml_name
+from xmltools.render.writable import is_hidden, is_sayable
+from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
     ANY,
@@ -114,7 +114,7 @@ def _server(tool: Tool, report: Report, only: str | None) -> Rule:
 
 
 def _name(name: str, report: Report) -> Rule:
-    if is_sayable(name):
+    if is_sayable(name) and is_in_xml(name):
         return trimmed(name)
     report.add("", "name", f"{name[:80]!r} is a name that no block can say; any name is taken")
     return TEXT
@@ -264,7 +264,7 @@ class _Builder:
         # What tells alternatives apart comes first: libxml2 looks no further at one that is not meant.
         for each in sorted((Property(name, shape.child(name), name in required) for name in names), key=weight):
             its = place.property(each.name)
-            if not is_sayable(each.name):
+            if not (is_sayable(each.name) and is_in_xml(each.name)):
                 self._report.add(its.path, "properties", "a block cannot say this name")
                 continue
             content = NOT_ALLOWED if is_forbidden(shape, each.name) else self.content(each.shape, its)
@@ -302,7 +302,8 @@ MAX_ITEMS = 50
 def countable(shape: ArrayShape, report: Report, path: str) -> Items:
     """Return what a list holds, with bounds of at most MAX_ITEMS. What is beyond them is reported."""
     items = _possible(shape)
-    for word in _too_large(items):
+    counts = {"prefixItems": len(items.first), "minItems": items.low, "maxItems": items.high or 0}
+    for word in (word for word, count in counts.items() if count > MAX_ITEMS):
         report.add(path, word, f"no more than {MAX_ITEMS} items are counted")
     low, high = min(items.low, MAX_ITEMS), items.high
     if len(items.first) > MAX_ITEMS:
@@ -310,15 +311,6 @@ def countable(shape: ArrayShape, report: Report, path: str) -> Items:
     if high is not None and high > MAX_ITEMS:
         return Items(items.first, items.rest, low, None)
     return Items(items.first, items.rest, items.low if high is not None else low, high)
-
-
-def _too_large(items: Items) -> Iterator[str]:
-    if len(items.first) > MAX_ITEMS:
-        yield "prefixItems"
-    if items.low > MAX_ITEMS:
-        yield "minItems"
-    if items.high is not None and items.high > MAX_ITEMS:
-        yield "maxItems"
 
 
 def _possible(shape: ArrayShape) -> Items:
@@ -438,11 +430,6 @@ class Member(NamedTuple):
     rule: Rule
     required: bool
     hidden: bool = False
-
-
-def is_sayable(name: str) -> bool:
-    """Return whether a block can say a name."""
-    return bool(name) and is_valid_name(name) and name.strip(SPACES) == name and is_in_xml(name)
 
 
 def unnamed(names: Iterable[str]) -> list[str]:

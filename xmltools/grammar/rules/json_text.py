@@ -54,6 +54,7 @@ _ESCAPED = sequence(
 _UNIT = choice(_PLAIN, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED)
 _MAX_ESCAPES = 8
 """Characters that may be escapes where GBNF counts them: with more xgrammar takes a second for a mask."""
+_JSON_SPACE = Lexeme("jsonws", Repeat(SPACE, 0, 20))
 _STRING_WORDS = frozenset(("minLength", "maxLength"))
 
 
@@ -66,11 +67,7 @@ class JsonText:
 
     def map(self, shape: ObjectShape, place: str) -> Node:
         """Return the text of a map, with white space around it."""
-        return series(self._space, self.value(shape, place), self._space)
-
-    @property
-    def _space(self) -> Node:
-        return Lexeme("jsonws", Repeat(SPACE, 0, 20))
+        return series(_JSON_SPACE, self.value(shape, place), _JSON_SPACE)
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
@@ -114,13 +111,9 @@ class JsonText:
             )
             low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
         if not low and high is None:
-            return self._any_string
+            return _ANY_STRING
         escapes = self._rules.backend.expressions or max(low, high or 0) <= _MAX_ESCAPES
         return self._rules.lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
-
-    @property
-    def _any_string(self) -> Node:
-        return Lexeme("jsonstring", _quoted(0, None))
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
         self._others(shape, place, NUMBER_WORDS)
@@ -135,19 +128,19 @@ class JsonText:
         items = countable(shape, self._rules.possible, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
-        return series(Literal("["), self._space, self._listed(first, rest, items.low, items.high), Literal("]"))
+        return series(Literal("["), _JSON_SPACE, self._listed(first, rest, items.low, items.high), Literal("]"))
 
     def _listed(self, first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
         """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
         if not first and rest is not None:
             one = self._listed([rest], None, 1, 1)
-            more = Repetition(self._comma(rest), max(low - 1, 0), None if high is None else high - 1)
+            more = Repetition(_comma(rest), max(low - 1, 0), None if high is None else high - 1)
             return series(one, more) if low else maybe(series(one, more))
-        each = [self._comma(node) if number else series(node, self._space) for number, node in enumerate(first)]
+        each = [_comma(node) if number else series(node, _JSON_SPACE) for number, node in enumerate(first)]
         tail: Node = series()
         if rest is not None:
             count = len(first)
-            tail = Repetition(self._comma(rest), max(low - count, 0), None if high is None else high - count)
+            tail = Repetition(_comma(rest), max(low - count, 0), None if high is None else high - count)
         return chain(each, tail, low, self._piece)
 
     def _piece(self, node: Node) -> Node:
@@ -155,15 +148,12 @@ class JsonText:
         self._rules.grammar.rules[name] = node
         return Reference(name)
 
-    def _comma(self, node: Node) -> Node:
-        return series(Literal(","), self._space, node, self._space)
-
     def _object(self, shape: ObjectShape, place: str) -> Node:
         self._others(shape, place, ("properties", "required", "additionalProperties"))
         properties = [each for each in properties_of(shape) if self._rules.possible(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
-            return series(Literal("{"), self._space, inner, Literal("}"))
+            return series(Literal("{"), _JSON_SPACE, inner, Literal("}"))
         self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
         others = [
             shape.make.shape((part["additionalProperties"],))
@@ -173,21 +163,21 @@ class JsonText:
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
             map(self._rules.possible, others)
         ):
-            return series(Literal("{"), self._space, Literal("}"))
+            return series(Literal("{"), _JSON_SPACE, Literal("}"))
         if len(others) > 1:
             self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
         return self._map_of(value)
 
     def _map_of(self, value: Node) -> Node:
-        pair = series(self._any_string, self._space, Literal(":"), self._space, value, self._space)
-        pairs = series(pair, Repetition(series(Literal(","), self._space, pair)))
-        return series(Literal("{"), self._space, maybe(pairs), Literal("}"))
+        pair = series(_ANY_STRING, _JSON_SPACE, Literal(":"), _JSON_SPACE, value, _JSON_SPACE)
+        pairs = series(pair, Repetition(series(Literal(","), _JSON_SPACE, pair)))
+        return series(Literal("{"), _JSON_SPACE, maybe(pairs), Literal("}"))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
         path = f"{place}.{of.name}" if place else of.name
         name = Literal(json_literal(of.name))
-        pair = series(name, self._space, Literal(":"), self._space, self.value(of.shape, path), self._space)
+        pair = series(name, _JSON_SPACE, Literal(":"), _JSON_SPACE, self.value(of.shape, path), _JSON_SPACE)
         return pair, of.required
 
     def _members(self, members: list[tuple[Node, bool]]) -> Node:
@@ -197,7 +187,7 @@ class JsonText:
         for node, required in reversed(members):
             alone = series(node, behind)
             first = alone if required else alternatives(alone, first) if first != series() else maybe(alone)
-            after = series(Literal(","), self._space, node)
+            after = series(Literal(","), _JSON_SPACE, node)
             behind = series(after if required else maybe(after), behind)
         return first
 
@@ -209,12 +199,16 @@ class JsonText:
             items = self._listed([], this, 0, None)
             self._rules.grammar.rules[name] = alternatives(
                 self._map_of(this),
-                series(Literal("["), self._space, items, Literal("]")),
-                self._any_string,
+                series(Literal("["), _JSON_SPACE, items, Literal("]")),
+                _ANY_STRING,
                 self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
                 *map(Literal, ("true", "false", "null")),
             )
         return Reference(name)
+
+
+def _comma(node: Node) -> Node:
+    return series(Literal(","), _JSON_SPACE, node, _JSON_SPACE)
 
 
 def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
@@ -222,3 +216,6 @@ def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
     counted = _UNIT if escapes else _PLAIN
     unit = [Repeat(counted, low, low), star(_UNIT)] if low and high is None else [Repeat(counted, low, high)]
     return sequence(literal('"'), *unit, literal('"'))
+
+
+_ANY_STRING = Lexeme("jsonstring", _quoted(0, None))

@@ -42,8 +42,7 @@ _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "defin
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
 _PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_COUNTS_TOO = ("minContains", "maxContains")
+_COUNTED = ("Length", "Items", "Properties", "Contains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRINGS = ("description", "title", "format")
 
@@ -296,7 +295,7 @@ _READERS: dict[str, Callable[[Document, Any, str], Any]] = {
     **dict.fromkeys((*_ONE, *_ONE_TOO), Document._one),
     **dict.fromkeys(_MANY, Document._many),
     **dict.fromkeys(_NAMED, Document._named),
-    **dict.fromkeys((*_COUNTS, *_COUNTS_TOO), _count),
+    **{f"{bound}{what}": _count for what in _COUNTED for bound in ("min", "max")},
     **dict.fromkeys(_NUMBERS, _limit),
     **dict.fromkeys(_STRINGS, _string),
     "type": _types,

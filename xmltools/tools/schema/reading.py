@@ -33,8 +33,7 @@ def _without_schema(element: Element) -> Any:
         return None
     if not element.children:
         return element.text
-    tags = {child.name for child in element.children}
-    if len(tags) == 1 and tags <= {ITEM, *singular_of(element.name)}:
+    if _has_items(element.name, element.children):
         return [_without_schema(child) for child in element.children]
     return _object_without_schema(element.children)
 
@@ -46,6 +45,12 @@ def _object_without_schema(children: Iterable[Element]) -> dict[str, Any]:
         name: _without_schema(group[0]) if len(group) == 1 else list(map(_without_schema, group))
         for name, group in groups.items()
     }
+
+
+def _has_items(name: str, children: Iterable[Element]) -> bool:
+    """Return whether all children of an element are called as items of a list of its name are."""
+    tags = {child.name for child in children}
+    return len(tags) == 1 and tags <= {ITEM, *singular_of(name)}
 
 
 def _by_name(elements: Iterable[Element]) -> dict[str, list[Element]]:
@@ -446,9 +451,7 @@ class _Reader:
         return _Value(value)
 
     def _json_text(self, text: str, shape: Shape, offset: int) -> _Value:
-        if shape.is_text or isinstance(shape, EnumShape):
-            read = self._leaf(text, shape, offset)
-        elif isinstance(shape, ArrayShape):
+        if isinstance(shape, ArrayShape):
             read = self._list_leaf(text, shape, offset, text)
         else:
             read = self._leaf(text, shape, offset)
@@ -527,8 +530,7 @@ def _judged(request: _Request, result: _Value) -> _Value:
     source, shape, _ = request
     if not isinstance(source, Element) or not source.children:
         return result
-    tags = {child.name for child in source.children}
-    listed = len(tags) == 1 and tags <= {ITEM, *singular_of(source.name)}
+    listed = _has_items(source.name, source.children)
     if isinstance(shape, ArrayShape):
         return result if listed else result._replace(guessed=True)
     if isinstance(shape, ObjectShape) and listed and not shape.has_property(source.children[0].name):
