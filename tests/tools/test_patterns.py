@@ -11,10 +11,9 @@ from support.effort import effort
 from support.random_patterns import HOSTILE, hostile_text, pattern, text
 
 from xmltools import Tool, XMLToolsError, parse
-from xmltools.tools.schema.pattern_scan import Budget, Scanner, TooCostlyError
 from xmltools.tools.schema.pattern_steps import search_by_steps
-from xmltools.tools.schema.pattern_tree import read_tree
-from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern
+from xmltools.tools.schema.pattern_tree import Budget, TooCostlyError, read_tree
+from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern, Scanner
 
 
 @pytest.mark.parametrize(

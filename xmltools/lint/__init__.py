@@ -1,6 +1,6 @@
-"""Checking replies and stored calls: findings with code, place and hint, and a witness behind the parser.
+"""Checking replies and stored calls: findings with code, place and hint, and a witness beside the parser.
 
-`lint` is the parser's word, and that of lxml (RELAX NG) and defusedxml behind it, about a whole text; `explain` says
+`lint` is the parser's word, and that of lxml (RELAX NG) and defusedxml beside it, about a whole text; `explain` says
 what a code means, `list_codes` which there are; `write_report` prints findings for people and programs.
 """
 

@@ -80,7 +80,7 @@ def read_with_lxml(block: str) -> etree._Element:
 
 
 def read_with_defusedxml(block: str) -> Any:
-    """Return the root of a block as expat reads it, behind defusedxml. Raises `Unreadable`."""
+    """Return the root of a block as expat reads it, by way of defusedxml. Raises `Unreadable`."""
     try:
         return read_with_expat(block.encode("utf-8"), forbid_dtd=True, forbid_entities=True, forbid_external=True)
     except ParseError as error:

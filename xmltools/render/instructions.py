@@ -156,7 +156,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
     lines = [f"## {name}"]
     if server is not None and server != FORGE.default_server:
         lines.append(fill(wording.server, FORGE, server=server))
-    lines += _behind("> ", description)
+    lines += _after_mark("> ", description)
     arguments = _Listing(wording).properties(shape, "", 0)
     lines += [fill(wording.arguments, FORGE), *arguments] if arguments else [fill(wording.no_arguments, FORGE)]
     if example := _example(name, server, shape):
@@ -164,7 +164,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
     return "\n".join(filter(None, lines))
 
 
-def _behind(mark: str, text: str) -> list[str]:
+def _after_mark(mark: str, text: str) -> list[str]:
     """Return the lines of a description after a mark, without blank lines; at least one line.
 
     The mark keeps headings and code fences of the description inside it.
@@ -216,7 +216,7 @@ class _Listing:
             words.append(fill(wording.default, FORGE, value=json_text(default)))
         line = f"{indent}- {label} ({', '.join(filter(None, words))})"
         description = fact(shape, "description")
-        first, *others = _behind(f"{indent}    ", description) if description is not ABSENT else [""]
+        first, *others = _after_mark(f"{indent}    ", description) if description is not ABSENT else [""]
         lines = [f"{line}: {first.strip()}" if first else line, *others]
         return lines + self.nested(objects, f"{indent}  ", depth)
 

@@ -32,7 +32,7 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
             "loop": True,
             "excludes": _excluded(found.trigger, options.reasoning_tags),
         }
-        form = _behind_reasoning(form, options)
+        form = _after_reasoning(form, options)
     return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -48,7 +48,7 @@ def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
     return [*openers, f"`{trigger}", f"\\{trigger}", *(f"<{tag}>" for tag in reasoning)]
 
 
-def _behind_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
+def _after_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
     if options.reasoning is None:
         return form
     end = f"</{options.reasoning}>"

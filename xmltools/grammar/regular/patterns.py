@@ -293,10 +293,10 @@ class _Reader:
         wanted = then(seen[FREE], ANYTHING) if direction > 0 else then(ANYTHING, seen[FREE])
         return {key: _both(part, Not(wanted) if negative else wanted) for key, part in cases.items()}
 
-    def _joined(self, before: Cases, behind: Cases) -> Cases:
+    def _joined(self, before: Cases, after: Cases) -> Cases:
         found: dict[tuple[bool, bool], list[Regular]] = {}
         for (starts, ends), left in before.items():
-            for (its_starts, its_ends), right in behind.items():
+            for (its_starts, its_ends), right in after.items():
                 # Here `$` could also stand before the line feed that `right` begins with.
                 if ends and self._over and right != EMPTY:
                     raise Unsupported

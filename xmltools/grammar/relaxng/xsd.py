@@ -173,16 +173,16 @@ def _set_text(ranges: Ranges) -> str:
 def _range_text(pair: tuple[int, int]) -> str:
     """Return a range of a set. What is escaped cannot be an end of one: it stands alone."""
     first, last = pair
-    before = behind = ""
+    before = after = ""
     while first <= last and _SPECIAL.match(chr(first)):
         before += xsd_literal(chr(first))
         first += 1
     while first <= last and _SPECIAL.match(chr(last)):
-        behind += xsd_literal(chr(last))
+        after += xsd_literal(chr(last))
         last -= 1
     dash = "-" if last > first + 1 else ""
     middle = "" if first > last else chr(first) if first == last else f"{chr(first)}{dash}{chr(last)}"
-    return before + middle + behind
+    return before + middle + after
 
 
 # Reading patterns
@@ -359,11 +359,11 @@ def _united(pieces: Iterable[_Piece]) -> _Pieces:
     return [_Piece(choice(*trees), *key) for key, trees in found.items()]
 
 
-def _joined(before: _Pieces, behind: _Pieces) -> _Pieces:
+def _joined(before: _Pieces, after: _Pieces) -> _Pieces:
     """Return the pieces one after the other: before the start of a text and after its end there is only nothing."""
     found = []
     for one in before:
-        for other in behind:
+        for other in after:
             if (other.start and not nullable(one.tree)) or (one.end and not nullable(other.tree)):
                 continue
             left, right = EMPTY if other.start else one.tree, EMPTY if one.end else other.tree

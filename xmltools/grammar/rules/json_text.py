@@ -182,13 +182,13 @@ class JsonText:
 
     def _members(self, members: list[tuple[Node, bool]]) -> Node:
         """Return members in their order, the optional ones perhaps, with commas between those that are there."""
-        behind: Node = series()  # what may follow a member
+        following: Node = series()  # what may follow a member
         first: Node = series()  # the same where no member stands yet
         for node, required in reversed(members):
-            alone = series(node, behind)
+            alone = series(node, following)
             first = alone if required else alternatives(alone, first) if first != series() else maybe(alone)
             after = series(Literal(","), _JSON_SPACE, node)
-            behind = series(after if required else maybe(after), behind)
+            following = series(after if required else maybe(after), following)
         return first
 
     def _anything(self) -> Node:

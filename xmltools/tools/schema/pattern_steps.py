@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xmltools.tools.schema.pattern_scan import Budget
 from xmltools.tools.schema.pattern_tree import (
     Accepts,
     Again,
     Atomic,
     Branch,
+    Budget,
     Chars,
     Check,
     Fail,

@@ -370,7 +370,7 @@ class _Reader:
         loaded = self._load(text, offset)
         if not isinstance(loaded.value, dict):
             return _Value(text)
-        return _behind(loaded, self.json(loaded.value, shape, offset))
+        return _after_loading(loaded, self.json(loaded.value, shape, offset))
 
     def _list_leaf(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
         trimmed = text.strip(WHITE_SPACE)
@@ -379,7 +379,7 @@ class _Reader:
         if trimmed[0] == "[":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
-                return _behind(loaded, self.json(loaded.value, shape, offset))
+                return _after_loading(loaded, self.json(loaded.value, shape, offset))
             if trimmed[-1] == "]":
                 return _Value(text)  # a list was meant, but nobody can say which
         read = self._one_item(text, shape, offset, source)
@@ -538,7 +538,7 @@ def _judged(request: _Request, result: _Value) -> _Value:
     return result
 
 
-def _behind(loaded: _Value, read: _Value) -> _Value:
+def _after_loading(loaded: _Value, read: _Value) -> _Value:
     """Return what was read of a text that was loaded as JSON."""
     is_equal = not read.tidy and equal(loaded.value, read.value)
     guessed = loaded.guessed or read.guessed
