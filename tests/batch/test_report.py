@@ -24,6 +24,7 @@ from xmltools.batch.report.tally import Sizes, Tools, fold  # noqa: E402
 from xmltools.batch.report.worst import Gap, Line, cut_out  # noqa: E402
 from xmltools.errors import XMLToolsError  # noqa: E402
 from xmltools.lint import CODES  # noqa: E402
+from xmltools.syntax.lines import Lines  # noqa: E402
 from xmltools.tools import Tool  # noqa: E402
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -425,7 +426,7 @@ def test_each_number_of_calls_has_one_class(length):
 
 @given(st.text(st.sampled_from("ab\n\r\t<\u202e")), st.integers(-3, 60), st.integers(-3, 60))
 def test_an_excerpt_shows_the_lines_of_the_text(source, start, end):
-    excerpt = cut_out(source, start, end)
+    excerpt = cut_out(source, Lines(source), start, end)
     lines = source.split("\n")
     assert 1 <= excerpt.line <= len(lines)
     for line in excerpt.lines:
@@ -441,7 +442,7 @@ def test_an_excerpt_shows_the_lines_of_the_text(source, start, end):
 def test_a_long_place_is_shown_by_its_first_and_last_lines():
     lines = [f"line {number}" for number in range(1, 101)]
     source = "\n".join(lines)
-    excerpt = cut_out(source, source.index("line 10"), source.index("line 91") - 1)
+    excerpt = cut_out(source, Lines(source), source.index("line 10"), source.index("line 91") - 1)
     numbers = [line.number if isinstance(line, Line) else line for line in excerpt.lines]
     assert numbers == [7, 8, 9, 10, 11, 12, 13, 14, Gap(74), 89, 90, 91, 92, 93]
     assert [line.marked for line in excerpt.lines if isinstance(line, Line)] == [

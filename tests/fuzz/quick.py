@@ -32,8 +32,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call
-from xmltools.render.names import only_server
-from xmltools.render.writable import same
+from xmltools.render.writable import only_server, same
 from xmltools.tools import Tool
 
 __all__ = [

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools.grammar.regular.automata import TooLarge, automaton, encoded
-from xmltools.grammar.regular.elimination import to_tree
-from xmltools.grammar.regular.expressions import expression, filled
+from xmltools.grammar.regular.expressions import expression, filled, to_tree
 from xmltools.grammar.regular.regular import (
     EMPTY,
     LAST,

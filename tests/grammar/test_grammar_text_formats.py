@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.regulars import accepts, sentences, size
 
-from xmltools.grammar.lower.text_formats import FORMATS
+from xmltools.grammar.regular.formats import FORMATS
 from xmltools.tools.schema.formats import FORMATS as CHECKS
 
 EXACT = ["date", "time", "date-time", "uuid", "ipv4", "ipv6"]

@@ -14,10 +14,8 @@ from support.strategies import Case, clean_cases
 from xmltools import Code, Tool, XMLToolsError, parse, render_call
 from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, list_codes, write_report
 from xmltools.lint import write_statistics as statistics
-from xmltools.lint.agreement import disagreements
 from xmltools.lint.explanations import EXAMPLE_TOOLS, headline
-from xmltools.lint.layout import plain_block
-from xmltools.lint.readers import Unreadable, read_with_defusedxml, read_with_lxml
+from xmltools.lint.readers import Unreadable, disagreements, plain_block, read_with_defusedxml, read_with_lxml
 from xmltools.lint.witness import doubt_of
 
 TOOL = Tool(
@@ -371,13 +369,13 @@ def test_layout_is_taken_away_as_the_protocol_says(content: str, plain: str) -> 
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_an_example_has_just_its_code_and_is_clean_when_mended(code: str) -> None:
+def test_an_example_has_just_its_code_and_is_clean_when_repaired(code: str) -> None:
     entry = CODES[code]
     if code == "witness_disagrees":
         assert not entry.wrong
         return
     assert set(codes(lint(entry.wrong, EXAMPLE_TOOLS, strict=True))) == {code}
-    assert not examine(entry.mended, EXAMPLE_TOOLS, strict=True).findings
+    assert not examine(entry.repaired, EXAMPLE_TOOLS, strict=True).findings
 
 
 def test_every_code_is_explained() -> None:

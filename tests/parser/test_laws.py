@@ -36,7 +36,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Limits, Parser, parse
 from xmltools.render import render_call
-from xmltools.render.names import only_server
+from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 
 pytestmark = pytest.mark.no_cover

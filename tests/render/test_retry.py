@@ -11,7 +11,7 @@ from support.strategies import cases, clean_cases
 
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.parser import Limits, parse
-from xmltools.render.retry import render_retry
+from xmltools.render.retry_message import render_retry
 from xmltools.tools import Tool
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

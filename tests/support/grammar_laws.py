@@ -26,7 +26,7 @@ from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
 from xmltools.render.calls import write_call
-from xmltools.render.names import only_server
+from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 
 FORMATS = ("gbnf", "lark", "structural_tag")

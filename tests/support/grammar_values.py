@@ -9,7 +9,7 @@ from typing import Any
 
 from support import calls
 
-from xmltools.render.names import is_sayable
+from xmltools.render.writable import is_sayable
 from xmltools.tools import Tool
 
 Make = Callable[[Random], Any]

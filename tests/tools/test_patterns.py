@@ -11,10 +11,9 @@ from support.effort import effort
 from support.random_patterns import HOSTILE, hostile_text, pattern, text
 
 from xmltools import Tool, XMLToolsError, parse
-from xmltools.tools.schema.pattern_scan import Budget, Scanner, TooCostlyError
-from xmltools.tools.schema.pattern_steps import Stepper
-from xmltools.tools.schema.pattern_tree import read_tree
-from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern
+from xmltools.tools.schema.pattern_steps import search_by_steps
+from xmltools.tools.schema.pattern_tree import Budget, TooCostlyError, read_tree
+from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern, Scanner
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_patterns_are_found_where_re_finds_them(seed, depth):
         for _ in range(4):
             given = text(rng)
             try:
-                stepped = Stepper(tree).search(given, Budget(20_000))
+                stepped = search_by_steps(tree, given, Budget(20_000))
             except TooCostlyError:
                 assert made.found(given) in (True, False, None)  # `re` itself could take hours
                 continue

@@ -134,7 +134,7 @@ def declare_call(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     """Run `xmltools call`. Returns the exit status."""
     from xmltools.render import render_call
-    from xmltools.render.names import only_server
+    from xmltools.render.writable import only_server
 
     if options.file == options.tools == "-":
         raise UsageError("only one of FILE and --tools can be standard input")

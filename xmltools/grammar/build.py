@@ -7,7 +7,6 @@ from typing import Any, Literal, overload
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
-from xmltools.grammar.lower.reply import chosen_tools, make_grammar
 from xmltools.grammar.nodes import Grammar
 from xmltools.grammar.options import Backend, Options, read_options
 from xmltools.grammar.printers.gbnf import print_gbnf
@@ -15,7 +14,8 @@ from xmltools.grammar.printers.lark import print_lark
 from xmltools.grammar.printers.regex import print_regex
 from xmltools.grammar.printers.structural_tag import print_structural_tag
 from xmltools.grammar.relaxng.schema import relaxng
-from xmltools.render.names import only_server
+from xmltools.grammar.rules.reply import chosen_tools, make_grammar
+from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 
 __all__ = ["FORMATS", "GrammarFormat", "build_grammar", "grammar_issues"]
@@ -24,28 +24,11 @@ GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
 """The name of a format; `build_grammar` says what each is for."""
 
 
-def _gbnf(grammar: Grammar, options: Options) -> str:
-    return print_gbnf(grammar, any_order=options.order == "any")
-
-
-def _lark(grammar: Grammar, options: Options) -> str:
-    return print_lark(grammar, any_order=options.order == "any", extensions=_has_extensions(options))
-
-
-def _has_extensions(options: Options) -> bool:
-    # Arguments alone are the input of one of OpenAI's custom tools, whose Lark has not all that llguidance has.
-    return options.tool_choice != "arguments"
-
-
-def _backend(format: str, options: Options) -> Backend:
-    return Backend(format in ("lark", "regex"), format == "lark" and _has_extensions(options))
-
-
 _PRINTERS: dict[str, Callable[[Grammar, Options], str]] = {
-    "gbnf": _gbnf,
-    "lark": _lark,
+    "gbnf": print_gbnf,
+    "lark": print_lark,
     "structural_tag": print_structural_tag,
-    "regex": lambda grammar, options: print_regex(grammar),
+    "regex": print_regex,
 }
 FORMATS = (*_PRINTERS, "relaxng")
 """The names of all formats of grammars."""
@@ -121,7 +104,8 @@ def _build(
         raise XMLToolsError(f"lazy: only llama.cpp waits for a trigger, so only 'gbnf' can be lazy, not {format!r}")
     listed = _listed(tools)
     chosen = chosen_tools(listed, options)
-    grammar, issues = make_grammar(chosen, options, _backend(format, options), only_server(listed))
+    backend = Backend(format in ("lark", "regex"), format == "lark" and options.has_llguidance)
+    grammar, issues = make_grammar(chosen, options, backend, only_server(listed))
     return _PRINTERS[format](grammar, options), issues
 
 

@@ -62,20 +62,12 @@ def _nest(*names: str, of: Callable[[str], Any] = str) -> Callable[[str], Fields
     return wrap
 
 
-def _ebnf_format(grammar: str) -> Fields:
-    return {"response_format": {"type": "ebnf", "ebnf": grammar}}
+def _ebnf(grammar: str) -> Fields:
+    return {"type": "ebnf", "ebnf": grammar}
 
 
-def _ebnf_format_of_lark(grammar: str) -> Fields:
-    return _ebnf_format(_for_llguidance(grammar))
-
-
-def _responses_format(grammar: str) -> Fields:
-    return {"type": "grammar", "syntax": "lark", "definition": grammar}
-
-
-def _chat_format(grammar: str) -> Fields:
-    return {"type": "grammar", "grammar": {"syntax": "lark", "definition": grammar}}
+def _lark_syntax(grammar: str) -> Fields:
+    return {"syntax": "lark", "definition": grammar}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +82,13 @@ class _Way:
     each_tool: bool = False
 
 
-_VLLM_GRAMMAR = _nest("structured_outputs", "grammar")
-_VLLM_LARK = _nest("structured_outputs", "grammar", of=_for_llguidance)
-
 ENGINES: dict[str, tuple[_Way, ...]] = {
     "vllm": (
-        _Way("xgrammar", "openai", "gbnf", _VLLM_GRAMMAR),
+        _Way("xgrammar", "openai", "gbnf", _nest("structured_outputs", "grammar")),
         _Way("xgrammar", "openai", "structural_tag", _nest("structured_outputs", "structural_tag")),
         _Way("xgrammar", "python", "gbnf", _nest("grammar")),
         _Way("xgrammar", "python", "structural_tag", _nest("structural_tag")),
-        _Way("guidance", "openai", "lark", _VLLM_LARK),
+        _Way("guidance", "openai", "lark", _nest("structured_outputs", "grammar", of=_for_llguidance)),
         _Way("guidance", "python", "lark", _nest("grammar", of=_for_llguidance)),
     ),
     "sglang": (
@@ -117,16 +106,16 @@ ENGINES: dict[str, tuple[_Way, ...]] = {
         _Way("llguidance", "native", "lark", _nest("grammar", of=_for_llguidance)),
     ),
     "tensorrt-llm": (
-        _Way("xgrammar", "openai", "gbnf", _ebnf_format),
+        _Way("xgrammar", "openai", "gbnf", _nest("response_format", of=_ebnf)),
         _Way("xgrammar", "openai", "structural_tag", _nest("response_format", of=json.loads)),
         _Way("xgrammar", "python", "gbnf", _nest("grammar")),
         _Way("xgrammar", "python", "structural_tag", _nest("structural_tag")),
-        _Way("llguidance", "openai", "lark", _ebnf_format_of_lark),
+        _Way("llguidance", "openai", "lark", _nest("response_format", of=lambda lark: _ebnf(_for_llguidance(lark)))),
         _Way("llguidance", "python", "lark", _nest("grammar", of=_for_llguidance)),
     ),
     "openai-custom-tool": (
-        _Way("openai", "responses", "lark", _responses_format, each_tool=True),
-        _Way("openai", "chat", "lark", _chat_format, each_tool=True),
+        _Way("openai", "responses", "lark", lambda lark: {"type": "grammar", **_lark_syntax(lark)}, each_tool=True),
+        _Way("openai", "chat", "lark", lambda lark: {"type": "grammar", "grammar": _lark_syntax(lark)}, each_tool=True),
     ),
 }
 """Each engine with the ways to hand it a grammar, the usual one first."""

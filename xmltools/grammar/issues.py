@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from xmltools.tools.schema import Shape, other_keywords
 
 __all__ = ["GrammarIssue", "Report"]
 
@@ -27,8 +30,6 @@ class GrammarIssue:
 class Report:
     """Collects the issues of one tool, each once."""
 
-    __slots__ = ("_issues", "tool")
-
     def __init__(self, tool: str) -> None:
         self.tool = tool
         self._issues: dict[GrammarIssue, None] = {}
@@ -36,6 +37,11 @@ class Report:
     def add(self, place: str, keyword: str, message: str) -> None:
         """Take down that `keyword` at `place` is not expressed."""
         self._issues[GrammarIssue(self.tool, place, keyword, message)] = None
+
+    def add_others(self, place: str, shape: Shape, known: Iterable[str] = (), *, where: str = "") -> None:
+        """Take down the keywords that restrict values of a shape, but for those that are known to the caller."""
+        for word in other_keywords(shape, frozenset(known)):
+            self.add(place, word, f"is not enforced{where}")
 
     @property
     def issues(self) -> list[GrammarIssue]:

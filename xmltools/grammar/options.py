@@ -47,6 +47,11 @@ class Options:
         return tuple(dict.fromkeys((*FORGE.reasoning, *([self.reasoning] if self.reasoning else []))))
 
     @property
+    def has_llguidance(self) -> bool:
+        """Whether Lark is for llguidance: arguments alone are for OpenAI's custom tools, whose Lark has less."""
+        return self.tool_choice != "arguments"
+
+    @property
     def spared_end_tag(self) -> str:
         """The end tag that no CDATA section may hold; empty, if there is none."""
         return "" if self.end_tag_in_cdata else f"</{FORGE.block}>"

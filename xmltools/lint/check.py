@@ -1,19 +1,114 @@
-"""A whole reply, checked: what the parser refused and repaired, and what others say of the calls that it took."""
+"""A whole reply, checked: what the parser refused and repaired, and what others say of the calls that it took.
+
+Findings have their place in the text as people count: lines and columns from 1.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
 from xmltools.errors import CallError, Notice, XMLToolsError
-from xmltools.lint.findings import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES, Finding, SourceText
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
+from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
 
-__all__ = ["Examined", "examine", "lint"]
+__all__ = ["OWN_CODES", "READERS_DISAGREE", "WITNESS_DISAGREES", "Examined", "Finding", "Place", "examine", "lint"]
 
+WITNESS_DISAGREES: Final = "witness_disagrees"
+READERS_DISAGREE: Final = "readers_disagree"
+OWN_CODES: Final = {
+    WITNESS_DISAGREES: "The parser takes this call and an independent check does not: write the block as the "
+    "instructions show it, and report the difference if it stays.",
+    READERS_DISAGREE: "Another XML reader finds something else in this block: use plain names and values, and report "
+    "the difference if it stays.",
+}
+"""The codes that the parser does not have, each with its hint."""
+
+_WIDTH = 100
+
+
+class Place(NamedTuple):
+    """A place in a text: its offset from 0, line and column from 1, all in characters."""
+
+    offset: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a call, or that the parser had to fix.
+
+    `code` is a stable name, `source` the name of the text, `start` the place and `end` the place after it where that
+    is known. `message` says what was found, `hint` what to do, `tool` the name of the tool where the block gives it.
+    `excerpt` is the line around the place, and `caret` the place in the excerpt.
+    """
+
+    code: str
+    severity: Literal["error", "warning"]
+    source: str
+    start: Place
+    end: Place | None
+    message: str
+    hint: str
+    tool: str | None = None
+    excerpt: str = field(default="", repr=False)
+    caret: int = field(default=0, repr=False)
+
+    @property
+    def offset(self) -> int:
+        """The place in characters from the start of the text."""
+        return self.start.offset
+
+    @property
+    def line(self) -> int:
+        """The line, from 1."""
+        return self.start.line
+
+    @property
+    def column(self) -> int:
+        """The column, from 1, in characters."""
+        return self.start.column
+
+
+class SourceText:
+    """A text with its name and an index of its lines, which is made once for all findings."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self._lines = Lines(text)
+
+    def place(self, offset: int) -> Place:
+        """Return the place of an offset; one after the end is the end."""
+        offset = min(offset, len(self.text))
+        return Place(offset, *self._lines.locate(offset))
+
+    def excerpt(self, place: Place) -> tuple[str, int]:
+        """Return at most 100 characters of the line around a place, and the place in them; a cut is shown by `…`."""
+        start, end = self._lines.span(place.line)
+        if end > start and self.text[end - 1] == "\r" and end > place.offset:
+            end -= 1
+        left, right = start, end
+        if end - start > _WIDTH:
+            left = max(start, min(place.offset - _WIDTH // 2, end - _WIDTH))
+            right = left + _WIDTH
+        excerpt = self.text[left:right]
+        if left > start:
+            excerpt = "…" + excerpt[1:]
+        if right < end:
+            excerpt = excerpt[:-1] + "…"
+        return excerpt, place.offset - left
+
+
+# Checks
+
+
+_Span = tuple[int, int | None]
 _LIMITS = Limits(blocks=sys.maxsize)
 """A file of stored calls may have more blocks than one reply."""
 
@@ -71,8 +166,6 @@ def examine(
 class _Check:
     """The check of one text."""
 
-    __slots__ = ("_only_server", "_source", "_strict", "_tools", "_witness")
-
     def __init__(self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool) -> None:
         self._source = source
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
@@ -82,63 +175,42 @@ class _Check:
         self._witness = witness
 
     def findings(self, found: ToolCall | CallError | Notice) -> Iterator[Finding]:
-        """Return the findings of one block, in the order of their places, or that of a notice."""
+        """Yield the findings of one block, in the order of their places, or that of a notice."""
         if isinstance(found, CallError):
-            return iter((self._refused(found),))
-        if isinstance(found, Notice):
-            return iter((self._noticed(found),))
-        if found.repairs:
-            return self._mended(found)
-        return iter(()) if found.legacy_json else self._doubted(found)
+            start, end = found.span
+            place: _Span = (start, end) if found.offset is None else (found.offset, None)
+            # A model gets the hint alone, so some hold the whole message; here it stands beside them.
+            hint = found.code.hint if found.message in found.hint else found.hint
+            yield self._finding(found.code, place, found.message, hint, found.name, is_error=True)
+        elif isinstance(found, Notice):
+            yield self._finding(found.code, found.span, found.message, found.hint, found.name)
+        elif found.repairs:
+            for repair in found.repairs:
+                yield self._finding(repair.code, (repair.offset, None), repair.message, repair.code.hint, found.name)
+        elif not found.legacy_json:
+            for code, place, message in self._doubts(found):
+                yield self._finding(code, place, message, OWN_CODES[code], found.name)
 
-    def _noticed(self, notice: Notice) -> Finding:
-        return self._finding(notice.code, self._severity, notice.span, notice.message, notice.hint, notice.name)
-
-    def _refused(self, error: CallError) -> Finding:
-        start, end = error.span
-        place, behind = (start, end) if error.offset is None else (error.offset, None)
-        # A model gets the hint alone, so some hold the whole message; here it stands beside them.
-        hint = error.code.hint if error.message in error.hint else error.hint
-        return self._finding(error.code, "error", (place, behind), error.message, hint, error.name)
-
-    def _mended(self, call: ToolCall) -> Iterator[Finding]:
-        for repair in call.repairs:
-            place = (repair.offset, None)
-            yield self._finding(repair.code, self._severity, place, repair.message, repair.code.hint, call.name)
-
-    def _doubted(self, call: ToolCall) -> Iterator[Finding]:
-        """What others say of a clean call."""
+    def _doubts(self, call: ToolCall) -> Iterator[tuple[str, _Span, str]]:
+        """Yield what others say of a clean call: a code, a place and a message."""
         # They load lxml and defusedxml, which only clean blocks need.
-        from xmltools.lint.agreement import disagreements
+        from xmltools.lint.readers import disagreements
         from xmltools.lint.witness import doubt_of
 
         assert call.span is not None
         start, end = call.span
         block = self._source.text[start:end]
         tool = self._tools.get((call.name, call.server))
-        doubt = doubt_of(block, tool) if self._witness else None
-        if doubt:
-            span = (start, end) if doubt.line == 1 else (start + _line_start(block, doubt.line), None)
-            yield self._own(WITNESS_DISAGREES, span, doubt.message, call)
+        if self._witness and (doubt := doubt_of(block, tool)):
+            place: _Span = (start, end) if doubt.line == 1 else (start + _text_start(block, doubt.line), None)
+            yield WITNESS_DISAGREES, place, doubt.message
         for message in disagreements(block, call, tool, self._only_server) if self._strict else ():
-            yield self._own(READERS_DISAGREE, (start, end), message, call)
-
-    @property
-    def _severity(self) -> Literal["error", "warning"]:
-        return "error" if self._strict else "warning"
-
-    def _own(self, code: str, span: tuple[int, int | None], message: str, call: ToolCall) -> Finding:
-        return self._finding(code, self._severity, span, message, OWN_CODES[code], call.name)
+            yield READERS_DISAGREE, (start, end), message
 
     def _finding(
-        self,
-        code: str,
-        severity: Literal["error", "warning"],
-        span: tuple[int, int | None],
-        message: str,
-        hint: str,
-        tool: str | None,
+        self, code: str, span: _Span, message: str, hint: str, tool: str | None, *, is_error: bool = False
     ) -> Finding:
+        severity: Literal["error", "warning"] = "error" if is_error or self._strict else "warning"
         start = self._source.place(span[0])
         end = None if span[1] is None else self._source.place(span[1])
         excerpt, caret = self._source.excerpt(start)
@@ -152,10 +224,10 @@ def _joined(message: str) -> str:
     return " ".join(message.splitlines())
 
 
-def _line_start(block: str, line: int) -> int:
+def _text_start(block: str, line: int) -> int:
     """Return where the text of a line begins in a block; 0 for a line that it doesn't have."""
-    lines = block.split("\n", line)[:line]
-    if len(lines) < line:
+    lines = Lines(block)
+    if line > len(lines):
         return 0
-    last = lines[-1]
-    return sum(map(len, lines[:-1])) + line - 1 + len(last) - len(last.lstrip(" \t"))
+    start, end = lines.span(line)
+    return end - len(block[start:end].lstrip(" \t"))

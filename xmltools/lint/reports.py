@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from xmltools.errors import XMLToolsError
+from xmltools.lint.check import Finding
 from xmltools.lint.explanations import CODES, explain, headline
-from xmltools.lint.findings import Finding
 
 __all__ = ["FORMATS", "write_report", "write_statistics"]
 

@@ -4,7 +4,7 @@ Fields of a wrong type, and unknown ones, raise pydantic's `ValidationError`, wh
 """
 
 from xmltools.models.conversation import Conversation
-from xmltools.models.message import Content, Message, Role
+from xmltools.models.message import Content, Message, Reply, Role
 from xmltools.models.parts import (
     DEFAULT_SERVER,
     CallStatus,
@@ -15,7 +15,6 @@ from xmltools.models.parts import (
     ToolCall,
     ToolResult,
 )
-from xmltools.models.reply import Reply
 
 __all__ = [
     "DEFAULT_SERVER",

@@ -15,11 +15,7 @@ from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import render_call, write_call
-from xmltools.render.names import only_server, refuse_unsayable
-from xmltools.render.prompt_sentences import ENGLISH, Wording, fill
-from xmltools.render.quoting import neutral, neutral_line
 from xmltools.render.results import render_results
-from xmltools.render.signature import signature
 from xmltools.render.types import (
     ABSENT,
     children_of,
@@ -31,11 +27,22 @@ from xmltools.render.types import (
     start_tag,
     type_words,
 )
+from xmltools.render.wording import ENGLISH, Wording, fill, neutral, neutral_line
+from xmltools.render.writable import only_server, refuse_unsayable
 from xmltools.syntax.markup import find_forbidden, is_xml_name
 from xmltools.tools import Tool
-from xmltools.tools.schema import ObjectShape, Shape, example_arguments, is_code_name
+from xmltools.tools.schema import (
+    ArrayShape,
+    EnumShape,
+    ObjectShape,
+    Shape,
+    UnionShape,
+    example_arguments,
+    is_code_name,
+    items_of,
+)
 
-__all__ = ["Style", "render_instructions"]
+__all__ = ["render_instructions"]
 
 Style = Literal["full", "compact"]
 
@@ -127,7 +134,7 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
 
 def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:
     """Return what is said of each tool. `named`: with its server."""
-    write = _tool_section if style == "full" else signature
+    write = _tool_section if style == "full" else _signature
     told = [
         (write if tool.is_small else write.__wrapped__)(
             tool.name, tool.server if named else None, tool.description, tool.shape, wording
@@ -149,7 +156,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
     lines = [f"## {name}"]
     if server is not None and server != FORGE.default_server:
         lines.append(fill(wording.server, FORGE, server=server))
-    lines += _behind("> ", description)
+    lines += _after_mark("> ", description)
     arguments = _Listing(wording).properties(shape, "", 0)
     lines += [fill(wording.arguments, FORGE), *arguments] if arguments else [fill(wording.no_arguments, FORGE)]
     if example := _example(name, server, shape):
@@ -157,7 +164,7 @@ def _tool_section(name: str, server: str | None, description: str, shape: Object
     return "\n".join(filter(None, lines))
 
 
-def _behind(mark: str, text: str) -> list[str]:
+def _after_mark(mark: str, text: str) -> list[str]:
     """Return the lines of a description after a mark, without blank lines; at least one line.
 
     The mark keeps headings and code fences of the description inside it.
@@ -184,8 +191,6 @@ def _is_code(name: str, text: str) -> bool:
 class _Listing:
     """The arguments of one tool as an indented list. Each object is written out once, however often it is used."""
 
-    __slots__ = ("told", "wording")
-
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
         self.told: dict[int, str] = {}
@@ -211,7 +216,7 @@ class _Listing:
             words.append(fill(wording.default, FORGE, value=json_text(default)))
         line = f"{indent}- {label} ({', '.join(filter(None, words))})"
         description = fact(shape, "description")
-        first, *others = _behind(f"{indent}    ", description) if description is not ABSENT else [""]
+        first, *others = _after_mark(f"{indent}    ", description) if description is not ABSENT else [""]
         lines = [f"{line}: {first.strip()}" if first else line, *others]
         return lines + self.nested(objects, f"{indent}  ", depth)
 
@@ -255,3 +260,97 @@ def _turn(message: Message, tools: dict[tuple[str, str], Tool], wording: Wording
         parts.append(render_results(results))
     speaker = wording.assistant if message.role == "assistant" else wording.user
     return f"{fill(speaker, FORGE)}\n" + "\n\n".join(filter(None, parts))
+
+
+# The compact style: a tool on one line
+
+
+MAX_NESTED = 4
+MAX_LISTS = 1_000
+"""Lists of one tool of which is said what they hold."""
+MAX_DESCRIPTION = 200
+"""Characters of a tool's description; the rest of it is for the full style."""
+
+
+@lru_cache(maxsize=1024)
+def _signature(name: str, server: str | None, description: str, shape: ObjectShape, wording: Wording) -> str:
+    """Return `- name(argument: type, optional?: type = default): description`, the description cut to one line.
+
+    A server that is None is not told, nor is the default one.
+    """
+    where = ""
+    if server is not None and server != FORGE.default_server:
+        where = f" ({fill(wording.server, FORGE, server=server)})"
+    arguments = ", ".join(_TypeWriter().members(shape, 0))
+    description = neutral_line(description)
+    if len(description) > MAX_DESCRIPTION:
+        description = description[: MAX_DESCRIPTION - 3].rstrip() + "..."
+    return f"- {name}({arguments}){where}" + (f": {description}" if description else "")
+
+
+class _TypeWriter:
+    """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets after them."""
+
+    def __init__(self) -> None:
+        self.told: dict[int, str] = {}
+        self._open: list[ArrayShape] = []
+        self._lists = MAX_LISTS
+
+    def members(self, shape: ObjectShape, depth: int) -> list[str]:
+        """Return the properties of an object."""
+        required = set(shape.required)
+        return [self.member(name, each, name in required, depth) for name, each in shape.properties.items()]
+
+    def member(self, name: str, shape: Shape, required: bool, depth: int) -> str:
+        """Return one property."""
+        label = name if start_tag(name) == name else json_text(name)
+        words = f"{label}{'' if required else '?'}: {self.type(name, shape, depth)}"
+        default = ABSENT if required else fact(shape, "default")
+        return words if default is ABSENT else f"{words} = {json_text(default)}"
+
+    def type(self, name: str, shape: Shape, depth: int) -> str:
+        """Return the type of the property `name`."""
+        if isinstance(shape, UnionShape):
+            return " | ".join(dict.fromkeys(self.type(name, each, depth) for each in shape.alternatives))
+        if isinstance(shape, EnumShape):
+            return " | ".join(map(json_text, shape.values))
+        if isinstance(shape, ArrayShape):
+            words = self.array(name, shape, depth)
+        elif isinstance(shape, ObjectShape):
+            words = self.record(name, shape, depth)
+        else:
+            words = type_words(shape)
+        bounds = constraints(shape)
+        return f"{words} ({', '.join(bounds)})" if bounds else words
+
+    def array(self, name: str, shape: ArrayShape, depth: int) -> str:
+        """Return the type of a list; a word if it holds itself, or if there are too many."""
+        self._lists -= 1
+        if shape in self._open or self._lists < 0:
+            return "list"
+        self._open.append(shape)
+        words = self.items(name, shape, depth)
+        self._open.pop()
+        return words
+
+    def items(self, name: str, shape: ArrayShape, depth: int) -> str:
+        """Return the type of a list by that of its items."""
+        items = items_of(shape)
+        words = [self.type(name, each, depth) for each in items.first]
+        if items.rest is None:
+            return f"[{', '.join(words)}]"
+        inner = self.type(name, items.rest, depth)
+        inner = f"({inner})[]" if " | " in inner else f"{inner}[]"
+        return f"[{', '.join(words)}, ...{inner}]" if words else inner
+
+    def record(self, name: str, shape: ObjectShape, depth: int) -> str:
+        """Return the type of an object: its properties, once; a word where they were told, or lead too deep."""
+        key = identity(shape)
+        if key in self.told:
+            return f"like {neutral_line(self.told[key])}"
+        if depth >= MAX_NESTED:
+            return "object"
+        self.told[key] = name
+        members = self.members(shape, depth + 1)
+        members += [f"[name]: {self.type(name, each, depth + 1)}" for _, each in other_properties(shape)]
+        return "{" + ", ".join(members) + "}" if members else "object"

@@ -239,7 +239,7 @@ def _cut(content: _Content, limit: int | None) -> _Content:
     after = [(place, medium) for place, medium in media if place >= end]
     head = text[:start] + _break_before(text, start, before)
     head += f"[... {end - start:,} of {len(text):,} characters cut ...]"
-    head += _break_behind(text, end, after)
+    head += _break_after(text, end, after)
     return _Content(head + text[end:], before + _moved(after, len(head) - end))
 
 
@@ -260,7 +260,7 @@ def _break_before(text: str, start: int, media: list[tuple[int, Media]]) -> str:
     return "" if is_line else "\n"
 
 
-def _break_behind(text: str, end: int, media: list[tuple[int, Media]]) -> str:
+def _break_after(text: str, end: int, media: list[tuple[int, Media]]) -> str:
     if media and media[0][0] == end:
         return "\n"
     return "" if end == len(text) or text[end] in "\r\n" else "\n"

@@ -9,11 +9,15 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Where the lines of a stream begin, to say line and column of an offset (both from 1)."""
+    """Where the lines of a text begin, to say line and column of an offset (all from 1)."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "") -> None:
         self._starts = array("Q", [0])
         self._length = 0
+        self.add(text)
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
     def add(self, text: str) -> None:
         """Take the next piece of the text."""
@@ -27,3 +31,7 @@ class Lines:
         """Return line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
+
+    def span(self, line: int) -> tuple[int, int]:
+        """Return where a line begins, and where it ends: at its line feed, or at the end of the text."""
+        return self._starts[line - 1], self._starts[line] - 1 if line < len(self) else self._length

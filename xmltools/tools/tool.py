@@ -48,14 +48,7 @@ class Tool(BaseModel):
 
     def __eq__(self, other: object) -> bool:
         # pydantic's own also compares what is kept here for later.
-        if not isinstance(other, Tool):
-            return NotImplemented
-        return (self.name, self.server, self.description, self.parameters) == (
-            other.name,
-            other.server,
-            other.description,
-            other.parameters,
-        )
+        return self.__dict__ == other.__dict__ if isinstance(other, Tool) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.name, self.server))

@@ -3,8 +3,7 @@
 Of a row only its excerpts are kept, not its source. Which rows of a batch may be among the worst is found by Arrow, so
 that few become Python values.
 
-A row may be one line of many megabytes. The lines of an excerpt are found by searching for line breaks around the
-place, and only what is shown is copied.
+A row may be one line of many megabytes: only what is shown is copied.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from xmltools.batch.arrow import pa
 from xmltools.batch.report.tally import Lists, pc, texts_in
 from xmltools.lint import CODES
+from xmltools.syntax.lines import Lines
 
 __all__ = ["Excerpt", "Gap", "Line", "Problem", "Worst", "WorstRow", "cut_out"]
 
@@ -33,6 +33,7 @@ _PLAIN = 160  # characters of a line without a mark
 
 _Rank = tuple[int, int, int]
 _Range = tuple[int, int]
+_Texts = dict[int, tuple[str, Lines]]
 
 
 class Line(NamedTuple):
@@ -113,7 +114,7 @@ class Worst:
 
     def _read(self, rank: _Rank, value: Any, lists: list[list[dict[str, Any]]]) -> WorstRow:
         calls, errors, repairs, _ = lists
-        texts = texts_in(value, self._messages)
+        texts = {index: (text, Lines(text)) for index, text in texts_in(value, self._messages).items()}
         problems = [_error(error, texts) for error in errors[:_PROBLEMS]]
         problems += [_repair(repair, calls, texts) for repair in repairs[: _PROBLEMS - len(problems)]]
         return WorstRow(-rank[2], _codes(errors), _codes(repairs), tuple(problems))
@@ -134,7 +135,7 @@ def _codes(found: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
     return tuple(Counter(_short(each["code"], _NAME) for each in found).most_common())
 
 
-def _error(error: dict[str, Any], texts: dict[int, str]) -> Problem:
+def _error(error: dict[str, Any], texts: _Texts) -> Problem:
     index = error["message_index"] or 0
     # An error of the row as a whole has no place.
     excerpt = _excerpt(texts, index, error) if error["end"] else None
@@ -143,7 +144,7 @@ def _error(error: dict[str, Any], texts: dict[int, str]) -> Problem:
     return Problem(_short(error["code"], _NAME), True, said, hint, tool, index, excerpt)
 
 
-def _repair(repair: dict[str, Any], calls: list[dict[str, Any]], texts: dict[int, str]) -> Problem:
+def _repair(repair: dict[str, Any], calls: list[dict[str, Any]], texts: _Texts) -> Problem:
     number = repair["call"] or 0
     call: dict[str, Any] = calls[number] if 0 <= number < len(calls) else {"name": "", "message": 0}
     index = call["message"] or 0
@@ -152,9 +153,9 @@ def _repair(repair: dict[str, Any], calls: list[dict[str, Any]], texts: dict[int
     return Problem(code, False, message, hint, _short(call["name"], _NAME), index, _excerpt(texts, index, repair))
 
 
-def _excerpt(texts: dict[int, str], index: int, place: dict[str, Any]) -> Excerpt | None:
-    text, start, end = texts.get(index), place["start"], place["end"]
-    return None if text is None or start is None else cut_out(text, start, start if end is None else end)
+def _excerpt(texts: _Texts, index: int, place: dict[str, Any]) -> Excerpt | None:
+    found, start, end = texts.get(index), place["start"], place["end"]
+    return None if found is None or start is None else cut_out(*found, start, start if end is None else end)
 
 
 def _short(text: str | None, size: int) -> str:
@@ -165,67 +166,22 @@ def _short(text: str | None, size: int) -> str:
 # Excerpts
 
 
-def cut_out(text: str, start: int, end: int) -> Excerpt:
+def cut_out(text: str, lines: Lines, start: int, end: int) -> Excerpt:
     """Return the lines around a place in a text.
 
-    Takes the text and where the place begins and ends, in characters; what lies outside of the text is left out. A
-    place without an extent is the character that stands there.
+    Takes the text, where its lines are, and where the place begins and ends, in characters; what lies outside of the
+    text is left out. A place without an extent is the character that stands there.
     """
     start = min(max(start, 0), len(text))
     end = min(max(end, start + 1), len(text))
-    first, last = _line_start(text, start), _line_start(text, max(end - 1, start))
-    number = text.count("\n", 0, first) + 1
-    before = _backward(text, first, _CONTEXT)
-    after = _forward(text, _line_end(text, last) + 1, _CONTEXT)
-    mark = (start, end)
-    lines = (
-        *_show(text, before, mark, number - len(before)),
-        *_inside(text, first, last, mark, number),
-        *_show(text, after, mark, number + text.count("\n", first, last) + 1),
-    )
-    return Excerpt(lines, number, start - first + 1)
-
-
-def _inside(text: str, first: int, last: int, mark: _Range, number: int) -> list[Line | Gap]:
-    """The lines on which the place stands."""
-    count = text.count("\n", first, last) + 1
-    if count <= _INSIDE:
-        return [*_show(text, _forward(text, first, count), mark, number)]
-    head = _forward(text, first, _HEAD)
-    tail = [*_backward(text, last, _TAIL - 1), (last, _line_end(text, last))]
-    gap = Gap(count - _HEAD - _TAIL)
-    return [*_show(text, head, mark, number), gap, *_show(text, tail, mark, number + count - _TAIL)]
-
-
-def _line_start(text: str, at: int) -> int:
-    return text.rfind("\n", 0, at) + 1
-
-
-def _line_end(text: str, at: int) -> int:
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found
-
-
-def _forward(text: str, at: int, count: int) -> list[_Range]:
-    """At most `count` lines from the one that begins at `at`."""
-    lines: list[_Range] = []
-    while len(lines) < count and at <= len(text):
-        lines.append((at, _line_end(text, at)))
-        at = lines[-1][1] + 1
-    return lines
-
-
-def _backward(text: str, at: int, count: int) -> list[_Range]:
-    """At most `count` lines before the one that begins at `at`, in their order."""
-    lines: list[_Range] = []
-    while len(lines) < count and at > 0:
-        lines.append((_line_start(text, at - 1), at - 1))
-        at = lines[-1][0]
-    return lines[::-1]
-
-
-def _show(text: str, lines: list[_Range], mark: _Range, number: int) -> list[Line]:
-    return [_line(text, line, mark, number + index) for index, line in enumerate(lines)]
+    first, column = lines.locate(start)
+    last, _ = lines.locate(max(end - 1, start))
+    numbers: list[int | Gap] = [*range(max(first - _CONTEXT, 1), min(last + _CONTEXT, len(lines)) + 1)]
+    if last - first >= _INSIDE:
+        head, tail = numbers.index(first + _HEAD), numbers.index(last - _TAIL + 1)
+        numbers[head:tail] = [Gap(tail - head)]
+    shown = (each if isinstance(each, Gap) else _line(text, lines.span(each), (start, end), each) for each in numbers)
+    return Excerpt(tuple(shown), first, column)
 
 
 def _line(text: str, line: _Range, mark: _Range, number: int) -> Line:

@@ -21,8 +21,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.render import render_call, render_result_parts
 from xmltools.render.calls import write_call
-from xmltools.render.names import only_server
-from xmltools.render.writable import refuse_foreign
+from xmltools.render.writable import only_server, refuse_foreign
 from xmltools.tools import Tool
 
 __all__ = ["inline"]

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.models.go_values import Spelling, digits, pieces, value_text
+from xmltools.models.pretty import Spelling, digits, pieces, value_text
 
 __all__ = ["json_text", "quote", "value_text"]
 

@@ -7,7 +7,6 @@ become a thousand times slower by them.
 
 from __future__ import annotations
 
-from xmltools.grammar.lower.permutations import in_order, subsets
 from xmltools.grammar.nodes import (
     Alternatives,
     Dispatch,
@@ -19,11 +18,28 @@ from xmltools.grammar.nodes import (
     Reference,
     Repetition,
     Series,
+    in_order,
+    subsets,
 )
-from xmltools.grammar.printers.gbnf_lexemes import MANY, lexeme_rules, quoted, state_rules
+from xmltools.grammar.options import Options
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.expressions import suffix
-from xmltools.grammar.regular.regular import Regular, literal, sequence
+from xmltools.grammar.regular.regular import (
+    ALL,
+    LAST,
+    Automaton,
+    Chars,
+    Choice,
+    Ranges,
+    Regular,
+    Repeat,
+    Sequence,
+    characters,
+    is_simple,
+    literal,
+    sequence,
+    subtract,
+)
 
 __all__ = ["print_gbnf"]
 
@@ -32,15 +48,13 @@ MAX_PERMUTED = 6
 """Members whose every order is printed: n of them take 2^n rules."""
 
 
-def print_gbnf(grammar: Grammar, *, any_order: bool = True) -> str:
+def print_gbnf(grammar: Grammar, options: Options) -> str:
     """Return the grammar as GBNF; its first rule is `root`."""
-    return _Printer(grammar, any_order).text()
+    return _Printer(grammar, options.order == "any").text()
 
 
 class _Printer:
     """Prints rules; those of lexemes are made when they are first used."""
-
-    __slots__ = ("_any_order", "_grammar", "_lexemes", "_lines", "_repeated")
 
     def __init__(self, grammar: Grammar, any_order: bool) -> None:
         self._grammar = grammar
@@ -53,7 +67,7 @@ class _Printer:
         self._rule("root", self._grammar.root)
         for name, node in self._grammar.rules.items():
             if name in self._grammar.notes:
-                self._lines.append(f"# {_one_line(self._grammar.notes[name])}")
+                self._lines.append(f"# {' '.join(self._grammar.notes[name].split())[:200]}")
             self._rule(name, node)
         self._lines += [f"{name} ::= {text}" for text, name in self._repeated.items()]
         for name, language in self._lexemes.items():
@@ -133,5 +147,232 @@ class _Printer:
         return inner + suffix(node.low, node.high)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+# Regular languages: as an expression where that is quick, else as an automaton with a rule a state
+
+
+MANY = 8
+"""Repetitions of something longer than a set of characters that are printed where they stand.
+
+llama.cpp writes every repetition out and refuses what becomes too much; of a rule it copies but the name.
+"""
+
+BLOCK = 100
+"""Repetitions that xgrammar is asked for at once, of what is more than ASCII.
+
+From 129 on its masks allow tokens in which other characters stand (0.2.8), and the token is then refused.
+"""
+_ASCII = 0x7F
+
+
+def lexeme_rules(name: str, language: Regular) -> list[str]:
+    """Return the rules of a language, the rule `name` first. Raises TooLarge."""
+    printer = _LexemePrinter(name)
+    text = printer.text(language, loose=True) if _is_plain(language) else ""
+    return [f"{name} ::= {text}", *printer.lines] if text else state_rules(name, automaton(language))
+
+
+def _is_plain(tree: Regular) -> bool:
+    """Return whether it is better to print a language, or its parts, than its automaton."""
+    return isinstance(tree, (Sequence, Choice)) or (is_simple(tree) and _is_quick(tree))
+
+
+def _is_quick(tree: Regular) -> bool:
+    """Return whether nothing but sets of characters and words is repeated without end.
+
+    What xgrammar must choose from again and again makes its masks slow: that is printed as an automaton.
+    """
+    if isinstance(tree, (Sequence, Choice)):
+        return all(map(_is_quick, tree.parts))
+    if isinstance(tree, Repeat):
+        return not (isinstance(tree.part, Choice) and tree.high is None) and _is_quick(tree.part)
+    return isinstance(tree, Chars)
+
+
+class _LexemePrinter:
+    """Prints the expressions of one lexeme; what needs rules of its own gets them, each once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._named: dict[Regular, str] = {}
+        self.lines: list[str] = []
+
+    def text(self, tree: Regular, *, loose: bool = False) -> str:
+        """Return an expression. `loose`: it stands alone, so that a choice needs no brackets around it."""
+        if isinstance(tree, Chars):
+            return _single(tree.ranges)
+        if isinstance(tree, Sequence):
+            return self._run(tree.parts)
+        if isinstance(tree, Choice):
+            text = " | ".join(map(self.text, tree.parts))
+            return text if loose else f"({text})"
+        if not (is_simple(tree) and _is_quick(tree)):
+            return self._rule(tree)
+        assert isinstance(tree, Repeat)
+        return self._repeat(tree)
+
+    def _repeat(self, tree: Repeat) -> str:
+        if tree.high == 0:
+            return '""'
+        most = max(tree.low, tree.high or 0)
+        if most > MANY and not isinstance(tree.part, Chars):
+            inner = self._rule(tree.part)
+        else:
+            inner = self.text(tree.part)
+            if isinstance(tree.part, (Repeat, Sequence)):
+                inner = f"({inner})"
+        if most > BLOCK and characters(tree.part)[-1][1] > _ASCII:
+            return self._blocks(inner, tree)
+        return inner + suffix(tree.low, tree.high)
+
+    def _blocks(self, inner: str, tree: Repeat) -> str:
+        """Return a long repetition as repetitions of whole blocks, and of what is left."""
+        block = self._rule(Repeat(tree.part, BLOCK, BLOCK))
+        first, least = divmod(tree.low, BLOCK)
+        if tree.high is None:
+            return f"{block}{suffix(first, first)} {inner}{suffix(least, None)}"
+        last, most = divmod(tree.high, BLOCK)
+        if first == last:
+            return f"{block}{suffix(first, first)} {inner}{suffix(least, most)}"
+        ways = [f"{_head(block, first, first)}{inner}{suffix(least, BLOCK - 1)}"]
+        if last - first > 1:
+            ways.append(f"{block}{suffix(first + 1, last - 1)} {inner}{suffix(0, BLOCK - 1)}")
+        ways.append(_head(block, last, last) + (f"{inner}{suffix(0, most)}" if most else ""))
+        return f"({' | '.join(ways)})"
+
+    def _rule(self, tree: Regular) -> str:
+        if tree not in self._named:
+            name = self._named[tree] = f"{self._name}-u{len(self._named) + 1}"
+            self.lines += lexeme_rules(name, tree)
+        return self._named[tree]
+
+    def _run(self, parts: tuple[Regular, ...]) -> str:
+        """Return parts one after the other; single characters that follow each other are one literal."""
+        words: list[str] = []
+        text = ""
+        for part in parts:
+            if isinstance(part, Chars) and (character := _only(part.ranges)) is not None:
+                text += character
+                continue
+            if text:
+                words.append(quoted(text))
+                text = ""
+            words.append(self.text(part))
+        if text:
+            words.append(quoted(text))
+        return " ".join(words) or '""'
+
+
+def _head(block: str, low: int, high: int) -> str:
+    return f"{block}{suffix(low, high)} " if high else ""
+
+
+def state_rules(name: str, machine: Automaton, *, after: str = "", is_prose: bool = False) -> list[str]:
+    """Return a rule for each state of an automaton, but for those that are only a step in a word.
+
+    `after` comes after the end of a text. `is_prose`: texts may end everywhere but there.
+    """
+    assert machine.edges, name
+    names = {state: f"{name}-{state}" if state else name for state in range(len(machine.edges))}
+    final = machine.accepting if is_prose else frozenset()
+    lines = []
+    for state, row in enumerate(machine.edges):
+        if state in final or (state and (not row or _is_step(machine, state))):
+            continue
+        ways = [_way(machine, names, ranges, target, final, after) for ranges, target in row]
+        if state in machine.accepting or is_prose:
+            ways.insert(0, '""')
+        lines.append(f"{names[state]} ::= {' | '.join(ways)}")
+    return lines
+
+
+def _is_step(machine: Automaton, state: int) -> bool:
+    """Return whether one character leads on from a state, to another one, and no text ends in it."""
+    row = machine.edges[state]
+    return state not in machine.accepting and len(row) == 1 and _only(row[0][0]) is not None and row[0][1] != state
+
+
+def _way(
+    machine: Automaton, names: dict[int, str], ranges: Ranges, target: int, final: frozenset[int], after: str
+) -> str:
+    """Return an edge as an alternative of its state's rule, with the steps after it."""
+    text, first = _single(ranges), _only(ranges)
+    rest, target = _steps(machine, target, final)
+    if rest:
+        text = f"{text} {quoted(rest)}" if first is None else quoted(first + rest)
+    if target in final:
+        return f"{text} {after}"
+    if not machine.edges[target] and target in machine.accepting:
+        return text
+    return f"{text} {names[target]}"
+
+
+def _steps(machine: Automaton, state: int, final: frozenset[int]) -> tuple[str, int]:
+    """Return the text that only leads on from a state, and the state after it."""
+    text = ""
+    # This ends: every state leads to an accepting one, and that is no step.
+    while state not in final and state and _is_step(machine, state):
+        ((ranges, state),) = machine.edges[state]
+        text += _only(ranges) or ""
+    return text, state
+
+
+def _only(ranges: Ranges) -> str | None:
+    """Return the character, if there is just one."""
+    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
+
+
+def _single(ranges: Ranges) -> str:
+    """Return a set of characters."""
+    if (character := _only(ranges)) is not None:
+        return quoted(character)
+    others = subtract(ALL, ranges)
+    if ranges and ranges[0][0] == 0 and ranges[-1][1] == LAST and len(others) < len(ranges) + 1:
+        return f"[^{_class(others)}]" if others else "[^\\u0000]"
+    return f"[{_class(ranges)}]"
+
+
+def _class(ranges: Ranges) -> str:
+    """Return the inside of a set: no ^ in front, and what xgrammar's printer writes as \\x where nothing follows it."""
+    parts: list[tuple[int, int]] = []
+    for first, last in ranges:
+        parts += [(first + 1, last), (first, first)] if first == ord("^") and last > first else [(first, last)]
+    parts.sort(key=lambda part: (_is_shy(part[0]) or _is_shy(part[1]), part[0] == ord("^")))
+    return "".join(_in_class(first) + (f"-{_in_class(last)}" if last > first else "") for first, last in parts)
+
+
+def _is_shy(code: int) -> bool:
+    """Return whether xgrammar, when it prints a grammar and reads it again, mistakes hexadecimal digits after this.
+
+    It writes these characters as \\x and two digits, and reads \\x with as many digits as there are.
+    """
+    return (code < 0x20 and chr(code) not in "\t\n\r") or 0x7F <= code <= 0xFF
+
+
+def _in_class(code: int) -> str:
+    return _escaped(code, "]^-\\[")
+
+
+def quoted(text: str) -> str:
+    """Return text as a literal, or as several where a digit must not come after a character."""
+    words = [""]
+    for each in text:
+        if words[-1] and _is_shy(ord(words[-1][-1])) and each in "0123456789abcdefABCDEF":
+            words.append("")
+        words[-1] += each
+    return " ".join('"' + "".join(_escaped(ord(each), '"\\') for each in word) + '"' for word in words)
+
+
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escaped(code: int, special: str) -> str:
+    """Return a character as llama.cpp and xgrammar both read it.
+
+    They agree on \\u and \\U and on five short escapes; not on \\x, nor on \\- and \\^.
+    """
+    character = chr(code)
+    if character in _SHORT and (character in special or code < 0x20):
+        return _SHORT[character]
+    if character in special or not character.isprintable():
+        return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+    return character

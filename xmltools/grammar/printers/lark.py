@@ -6,7 +6,6 @@ in two ways is one terminal, and no terminal can be empty.
 
 from __future__ import annotations
 
-from xmltools.grammar.lower.permutations import in_order, subsets
 from xmltools.grammar.nodes import (
     Alternatives,
     Dispatch,
@@ -18,7 +17,10 @@ from xmltools.grammar.nodes import (
     Reference,
     Repetition,
     Series,
+    in_order,
+    subsets,
 )
+from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
 from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence
 
@@ -31,15 +33,13 @@ MAX_SUBSETS = 6
 """Members of a permutation that is printed without llguidance's counting."""
 
 
-def print_lark(grammar: Grammar, *, any_order: bool = True, extensions: bool = True) -> str:
-    """Return the grammar in Lark's notation. `extensions`: use what only llguidance itself has."""
-    return _Printer(grammar, any_order, extensions).text()
+def print_lark(grammar: Grammar, options: Options) -> str:
+    """Return the grammar in Lark's notation."""
+    return _Printer(grammar, options.order == "any", options.has_llguidance).text()
 
 
 class _Printer:
-    """Prints rules; terminals are made when they are first used."""
-
-    __slots__ = ("_any_order", "_extensions", "_grammar", "_lines", "_names", "_terminals")
+    """Prints rules; terminals are made when they are first used. `extensions`: use what only llguidance has."""
 
     def __init__(self, grammar: Grammar, any_order: bool, extensions: bool) -> None:
         self._grammar = grammar
@@ -55,7 +55,7 @@ class _Printer:
             if name in self._grammar.notes:
                 self._lines.append(f"// {' '.join(self._grammar.notes[name].split())[:200]}")
             self._rule(_lower(name), node)
-        printed = terminal if self._extensions else _expression
+        printed = terminal if self._extensions else lambda language: f"/{expression(language)}/"
         self._lines += [f"{name}: {printed(language)}" for name, language in self._terminals.items()]
         head = ["%llguidance {}", ""] if self._extensions else []
         return "\n".join(head + self._lines) + "\n"
@@ -125,10 +125,6 @@ class _Printer:
             lead = self._terminal("lead", sequence(node.lead, literal(node.trigger)))
             calls = f"({lead} {self._node(node.body)}){suffix(node.low, node.high)} "
         return calls + self._terminal("prose", node.prose)
-
-
-def _expression(language: Regular) -> str:
-    return f"/{expression(language)}/"
 
 
 def _condition(required: list[str]) -> str:

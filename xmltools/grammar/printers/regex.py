@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xmltools.errors import XMLToolsError
-from xmltools.grammar.lower.permutations import in_order
 from xmltools.grammar.nodes import (
     Alternatives,
     Dispatch,
@@ -17,7 +16,9 @@ from xmltools.grammar.nodes import (
     Reference,
     Repetition,
     Series,
+    in_order,
 )
+from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, suffix
 from xmltools.grammar.regular.regular import literal, sequence
 
@@ -29,7 +30,7 @@ _MAX_SIZE = 1_000_000
 """Characters of an expression: a rule is printed wherever it is used, so that they may double from rule to rule."""
 
 
-def print_regex(grammar: Grammar) -> str:
+def print_regex(grammar: Grammar, _: Options) -> str:
     """Return the grammar as one regular expression.
 
     Raises XMLToolsError for a recursive one, which no regular expression says, and for one that is too large or deep.
@@ -39,8 +40,6 @@ def print_regex(grammar: Grammar) -> str:
 
 class _Printer:
     """Prints rules where they are used, each once."""
-
-    __slots__ = ("_open", "_printed", "_rules")
 
     def __init__(self, rules: Mapping[str, Node]) -> None:
         self._rules = rules

@@ -9,31 +9,30 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xmltools.grammar.lower.elements import SPACE
 from xmltools.grammar.nodes import Dispatch, Grammar, Series
 from xmltools.grammar.options import Options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.regular.expressions import expression
 from xmltools.grammar.regular.regular import Repeat
+from xmltools.grammar.rules.strings import SPACE
 
 __all__ = ["print_structural_tag"]
 
 
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
     """Return the grammar as a structural tag, in JSON."""
-    any_order = options.order == "any"
     found = _dispatch(grammar)
     if found is None:
-        form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, any_order=any_order)}
+        form: dict[str, Any] = {"type": "grammar", "grammar": print_gbnf(grammar, options)}
     else:
-        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), any_order=any_order)
+        body = print_gbnf(Grammar(found.body, grammar.rules, grammar.notes), options)
         form = {
             "type": "dispatch",
             "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
             "loop": True,
             "excludes": _excluded(found.trigger, options.reasoning_tags),
         }
-        form = _behind_reasoning(form, options)
+        form = _after_reasoning(form, options)
     return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -49,7 +48,7 @@ def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
     return [*openers, f"`{trigger}", f"\\{trigger}", *(f"<{tag}>" for tag in reasoning)]
 
 
-def _behind_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
+def _after_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
     if options.reasoning is None:
         return form
     end = f"</{options.reasoning}>"

@@ -88,38 +88,38 @@ def _any(low: int, high: int) -> Regular:
     return _DIGIT if low == high == 1 else Repeat(_DIGIT, low, high)
 
 
-def _between(low: str, high: str, *, behind: bool = False, least: int = 0) -> Regular:
+def _between(low: str, high: str, *, after_point: bool = False, least: int = 0) -> Regular:
     """Return the texts of as many digits as `low` and `high` have, from the one through the other.
 
-    `behind` the point, zeros at the end may be left out, as long as `least` digits stay.
+    `after_point`: zeros at the end may be left out, as long as `least` digits stay.
     """
     size = len(low)
-    if behind and size and not high.strip("0"):
+    if after_point and size and not high.strip("0"):
         return Repeat(_ZERO, least, size)
     if not low.strip("0") and not high.strip("9"):
-        return _any(least if behind else size, size)
-    if size == 1 and not behind:
+        return _any(least if after_point else size, size)
+    if size == 1 and not after_point:
         return chars((ord(low), ord(high)))
     # Digit after digit gives the shortest tree; halves keep that of a very long bound flat.
-    digits = _by_head(low, high, 1 if behind or size <= _DIGITS else size // 2, behind)
-    return optional(digits) if behind and not least and not low.strip("0") else digits
+    digits = _by_head(low, high, 1 if after_point or size <= _DIGITS else size // 2, after_point)
+    return optional(digits) if after_point and not least and not low.strip("0") else digits
 
 
-def _by_head(low: str, high: str, head: int, behind: bool) -> Regular:
+def _by_head(low: str, high: str, head: int, after_point: bool) -> Regular:
     """Return what `_between` does, as a choice of what the first `head` digits may be."""
     rest = len(low) - head
     if low[:head] == high[:head]:
-        return sequence(literal(low[:head]), _between(low[head:], high[head:], behind=behind))
+        return sequence(literal(low[:head]), _between(low[head:], high[head:], after_point=after_point))
     starts_inside, ends_inside = low[head:].strip("0") != "", high[head:].strip("9") != ""
     first, last = int(low[:head]) + starts_inside, int(high[:head]) - ends_inside
     parts = []
     if starts_inside:
-        parts.append(sequence(literal(low[:head]), _between(low[head:], "9" * rest, behind=behind)))
+        parts.append(sequence(literal(low[:head]), _between(low[head:], "9" * rest, after_point=after_point)))
     if first <= last:
         heads = _between(f"{first:0{head}}", f"{last:0{head}}")
-        parts.append(sequence(heads, _any(0 if behind else rest, rest)))
+        parts.append(sequence(heads, _any(0 if after_point else rest, rest)))
     if ends_inside:
-        parts.append(sequence(literal(high[:head]), _between("0" * rest, high[head:], behind=behind)))
+        parts.append(sequence(literal(high[:head]), _between("0" * rest, high[head:], after_point=after_point)))
     return choice(*parts)
 
 
@@ -238,7 +238,7 @@ def _fraction(low: int, high: int, places: int) -> Regular:
         return EMPTY
     if low == 1 and high == 10**places - 1:
         return sequence(_POINT, Repeat(_ZERO, 0, places - 1), _LEADING, _any(0, places - 1))
-    digits = sequence(_POINT, _between(f"{low:0{places}}", f"{high:0{places}}", behind=True, least=1))
+    digits = sequence(_POINT, _between(f"{low:0{places}}", f"{high:0{places}}", after_point=True, least=1))
     return optional(digits) if low == 0 else digits
 
 

@@ -1,21 +1,24 @@
 """Patterns of JSON Schema as regular languages, read from Python's own parse of them.
 
 Finished calls are checked with `re`, so every text that comes out of here must be one in which `re` finds the pattern.
-It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode.
+It need not be all of them: some of what `re` does is not regular, and some needs tables of all of Unicode, which
+change. So each set of characters can be had twice: with nothing in it that `re` might not take, or (`over`) with
+everything that it might.
 
-What a part of a pattern matches depends on its anchors: see `pattern_cases`.
+What a part of a pattern matches depends on its anchors, which are kept as conditions: a part is a dictionary with up
+to four languages, by whether the part insists that it stands at the text's start, and at its end. Where two parts meet,
+what stands before one that insists on the start can only be empty, and so can what comes after one that insists on the
+end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from xmltools.grammar.regular.pattern_cases import FREE, Cases, only_empty, repeated, then, united, up_to
-from xmltools.grammar.regular.pattern_sets import Unsupported, folded, members
 from xmltools.grammar.regular.regular import (
     ALL,
     ANYTHING,
@@ -25,6 +28,7 @@ from xmltools.grammar.regular.regular import (
     Chars,
     Choice,
     Not,
+    Ranges,
     Regular,
     Repeat,
     Sequence,
@@ -33,10 +37,120 @@ from xmltools.grammar.regular.regular import (
     merge,
     nullable,
     optional,
+    sequence,
     subtract,
 )
 
 __all__ = ["pattern"]
+
+# Sets of characters: classes such as `\\d`, and characters whose case does not matter
+
+
+_DIGITS: Ranges = ((0x30, 0x39),)
+_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
+_MORE_SPACE = (0x1C, 0x1F), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)
+_RARE_SPACE = (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)
+_NO_SPACE = subtract(ALL, merge(_SPACE + _MORE_SPACE + _RARE_SPACE))
+# The scripts between Arabic and Tai Tham have digits of their own, and so have some in the higher planes. Where a new
+# version of Unicode may put others, nothing is called a digit or anything else.
+_NO_DIGIT = subtract(
+    ((0, 0xFFFF), (0x1F300, 0x1FAFF), (0x20000, 0x3FFFF)),
+    (*_DIGITS, (0x0660, 0x1C59), (0xA620, 0xABF9), (0xFF10, 0xFF19)),
+)
+# Punctuation, symbols and emoji; there are more, between letters and digits.
+_LATIN_SIGNS = (0x00, 0xA9), (0xAB, 0xB1), (0xB6, 0xB8), (0xBB, 0xBB), (0xBF, 0xBF), (0xD7, 0xD7), (0xF7, 0xF7)
+_SIGNS = (0x2000, 0x206F), (0x20A0, 0x20C0), (0x2190, 0x2426), (0x2500, 0x2775), (0x2794, 0x2BFF), (0x1F300, 0x1FAFF)
+_NO_WORD = subtract(merge((*_LATIN_SIGNS, *_SIGNS, (0x3000, 0x3003), (0x3008, 0x3020))), _WORD)
+_SETS = {"DIGIT": _DIGITS, "SPACE": _SPACE, "WORD": _WORD}
+_CATEGORIES = _SETS | {"NOT_DIGIT": _NO_DIGIT, "NOT_SPACE": _NO_SPACE, "NOT_WORD": _NO_WORD}
+_ASCII_CATEGORIES = _SETS | {f"NOT_{name}": subtract(ALL, ranges) for name, ranges in _SETS.items()}
+_ODD_CASES = (0x130, 0x131), (0x17F, 0x17F), (0x212A, 0x212A)
+"""Characters outside of ASCII that are the same as i, s or k if case does not matter."""
+
+
+class Unsupported(Exception):  # noqa: N818 - no error, an answer
+    """A pattern cannot be said as a regular language, or not in reasonable space."""
+
+
+def members(operation: Any, argument: Any, flags: int, over: bool) -> Ranges:
+    """Return the characters of one item of a set, by Python's parse of it. Raises Unsupported."""
+    if operation.name == "LITERAL":
+        return folded(((argument, argument),), flags, over)
+    if operation.name == "RANGE":
+        return folded((argument,), flags, over)
+    categories = _ASCII_CATEGORIES if flags & re.ASCII else _CATEGORIES
+    name = argument.name.removeprefix("CATEGORY_")
+    if not over:
+        return categories[name]
+    return subtract(ALL, categories[name[4:] if name.startswith("NOT_") else f"NOT_{name}"])
+
+
+def folded(ranges: Ranges, flags: int, over: bool) -> Ranges:
+    """Return characters with those that are the same if case does not matter. Raises Unsupported."""
+    if not flags & re.IGNORECASE:
+        return ranges
+    if over and ranges[-1][1] > 0x7F:
+        raise Unsupported
+    lower = [(max(first, 0x41) + 32, min(last, 0x5A) + 32) for first, last in ranges if last >= 0x41 and first <= 0x5A]
+    upper = [(max(first, 0x61) - 32, min(last, 0x7A) - 32) for first, last in ranges if last >= 0x61 and first <= 0x7A]
+    return merge([*ranges, *lower, *upper, *(_ODD_CASES if over else ())])
+
+
+# Parts with their anchors
+
+
+Cases = dict[tuple[bool, bool], Regular]
+"""Languages by: does it insist on the text's start, on its end?"""
+FREE = (False, False)
+"""The case that insists on neither."""
+
+
+def united(found: Iterable[tuple[tuple[bool, bool], list[Regular]]]) -> Cases:
+    """Return the cases with a choice of all that was found for each; those that nothing fits are left out."""
+    parts: dict[tuple[bool, bool], list[Regular]] = {}
+    for key, each in found:
+        parts.setdefault(key, []).extend(part for part in each if part != NOTHING)
+    return {key: choice(*each) for key, each in parts.items() if each}
+
+
+def up_to(cases: Cases, most: int | None) -> Cases:
+    """Return what up to `most` repeats match, some of which insist on the start or the end.
+
+    Before the last one that insists on the start all are empty, and so are those after the first one that insists on
+    the end: at most one of each kind counts, the free ones stand between them.
+    """
+
+    def free(others: int) -> Regular:
+        return repeated(cases.get(FREE, NOTHING), 0, None if most is None else max(most - others, 0))
+
+    starts, ends = cases.get((True, False), NOTHING), cases.get((False, True), NOTHING)
+    if most == 0:
+        return {FREE: EMPTY}
+    both = [cases.get((True, True), NOTHING)] + ([then(starts, free(2), ends)] if most != 1 else [])
+    found = {FREE: [free(0)], (True, False): [then(starts, free(1))], (False, True): [then(free(1), ends)]}
+    return united([*found.items(), ((True, True), both)])
+
+
+def repeated(part: Regular, low: int, high: int | None) -> Regular:
+    """Return a part that no anchor concerns, `low` to `high` times."""
+    if high == 0 or part == EMPTY or (part == NOTHING and low == 0):
+        return EMPTY
+    return part if low == high == 1 or part == NOTHING else Repeat(part, low, high)
+
+
+def then(*parts: Regular) -> Regular:
+    """Return the parts one after the other: nothing at all, if nothing fits one of them."""
+    return NOTHING if NOTHING in parts else sequence(*parts)
+
+
+def only_empty(part: Regular) -> Regular:
+    """Return the empty text if the part matches it, else nothing at all."""
+    return EMPTY if nullable(part) else NOTHING
+
+
+# Whole patterns
+
 
 _MAX_REPEATS = 1_000
 _MAX_SIZE = 20_000
@@ -92,8 +206,6 @@ _Items = list[tuple[Any, Any]]
 
 class _Reader:
     """Reads parse trees. `over`: where a language can't be exact it has too many texts, instead of too few."""
-
-    __slots__ = ("_copies", "_over")
 
     def __init__(self, over: bool = False) -> None:
         self._over = over
@@ -181,10 +293,10 @@ class _Reader:
         wanted = then(seen[FREE], ANYTHING) if direction > 0 else then(ANYTHING, seen[FREE])
         return {key: _both(part, Not(wanted) if negative else wanted) for key, part in cases.items()}
 
-    def _joined(self, before: Cases, behind: Cases) -> Cases:
+    def _joined(self, before: Cases, after: Cases) -> Cases:
         found: dict[tuple[bool, bool], list[Regular]] = {}
         for (starts, ends), left in before.items():
-            for (its_starts, its_ends), right in behind.items():
+            for (its_starts, its_ends), right in after.items():
                 # Here `$` could also stand before the line feed that `right` begins with.
                 if ends and self._over and right != EMPTY:
                     raise Unsupported

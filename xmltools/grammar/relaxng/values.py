@@ -8,10 +8,9 @@ import sys
 from typing import Any
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.enums import valid_values
 from xmltools.grammar.relaxng.rules import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
-from xmltools.grammar.relaxng.xsd import XsdPattern, xsd_format, xsd_pattern
-from xmltools.grammar.relaxng.xsd_print import xsd_literal
+from xmltools.grammar.relaxng.xsd import XsdPattern, xsd_format, xsd_literal, xsd_pattern
+from xmltools.grammar.schema_values import valid_values
 from xmltools.syntax.json_reader import MAX_DIGITS
 from xmltools.tools.schema import (
     Bounds,
@@ -20,7 +19,6 @@ from xmltools.tools.schema import (
     Shape,
     TextFacts,
     bounds_of,
-    other_keywords,
     text_facts,
 )
 
@@ -48,8 +46,7 @@ _MOST = 10**MAX_DIGITS
 
 def text(shape: Shape, report: Report, place: str) -> Rule:
     """Return the pattern of a string."""
-    for word in other_keywords(shape, frozenset(("minLength", "maxLength", "pattern", "format"))):
-        report.add(place, word, "is not enforced")
+    report.add_others(place, shape, ("minLength", "maxLength", "pattern", "format"))
     facts = text_facts(shape)
     return TEXT if facts.is_free else _constrained(facts, report, place)
 
@@ -88,9 +85,7 @@ def _patterns(facts: TextFacts, report: Report, place: str) -> list[XsdPattern]:
 
 def scalar(shape: ScalarShape, report: Report, place: str) -> Rule:
     """Return the pattern of an integer, a number, a boolean or null."""
-    bounds = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
-    for word in other_keywords(shape, bounds):
-        report.add(place, word, "is not enforced")
+    report.add_others(place, shape, ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
     if shape.type == "boolean":
         return choice(value("true"), value("false"))
     if shape.type == "null":

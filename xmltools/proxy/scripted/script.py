@@ -14,7 +14,7 @@ from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
 from xmltools.proxy.scripted.words import fill_arguments, stems
 from xmltools.render.calls import write_call
-from xmltools.render.quoting import neutral
+from xmltools.render.wording import neutral
 from xmltools.tools import Tool
 
 __all__ = ["MODELS", "reply"]

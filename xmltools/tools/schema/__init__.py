@@ -1,10 +1,6 @@
 """JSON Schema for tool calls: schemas become shapes, elements and JSON become typed, checked arguments."""
 
-from xmltools.tools.schema.compile import compile_schema
-from xmltools.tools.schema.document import NEVER, Node
-from xmltools.tools.schema.equality import Problem
-from xmltools.tools.schema.examples import example_arguments, is_code_name
-from xmltools.tools.schema.facts import (
+from xmltools.tools.schema.constraints import (
     Bounds,
     Items,
     Property,
@@ -17,6 +13,9 @@ from xmltools.tools.schema.facts import (
     properties_of,
     text_facts,
 )
+from xmltools.tools.schema.document import NEVER, Node
+from xmltools.tools.schema.equality import Problem
+from xmltools.tools.schema.examples import example_arguments, is_code_name
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
 from xmltools.tools.schema.reading import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.shapes import (
@@ -29,6 +28,7 @@ from xmltools.tools.schema.shapes import (
     Shape,
     TextShape,
     UnionShape,
+    compile_schema,
 )
 
 __all__ = [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from xmltools.tools.schema.context import Context, Steps
 from xmltools.tools.schema.document import NEVER, Document, Node
-from xmltools.tools.schema.equality import Path, Problem, describe, is_one_of, listed
+from xmltools.tools.schema.equality import Path, Problem, is_one_of
 from xmltools.tools.schema.keywords import CHECKS
-from xmltools.tools.schema.requests import Ask, Steps
 
 __all__ = ["Checker", "ExhaustedError"]
 
@@ -19,19 +20,17 @@ class ExhaustedError(Exception):
     """The schema takes more steps than the checker was given."""
 
 
+@dataclass(slots=True, eq=False)
 class _Frame:
     """A check that has begun: its steps, under which key its outcome is remembered, and whether it fits so far."""
 
-    __slots__ = ("asked", "fits", "key", "steps")
-
-    def __init__(self, steps: Steps, key: tuple[int, int] | None, asked: bool) -> None:
-        self.steps = steps
-        self.key = key
-        self.asked = asked
-        self.fits = True
+    steps: Steps
+    key: tuple[int, int] | None
+    asked: bool
+    fits: bool = True
 
 
-class Checker:
+class Checker(Context):
     """Checks values against the nodes of one document.
 
     Each pair of a node and a value is checked once, by whatever ways the schema leads there: references can double
@@ -39,17 +38,14 @@ class Checker:
     raises ExhaustedError.
     """
 
-    __slots__ = ("_expected", "_kept", "_known", "_left", "_told", "document", "evaluated")
+    __slots__ = ("_kept", "_known", "_left", "_told")
 
     def __init__(self, document: Document, steps: float = math.inf) -> None:
-        self.document = document
-        self.evaluated: dict[tuple[int, int], Any] = {}
-        """What nodes say about properties and items of values, by the identities of both."""
+        super().__init__(document)
         self._left = steps
         self._known: dict[tuple[int, int], bool] = {}
         self._kept: dict[int, Any] = {}
         self._told: set[tuple[int, int, Path]] = set()
-        self._expected: dict[tuple[int, int], str] = {}
 
     def problems(self, node: Node, value: Any, path: Path = ()) -> Iterator[Problem]:
         """Yield all that is wrong with `value`, which stands at `path`; what is wrong with a node there only once."""
@@ -70,7 +66,7 @@ class Checker:
 
     def _run(self, node: Node, value: Any, path: Path | None) -> Generator[Problem, None, bool]:
         """Yield problems, or none where there is no path; return whether the value fits."""
-        root = self._frame(node, value, path, self.key(node, value))
+        root = self._frame(node, value, path, self._key(node, value))
         stack = [root]
         asking = int(root.asked)  # how many of the frames only want to know whether something fits
         answer: bool | None = None
@@ -99,7 +95,7 @@ class Checker:
             if _is_plain(self.document, node, value):
                 answer = True
                 continue
-            key = self.key(node, value)
+            key = self._key(node, value)
             if key is None:  # nothing more will be asked for: this needs no frame
                 steps = self._steps(node, value, path or ())
                 if path is None:
@@ -131,7 +127,18 @@ class Checker:
                 answer = None
         return root.fits
 
-    def key(self, node: Node, value: Any) -> tuple[int, int] | None:
+    def likely(self, nodes: list[Node], value: Any) -> Node | None:
+        """Return the alternative that a container was meant for: the one of its type, or that it names."""
+        asked = self.choose(nodes, value)
+        try:
+            request = next(asked)
+            while True:
+                request = asked.send(self.fits(request.node, request.value))
+        except StopIteration as stop:
+            found: Node | None = stop.value
+            return found
+
+    def _key(self, node: Node, value: Any) -> tuple[int, int] | None:
         """Return under what something is remembered about a pair; None if it is too simple for that."""
         if isinstance(value, (dict, list)) or id(node) in self.document.linked:
             self._kept[id(value)] = value  # so that no other value gets its identity
@@ -168,76 +175,6 @@ class Checker:
             check = CHECKS.get(keyword)
             if check and keyword != "type":
                 yield from check(self, argument, node, value, path)
-
-    # Words
-
-    def expectation(self, node: Node, depth: int = 3) -> str:
-        """Return in a few words what `node` asks for."""
-        key = id(node), depth
-        if key not in self._expected or id(node) not in self.document.linked:
-            self._expected[key] = self._expectation(node, depth)
-        return self._expected[key]
-
-    def _expectation(self, node: Node, depth: int) -> str:
-        if "const" in node:
-            return describe(node["const"])
-        if "enum" in node:
-            return "one of " + listed(node["enum"])
-        if "type" in node:
-            return " or ".join(node["type"])
-        if "$ref" in node and depth:
-            return self.expectation(self.document.target(node), depth - 1)
-        for word in ("anyOf", "oneOf"):
-            if word in node and depth:
-                return " or ".join(dict.fromkeys(self.expectation(each, depth - 1) for each in node[word]))
-        return "a value"
-
-    # Alternatives
-
-    def likely(self, nodes: list[Node], value: Any) -> Node | None:
-        """Return the alternative that a container was meant for: the one of its type, or that it names."""
-        asked = self.choose(nodes, value)
-        try:
-            request = next(asked)
-            while True:
-                request = asked.send(self.fits(request.node, request.value))
-        except StopIteration as stop:
-            found: Node | None = stop.value
-            return found
-
-    def choose(self, nodes: list[Node], value: Any) -> Generator[Ask, bool | None, Node | None]:
-        """Ask what must be known for `likely`, and return what that returns."""
-        if not isinstance(value, (dict, list)):
-            return None
-        of_type = [node for node in nodes if self.plausible(node, value)]
-        if len(of_type) > 1 and isinstance(value, dict):
-            named = []
-            for node in of_type:
-                if (yield from self._named_by(node, value)):
-                    named.append(node)  # noqa: PERF401 - no comprehension may yield
-            of_type = named or of_type
-            of_type.sort(key=lambda node: len(value.keys() - node.get("properties", {}).keys()))
-        return of_type[0] if of_type else None
-
-    def plausible(self, node: Node, value: Any, depth: int = 3) -> bool:
-        """Return whether the type of `value` is one that `node` asks for."""
-        if "$ref" in node and depth:
-            return self.plausible(self.document.target(node), value, depth - 1)
-        return is_one_of(value, node.get("type", ())) or not node.keys() - {"description"}
-
-    def _named_by(self, node: Node, value: Mapping[str, Any]) -> Generator[Ask, bool | None, bool]:
-        """Return whether `value` has what `node` demands of discriminators (properties with one value)."""
-        properties = self._resolved(node).get("properties", {})
-        for name, each in properties.items():
-            if ("const" in each or "enum" in each) and not (name in value and (yield Ask(each, value[name]))):
-                return False
-        return True
-
-    def _resolved(self, node: Node) -> Node:
-        for _ in range(3):
-            if "$ref" in node:
-                node = self.document.target(node)
-        return node
 
 
 def _spoil(stack: list[_Frame]) -> None:

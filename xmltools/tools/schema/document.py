@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
@@ -42,8 +42,7 @@ _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "defin
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
 _PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_COUNTS_TOO = ("minContains", "maxContains")
+_COUNTED = ("Length", "Items", "Properties", "Contains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRINGS = ("description", "title", "format")
 
@@ -73,6 +72,10 @@ class Document:
     def target(self, node: Node) -> Node:
         """Return the node that `node` refers to by its `$ref`."""
         return self.nodes[node["$ref"]]
+
+    def matching(self, patterns: Iterable[str], name: str) -> list[str]:
+        """Return those of the `patterns` of names that `name` matches."""
+        return [each for each in patterns if self.patterns[each].found(name)]
 
     def in_place(self, node: Node) -> list[Node]:
         """Return the nodes that apply to the same value as `node`."""
@@ -133,7 +136,7 @@ class Document:
         return self._named(value, at)
 
     def _pattern(self, value: Any, at: str) -> str:
-        text = _string(self, value, at)
+        text: str = _string(self, value, at)
         try:
             self.patterns[text] = pattern_of(text) if len(text) <= MAX_SHARED else Pattern(text)
         except (re.error, OverflowError, RecursionError) as error:
@@ -148,7 +151,7 @@ class Document:
         return {"names": _names_by_name(self, names, at), "schemas": self._named(schemas, at)}
 
     def _reference(self, value: Any, at: str) -> str:
-        text = _string(self, value, at)
+        text: str = _string(self, value, at)
         if text != "#" and not text.startswith("#/"):
             _fail(at, f"{text!r} is out of reach; use a reference inside the schema, such as #/$defs/name")
         pointer = unquote(text[1:])
@@ -245,16 +248,22 @@ def _types(_: Document, value: Any, at: str) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def _string(_: Document, value: Any, at: str) -> str:
-    if not isinstance(value, str):
-        _fail(at, f"expected a string, found {_name(value)}")
-    return value
+def _wanted(fits: Callable[[Any], bool], words: str) -> Callable[[Document, Any, str], Any]:
+    """Return a reader that takes what fits as it is; `words` say what that is."""
+
+    def read(_: Document, value: Any, at: str) -> Any:
+        return value if fits(value) else _fail(at, f"expected {words}, found {_name(value)}")
+
+    return read
 
 
-def _names(_: Document, value: Any, at: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        _fail(at, f"expected a list of names of properties, found {_name(value)}")
-    return value
+_string = _wanted(lambda value: isinstance(value, str), "a string")
+_flag = _wanted(lambda value: isinstance(value, bool), "true or false")
+_values = _wanted(lambda value: isinstance(value, list) and bool(value), "a list of at least one value")
+_names = _wanted(
+    lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    "a list of names of properties",
+)
 
 
 def _names_by_name(document: Document, value: Any, at: str) -> dict[str, list[str]]:
@@ -278,18 +287,6 @@ def _limit(_: Document, value: Any, at: str) -> int | float | bool:
     return value  # type: ignore[no-any-return]
 
 
-def _flag(_: Document, value: Any, at: str) -> bool:
-    if not isinstance(value, bool):
-        _fail(at, f"expected true or false, found {_name(value)}")
-    return value
-
-
-def _values(_: Document, value: Any, at: str) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        _fail(at, f"expected a list of at least one value, found {_name(value)}")
-    return value
-
-
 def _anything(_: Document, value: Any, at: str) -> Any:
     return value
 
@@ -298,7 +295,7 @@ _READERS: dict[str, Callable[[Document, Any, str], Any]] = {
     **dict.fromkeys((*_ONE, *_ONE_TOO), Document._one),
     **dict.fromkeys(_MANY, Document._many),
     **dict.fromkeys(_NAMED, Document._named),
-    **dict.fromkeys((*_COUNTS, *_COUNTS_TOO), _count),
+    **{f"{bound}{what}": _count for what in _COUNTED for bound in ("min", "max")},
     **dict.fromkeys(_NUMBERS, _limit),
     **dict.fromkeys(_STRINGS, _string),
     "type": _types,

@@ -13,9 +13,9 @@ from math import ceil
 from typing import Any
 
 from xmltools.tools.schema.check import Checker, ExhaustedError
+from xmltools.tools.schema.constraints import largest, parts_of, smallest
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import ABSENT
-from xmltools.tools.schema.facts import largest, parts_of, smallest
 from xmltools.tools.schema.item_names import singular_of
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
 

@@ -1,16 +1,17 @@
 """The keywords of JSON Schema that a value can fail at: one small generator each, and the table of all of
 them.
 
-A function takes (checker, the keyword's own value, node, value, path) and yields problems, and requests to check other
+A function takes (context, the keyword's own value, node, value, path) and yields problems, and requests to check other
 values or nodes (`requests`). Generators, so that asking only *whether* a value fits stops at the first problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sized
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xmltools.tools.schema.context import Ask, Context, Steps, Sub
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import (
     ABSENT,
@@ -23,13 +24,8 @@ from xmltools.tools.schema.equality import (
     is_one_of,
     listed,
 )
-from xmltools.tools.schema.evaluated import evaluated_items, evaluated_properties, matching
 from xmltools.tools.schema.formats import FORMATS
 from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT
-from xmltools.tools.schema.requests import Ask, Steps, Sub
-
-if TYPE_CHECKING:
-    from xmltools.tools.schema.check import Checker
 
 __all__ = ["CHECKS"]
 
@@ -37,63 +33,63 @@ __all__ = ["CHECKS"]
 # Any value
 
 
-def _type(_: Checker, names: list[str], node: Node, value: Any, path: Path) -> Steps:
+def _type(_: Context, names: list[str], node: Node, value: Any, path: Path) -> Steps:
     if not is_one_of(value, names):
         expected = "one of " + listed(node["enum"]) if "enum" in node else " or ".join(names)
         yield Problem(path, expected, describe(value))
 
 
-def _never(_: Checker, __: bool, node: Node, value: Any, path: Path) -> Steps:
+def _never(_: Context, __: bool, node: Node, value: Any, path: Path) -> Steps:
     yield Problem(path, "nothing of this name", describe(value))
 
 
-def _enum(_: Checker, values: list[Any], node: Node, value: Any, path: Path) -> Steps:
+def _enum(_: Context, values: list[Any], node: Node, value: Any, path: Path) -> Steps:
     wanted = comparable(value)
     if not any(comparable(each) == wanted for each in values):
         yield Problem(path, "one of " + listed(values), describe(value))
 
 
-def _const(_: Checker, constant: Any, node: Node, value: Any, path: Path) -> Steps:
+def _const(_: Context, constant: Any, node: Node, value: Any, path: Path) -> Steps:
     if not equal(constant, value):
         yield Problem(path, describe(constant), describe(value))
 
 
-def _ref(checker: Checker, _: str, node: Node, value: Any, path: Path) -> Steps:
-    yield Sub(checker.document.target(node), value, path)
+def _ref(context: Context, _: str, node: Node, value: Any, path: Path) -> Steps:
+    yield Sub(context.document.target(node), value, path)
 
 
-def _all_of(checker: Checker, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
+def _all_of(context: Context, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
     for each in nodes:
         yield Sub(each, value, path)
 
 
-def _any_of(checker: Checker, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
+def _any_of(context: Context, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
     for each in nodes:
         if (yield Ask(each, value)):
             return
-    likely = yield from checker.choose(nodes, value)
+    likely = yield from context.choose(nodes, value)
     if likely is None:
-        yield Problem(path, checker.expectation({"anyOf": nodes}), describe(value))
+        yield Problem(path, context.expectation({"anyOf": nodes}), describe(value))
     else:
         yield Sub(likely, value, path)
 
 
-def _one_of(checker: Checker, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
+def _one_of(context: Context, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
     fitting = 0
     for each in nodes:
         fitting += bool((yield Ask(each, value)))
     if not fitting:
-        yield from _any_of(checker, nodes, node, value, path)
+        yield from _any_of(context, nodes, node, value, path)
     elif fitting > 1:
         yield Problem(path, f"something that fits exactly one alternative, not {fitting}", describe(value))
 
 
-def _not(checker: Checker, other: Node, node: Node, value: Any, path: Path) -> Steps:
+def _not(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
     if (yield Ask(other, value)):
-        yield Problem(path, f"anything but {checker.expectation(other)}", describe(value))
+        yield Problem(path, f"anything but {context.expectation(other)}", describe(value))
 
 
-def _if(checker: Checker, condition: Node, node: Node, value: Any, path: Path) -> Steps:
+def _if(context: Context, condition: Node, node: Node, value: Any, path: Path) -> Steps:
     branch = node.get("then" if (yield Ask(condition, value)) else "else")
     if branch is not None:
         yield Sub(branch, value, path)
@@ -102,37 +98,43 @@ def _if(checker: Checker, condition: Node, node: Node, value: Any, path: Path) -
 # Strings and numbers
 
 
-def _min_length(_: Checker, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, str) and len(value) < least:
-        yield Problem(path, f"at least {least} characters", describe(value))
-
-
-def _max_length(_: Checker, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, str) and len(value) > most:
-        yield Problem(path, f"at most {most} characters", f"{len(value)}")
-
-
-def _pattern(checker: Checker, pattern: str, node: Node, value: Any, path: Path) -> Steps:
+def _pattern(context: Context, pattern: str, node: Node, value: Any, path: Path) -> Steps:
     if not isinstance(value, str):
         return
     if len(value) > MAX_PATTERN_TEXT:
         yield Problem(path, f"at most {MAX_PATTERN_TEXT} characters", f"{len(value)}")
         return
-    found = checker.document.patterns[pattern].found(value)
+    found = context.document.patterns[pattern].found(value)
     if found is None:
         yield Problem(path, f"text of which it can be told in time whether it matches {pattern}", describe(value))
     elif not found:
         yield Problem(path, f"text that matches {pattern}", describe(value))
 
 
-def _format(_: Checker, name: str, node: Node, value: Any, path: Path) -> Steps:
+def _format(_: Context, name: str, node: Node, value: Any, path: Path) -> Steps:
     check = FORMATS.get(name)
     if check and isinstance(value, str) and not check(value):
         yield Problem(path, f"text of the format {name}", describe(value))
 
 
+def _at_least(kind: type[Sized], words: str) -> Check:
+    def check(_: Context, least: int, node: Node, value: Any, path: Path) -> Steps:
+        if isinstance(value, kind) and len(value) < least:
+            yield Problem(path, f"at least {least} {words}", describe(value) if kind is str else f"{len(value)}")
+
+    return check
+
+
+def _at_most(kind: type[Sized], words: str) -> Check:
+    def check(_: Context, most: int, node: Node, value: Any, path: Path) -> Steps:
+        if isinstance(value, kind) and len(value) > most:
+            yield Problem(path, f"at most {most} {words}", f"{len(value)}")
+
+    return check
+
+
 def _bound(words: str, holds: Callable[[Any, Any], bool]) -> Check:
-    def check(_: Checker, limit: float, node: Node, value: Any, path: Path) -> Steps:
+    def check(_: Context, limit: float, node: Node, value: Any, path: Path) -> Steps:
         if fits_type(value, "number") and not holds(value, limit):
             yield Problem(path, f"a number {words} {limit}", describe(value))
 
@@ -143,7 +145,7 @@ def _fraction(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-def _multiple_of(_: Checker, unit: float, node: Node, value: Any, path: Path) -> Steps:
+def _multiple_of(_: Context, unit: float, node: Node, value: Any, path: Path) -> Steps:
     # Decimal digits decide, as the schema's author wrote them: 0.3 is a multiple of 0.1.
     if fits_type(value, "number") and _fraction(value) % _fraction(unit):
         yield Problem(path, f"a multiple of {unit}", describe(value))
@@ -152,31 +154,21 @@ def _multiple_of(_: Checker, unit: float, node: Node, value: Any, path: Path) ->
 # Lists
 
 
-def _min_items(_: Checker, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, list) and len(value) < least:
-        yield Problem(path, f"at least {least} items", f"{len(value)}")
-
-
-def _max_items(_: Checker, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, list) and len(value) > most:
-        yield Problem(path, f"at most {most} items", f"{len(value)}")
-
-
-def _items(checker: Checker, item: Node, node: Node, value: Any, path: Path) -> Steps:
+def _items(context: Context, item: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, list):
-        types = checker.document.plain.get(id(item))
+        types = context.document.plain.get(id(item))
         for number in range(len(node.get("prefixItems", ())), len(value)):
             if types is None or not is_one_of(value[number], types):  # the short way for most items
                 yield Sub(item, value[number], (*path, number))
 
 
-def _prefix_items(checker: Checker, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
+def _prefix_items(context: Context, nodes: list[Node], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, list):
         for number, (each, item) in enumerate(zip(nodes, value, strict=False)):
             yield Sub(each, item, (*path, number))
 
 
-def _contains(checker: Checker, wanted: Node, node: Node, value: Any, path: Path) -> Steps:
+def _contains(context: Context, wanted: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, list):
         found = 0
         for item in value:
@@ -184,10 +176,10 @@ def _contains(checker: Checker, wanted: Node, node: Node, value: Any, path: Path
         least, most = node.get("minContains", 1), node.get("maxContains", found)
         if not least <= found <= most:
             bounds = f"at least {least}" if found < least else f"at most {most}"
-            yield Problem(path, f"{bounds} items that are {checker.expectation(wanted)}", f"{found}")
+            yield Problem(path, f"{bounds} items that are {context.expectation(wanted)}", f"{found}")
 
 
-def _unique_items(_: Checker, unique: bool, node: Node, value: Any, path: Path) -> Steps:
+def _unique_items(_: Context, unique: bool, node: Node, value: Any, path: Path) -> Steps:
     if unique and isinstance(value, list):
         seen: set[Any] = set()
         for number, item in enumerate(value):
@@ -198,9 +190,9 @@ def _unique_items(_: Checker, unique: bool, node: Node, value: Any, path: Path) 
             seen.add(key)
 
 
-def _unevaluated_items(checker: Checker, other: Node, node: Node, value: Any, path: Path) -> Steps:
+def _unevaluated_items(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, list):
-        evaluated = yield from evaluated_items(checker, node, value)
+        evaluated = yield from _evaluated_items(context, node, value)
         for number, item in enumerate(value):
             if number not in evaluated:
                 yield Sub(other, item, (*path, number))
@@ -209,9 +201,9 @@ def _unevaluated_items(checker: Checker, other: Node, node: Node, value: Any, pa
 # Objects
 
 
-def _properties(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
+def _properties(context: Context, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
-        plain = checker.document.plain
+        plain = context.document.plain
         for name, wanted in nodes.items():
             if name in value:
                 types = plain.get(id(wanted))
@@ -219,10 +211,10 @@ def _properties(checker: Checker, nodes: dict[str, Node], node: Node, value: Any
                     yield Sub(wanted, value[name], (*path, name))
 
 
-def _patterned(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
+def _patterned(context: Context, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
     for name in value if isinstance(value, dict) else ():
         for pattern, wanted in nodes.items():
-            found = checker.document.patterns[pattern].found(name)
+            found = context.document.patterns[pattern].found(name)
             if found:
                 yield Sub(wanted, value[name], (*path, name))
             elif found is None:
@@ -230,61 +222,110 @@ def _patterned(checker: Checker, nodes: dict[str, Node], node: Node, value: Any,
                 yield Problem((*path, name), expected, describe(name))
 
 
-def _additional(checker: Checker, other: Node, node: Node, value: Any, path: Path) -> Steps:
+def _additional(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
         patterns = node.get("patternProperties", ())
         declared = node.get("properties", {})
         for name in value:
-            if name not in declared and not matching(checker.document, patterns, name):
+            if name not in declared and not context.document.matching(patterns, name):
                 yield Sub(other, value[name], (*path, name))
 
 
-def _unevaluated(checker: Checker, other: Node, node: Node, value: Any, path: Path) -> Steps:
+def _unevaluated(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
-        evaluated = yield from evaluated_properties(checker, node, value)
+        evaluated = yield from _evaluated_properties(context, node, value)
         for name in value:
             if name not in evaluated:
                 yield Sub(other, value[name], (*path, name))
 
 
-def _property_names(checker: Checker, wanted: Node, node: Node, value: Any, path: Path) -> Steps:
+def _property_names(context: Context, wanted: Node, node: Node, value: Any, path: Path) -> Steps:
     for name in value if isinstance(value, dict) else ():
         if not (yield Ask(wanted, name)):
-            for problem in checker.explained(wanted, name):
+            for problem in context.explained(wanted, name):
                 yield Problem((*path, name), f"a name that is {problem.expected}", problem.got)
 
 
-def _required(checker: Checker, names: list[str], node: Node, value: Any, path: Path) -> Steps:
+def _required(context: Context, names: list[str], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
         for name in names:
             if name not in value:
                 wanted = node.get("properties", {}).get(name, {})
-                yield Problem((*path, name), checker.expectation(wanted), describe(ABSENT))
+                yield Problem((*path, name), context.expectation(wanted), describe(ABSENT))
 
 
-def _dependent_required(checker: Checker, names: dict[str, list[str]], node: Node, value: Any, path: Path) -> Steps:
+def _dependent_required(context: Context, names: dict[str, list[str]], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
         for name in filter(value.__contains__, names):
-            yield from _required(checker, names[name], node, value, path)
+            yield from _required(context, names[name], node, value, path)
 
 
-def _dependent_schemas(checker: Checker, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
+def _dependent_schemas(context: Context, nodes: dict[str, Node], node: Node, value: Any, path: Path) -> Steps:
     if isinstance(value, dict):
         for name in filter(value.__contains__, nodes):
             yield Sub(nodes[name], value, path)
 
 
-def _min_properties(_: Checker, least: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, dict) and len(value) < least:
-        yield Problem(path, f"at least {least} properties", f"{len(value)}")
+# What the schemas of a value have looked at: `unevaluatedProperties` and `unevaluatedItems` get the rest
 
 
-def _max_properties(_: Checker, most: int, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, dict) and len(value) > most:
-        yield Problem(path, f"at most {most} properties", f"{len(value)}")
+def _evaluated_properties(
+    context: Context, node: Node, value: dict[str, Any]
+) -> Generator[Ask, bool | None, frozenset[str]]:
+    """Return the properties of `value` that `node`, or what applies with it, describes."""
+    if "additionalProperties" in node:
+        return frozenset(value)
+    key = id(node), id(value)
+    known: frozenset[str] | None = context.evaluated.get(key)
+    if known is not None:
+        return known
+    patterns = node.get("patternProperties", ())
+    found = {name for name in value if name in node.get("properties", ())}
+    found |= {name for name in value if patterns and context.document.matching(patterns, name)}
+    for each in (yield from _applied(context, node, value)):
+        every = "unevaluatedProperties" in each
+        found |= value.keys() if every else (yield from _evaluated_properties(context, each, value))
+    context.evaluated[key] = frozenset(found)
+    return frozenset(found)
 
 
-Check = Callable[["Checker", Any, Node, Any, Path], Steps]
+def _evaluated_items(context: Context, node: Node, value: list[Any]) -> Generator[Ask, bool | None, frozenset[int]]:
+    """Return the positions in `value` that `node`, or what applies with it, describes."""
+    if "items" in node:
+        return frozenset(range(len(value)))
+    key = id(node), id(value)
+    known: frozenset[int] | None = context.evaluated.get(key)
+    if known is not None:
+        return known
+    found = set(range(min(len(value), len(node.get("prefixItems", ())))))
+    if "contains" in node:
+        for number, item in enumerate(value):
+            if (yield Ask(node["contains"], item)):
+                found.add(number)
+    for each in (yield from _applied(context, node, value)):
+        every = "unevaluatedItems" in each
+        found |= set(range(len(value))) if every else (yield from _evaluated_items(context, each, value))
+    context.evaluated[key] = frozenset(found)
+    return frozenset(found)
+
+
+def _applied(context: Context, node: Node, value: Any) -> Generator[Ask, bool | None, list[Node]]:
+    """Return the nodes that apply to the same value and that it fits."""
+    nodes = [each for word in ("allOf", "anyOf", "oneOf") for each in node.get(word, ())]
+    if "$ref" in node:
+        nodes.append(context.document.target(node))
+    if "if" in node:
+        nodes.append(node["if"])
+        nodes.append(node.get("then" if (yield Ask(node["if"], value)) else "else", {}))
+    nodes += (each for name, each in node.get("dependentSchemas", {}).items() if name in value)
+    fitting = []
+    for each in nodes:
+        if (yield Ask(each, value)):
+            fitting.append(each)  # noqa: PERF401 - no comprehension may yield
+    return fitting
+
+
+Check = Callable[[Context, Any, Node, Any, Path], Steps]
 
 CHECKS: dict[str, Check] = {
     "type": _type,
@@ -296,8 +337,8 @@ CHECKS: dict[str, Check] = {
     "oneOf": _one_of,
     "not": _not,
     "if": _if,
-    "minLength": _min_length,
-    "maxLength": _max_length,
+    "minLength": _at_least(str, "characters"),
+    "maxLength": _at_most(str, "characters"),
     "pattern": _pattern,
     "format": _format,
     "minimum": _bound("of at least", lambda value, limit: value >= limit),
@@ -305,8 +346,8 @@ CHECKS: dict[str, Check] = {
     "exclusiveMinimum": _bound("above", lambda value, limit: value > limit),
     "exclusiveMaximum": _bound("below", lambda value, limit: value < limit),
     "multipleOf": _multiple_of,
-    "minItems": _min_items,
-    "maxItems": _max_items,
+    "minItems": _at_least(list, "items"),
+    "maxItems": _at_most(list, "items"),
     "items": _items,
     "prefixItems": _prefix_items,
     "unevaluatedItems": _unevaluated_items,
@@ -320,7 +361,7 @@ CHECKS: dict[str, Check] = {
     "required": _required,
     "dependentRequired": _dependent_required,
     "dependentSchemas": _dependent_schemas,
-    "minProperties": _min_properties,
-    "maxProperties": _max_properties,
+    "minProperties": _at_least(dict, "properties"),
+    "maxProperties": _at_most(dict, "properties"),
     NEVER: _never,
 }

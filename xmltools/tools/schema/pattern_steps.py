@@ -6,14 +6,14 @@ regular languages have but the first. What it costs has no bound but the budget.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from xmltools.tools.schema.pattern_scan import Budget
 from xmltools.tools.schema.pattern_tree import (
     Accepts,
     Again,
     Atomic,
     Branch,
+    Budget,
     Chars,
     Check,
     Fail,
@@ -27,7 +27,7 @@ from xmltools.tools.schema.pattern_tree import (
     Tree,
 )
 
-__all__ = ["Stepper"]
+__all__ = ["search_by_steps"]
 
 Groups = dict[int, tuple[int, int]]
 """Where each group has matched. Never changed, only replaced."""
@@ -35,61 +35,42 @@ Groups = dict[int, tuple[int, int]]
 # What is still to be matched is a chain of pairs: the next thing, and the rest. Things are nodes, sequences, and these:
 
 
-class _Shorter:
+class _Shorter(NamedTuple):
     """A run that may be up to `floor` shorter."""
 
-    __slots__ = ("floor",)
-
-    def __init__(self, floor: int) -> None:
-        self.floor = floor
+    floor: int
 
 
-class _Longer:
+class _Longer(NamedTuple):
     """A lazy run that may be longer, up to `ceiling`."""
 
-    __slots__ = ("accepts", "ceiling")
-
-    def __init__(self, accepts: Accepts, ceiling: int) -> None:
-        self.accepts = accepts
-        self.ceiling = ceiling
+    accepts: Accepts
+    ceiling: int
 
 
-class _Turn:
+class _Turn(NamedTuple):
     """A loop, of which so many rounds are done. `begun`: where the last of those that need not be began."""
 
-    __slots__ = ("begun", "count", "loop")
-
-    def __init__(self, loop: Loop, count: int, begun: int) -> None:
-        self.loop = loop
-        self.count = count
-        self.begun = begun
+    loop: Loop
+    done: int
+    begun: int
 
 
-class _Close:
+class _Close(NamedTuple):
     """The end of a group."""
 
-    __slots__ = ("begun", "number")
-
-    def __init__(self, number: int, begun: int) -> None:
-        self.number = number
-        self.begun = begun
+    number: int
+    begun: int
 
 
 Way = tuple[Any, int, Groups]
 """What is to be matched, from where on, and where groups have matched."""
 
 
-class Stepper:
-    """Searches texts for a tree."""
-
-    __slots__ = ("_tree",)
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-
-    def search(self, text: str, budget: Budget) -> bool:
-        """Return whether the pattern is found. Raises TooCostlyError."""
-        return _Search(self._tree, text, budget).found()
+def search_by_steps(tree: Tree, text: str, budget: Budget) -> bool:
+    """Return whether a pattern is found in a text. Raises TooCostlyError."""
+    search, starts = _Search(tree, text, budget), range(1 if tree.anchored else len(text) + 1)
+    return any(search.first(tree.items, start, {}) is not None for start in starts)
 
 
 class _Search:
@@ -101,11 +82,7 @@ class _Search:
         self._size = len(text)
         self._budget = budget
 
-    def found(self) -> bool:
-        starts = range(1 if self._tree.anchored else self._size + 1)
-        return any(self._first(self._tree.items, start, {}) is not None for start in starts)
-
-    def _first(self, items: Items, at: int, groups: Groups) -> tuple[int, Groups] | None:
+    def first(self, items: Items, at: int, groups: Groups) -> tuple[int, Groups] | None:
         """Return where the first way through a sequence ends, and its groups; None if there is no way."""
         ways: list[Way] = [((items, None), at, groups)]
         while ways:
@@ -171,7 +148,7 @@ class _Search:
         return self._turn(_Turn(node, 0, -1), rest, at, groups, ways)
 
     def _turn(self, turn: _Turn, rest: Any, at: int, groups: Groups, ways: list[Way]) -> Way:
-        loop, count = turn.loop, turn.count
+        loop, count = turn.loop, turn.done
         if count < loop.low:
             return (loop.items, (_Turn(loop, count + 1, -1), rest)), at, groups
         # A round that took no character is the last one.
@@ -193,10 +170,10 @@ class _Search:
 
     def _look(self, look: Look, at: int, groups: Groups) -> tuple[int, Groups] | None:
         start = at if look.ahead else at - look.width
-        return self._first(look.items, start, groups) if start >= 0 else None
+        return self.first(look.items, start, groups) if start >= 0 else None
 
     def _atomic(self, node: Atomic, rest: Any, at: int, groups: Groups, _: list[Way]) -> Way | None:
-        found = self._first(node.items, at, groups)
+        found = self.first(node.items, at, groups)
         return (rest, *found) if found else None
 
     def _again(self, node: Again, rest: Any, at: int, groups: Groups, _: list[Way]) -> Way | None:

@@ -15,6 +15,7 @@ __all__ = [
     "Again",
     "Atomic",
     "Branch",
+    "Budget",
     "Chars",
     "Check",
     "Fail",
@@ -26,6 +27,7 @@ __all__ = [
     "Node",
     "Run",
     "Spot",
+    "TooCostlyError",
     "Tree",
     "read_tree",
     "reversed_items",
@@ -341,3 +343,23 @@ def _reversed(node: Node) -> Node:
     if isinstance(node, Loop):
         return Loop(reversed_items(node.items), node.low, node.high, node.lazy, node.least)
     return node
+
+
+# What a search may cost
+
+
+class TooCostlyError(Exception):
+    """A search takes more steps than it may."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps that a search may still take."""
+
+    left: int
+
+    def spend(self, steps: int) -> None:
+        """Take steps from what is left. Raises TooCostlyError if there are not so many."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooCostlyError

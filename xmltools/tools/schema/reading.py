@@ -19,11 +19,50 @@ from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
-from xmltools.tools.schema.scalars import WHITE_SPACE, read_enum, read_scalar
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
-from xmltools.tools.schema.untyped import by_name, untyped, untyped_object
+from xmltools.tools.schema.text_values import WHITE_SPACE, read_enum, read_scalar
 
 __all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
+
+# Elements that no schema describes: strings, lists and objects, as the tags say
+
+
+def _without_schema(element: Element) -> Any:
+    """Return the value of an element that no schema describes: a string, list or object."""
+    if element.nil:
+        return None
+    if not element.children:
+        return element.text
+    if _has_items(element.name, element.children):
+        return [_without_schema(child) for child in element.children]
+    return _object_without_schema(element.children)
+
+
+def _object_without_schema(children: Iterable[Element]) -> dict[str, Any]:
+    """Return elements as an object, in which a repeated name has a list."""
+    groups = _by_name(children)
+    return {
+        name: _without_schema(group[0]) if len(group) == 1 else list(map(_without_schema, group))
+        for name, group in groups.items()
+    }
+
+
+def _has_items(name: str, children: Iterable[Element]) -> bool:
+    """Return whether all children of an element are called as items of a list of its name are."""
+    tags = {child.name for child in children}
+    return len(tags) == 1 and tags <= {ITEM, *singular_of(name)}
+
+
+def _by_name(elements: Iterable[Element]) -> dict[str, list[Element]]:
+    """Return the elements of each name, names in the order of their first."""
+    groups: dict[str, list[Element]] = {}
+    for element in elements:
+        groups.setdefault(element.name, []).append(element)
+    return groups
+
+
+# Reading by a shape
+
 
 _DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
 """Slips of JSON after which a text may as well be a string, where the schema takes one."""
@@ -86,7 +125,7 @@ def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: i
     JSON in them may nest `depth` levels. Without `check` nothing is said about problems.
     """
     if shape is None:
-        return Reading(untyped_object(children), [], [], [])
+        return Reading(_object_without_schema(children), [], [], [])
     return _finish(shape, lambda reader: reader.arguments(children, shape), depth, check)
 
 
@@ -236,7 +275,7 @@ class _Reader:
             # It stood before the tool's name, when nobody knew that it was text.
             repair = Repair(Code.BARE_LESS_THAN, element.offset, f"read the markup in {element.name} as text")
             return _Value(element.inner, (repair,))
-        return _Value(untyped(element))
+        return _Value(_without_schema(element))
 
     def _properties(self, children: Iterable[Element], shape: Shape) -> _Steps:
         """Read elements as the properties of an object."""
@@ -244,7 +283,7 @@ class _Reader:
         repairs: list[Repair] = []
         duplicates: list[str] = []
         lost = False
-        for name, group in by_name(children).items():
+        for name, group in _by_name(children).items():
             child = shape.child(name)
             if len(group) > 1:
                 read = yield from self._group(group, child)
@@ -276,7 +315,7 @@ class _Reader:
         if array:
             return (yield from self._array(group, array))
         if shape.is_any:
-            return _Value(list(map(untyped, group)))
+            return _Value(list(map(_without_schema, group)))
         read = yield _Request(group[0], shape, group[0].offset)
         return read._replace(duplicates=(group[0].name,))
 
@@ -331,7 +370,7 @@ class _Reader:
         loaded = self._load(text, offset)
         if not isinstance(loaded.value, dict):
             return _Value(text)
-        return _behind(loaded, self.json(loaded.value, shape, offset))
+        return _after_loading(loaded, self.json(loaded.value, shape, offset))
 
     def _list_leaf(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
         trimmed = text.strip(WHITE_SPACE)
@@ -340,7 +379,7 @@ class _Reader:
         if trimmed[0] == "[":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
-                return _behind(loaded, self.json(loaded.value, shape, offset))
+                return _after_loading(loaded, self.json(loaded.value, shape, offset))
             if trimmed[-1] == "]":
                 return _Value(text)  # a list was meant, but nobody can say which
         read = self._one_item(text, shape, offset, source)
@@ -412,9 +451,7 @@ class _Reader:
         return _Value(value)
 
     def _json_text(self, text: str, shape: Shape, offset: int) -> _Value:
-        if shape.is_text or isinstance(shape, EnumShape):
-            read = self._leaf(text, shape, offset)
-        elif isinstance(shape, ArrayShape):
+        if isinstance(shape, ArrayShape):
             read = self._list_leaf(text, shape, offset, text)
         else:
             read = self._leaf(text, shape, offset)
@@ -493,8 +530,7 @@ def _judged(request: _Request, result: _Value) -> _Value:
     source, shape, _ = request
     if not isinstance(source, Element) or not source.children:
         return result
-    tags = {child.name for child in source.children}
-    listed = len(tags) == 1 and tags <= {ITEM, *singular_of(source.name)}
+    listed = _has_items(source.name, source.children)
     if isinstance(shape, ArrayShape):
         return result if listed else result._replace(guessed=True)
     if isinstance(shape, ObjectShape) and listed and not shape.has_property(source.children[0].name):
@@ -502,7 +538,7 @@ def _judged(request: _Request, result: _Value) -> _Value:
     return result
 
 
-def _behind(loaded: _Value, read: _Value) -> _Value:
+def _after_loading(loaded: _Value, read: _Value) -> _Value:
     """Return what was read of a text that was loaded as JSON."""
     is_equal = not read.tidy and equal(loaded.value, read.value)
     guessed = loaded.guessed or read.guessed

@@ -8,15 +8,22 @@ value together, on demand, so that recursive schemas cost nothing until a value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from xmltools.errors import XMLToolsError
 from xmltools.tools.schema.document import NEVER, Document, Node
-from xmltools.tools.schema.evaluated import matching
 from xmltools.tools.schema.item_names import ITEM, singular_of
-
-if TYPE_CHECKING:
-    from xmltools.tools.schema.compile import Maker
+from xmltools.tools.schema.nodes import (
+    ARRAY_WORDS,
+    CHOICES,
+    OBJECT_WORDS,
+    VALUES,
+    AppliedNodes,
+    common_types,
+    common_values,
+    key_of,
+)
 
 __all__ = [
     "ANY",
@@ -28,6 +35,7 @@ __all__ = [
     "Shape",
     "TextShape",
     "UnionShape",
+    "compile_schema",
     "union",
 ]
 
@@ -191,7 +199,7 @@ class ObjectShape(_Container):
         if found:
             return self.make.shape(tuple(found))
         maybe = [each for part in self._optional for each in _property_nodes(document, part, tag)]
-        return self.make.union([self.make.shape((each,)) for each in maybe])
+        return union([self.make.shape((each,)) for each in maybe], self.make)
 
     def knows(self, tag: str, previous: str) -> bool:
         """Return whether `tag` is declared, or anything goes."""
@@ -204,7 +212,7 @@ class ObjectShape(_Container):
         document = self.make.document
         return any(
             part.get("additionalProperties", {}).keys() - {NEVER}
-            or matching(document, part.get("patternProperties", ()), name)
+            or document.matching(part.get("patternProperties", ()), name)
             for part in (*self.parts, *self._optional)
         )
 
@@ -222,7 +230,7 @@ def _property_nodes(document: Document, part: Node, name: str) -> list[Node]:
     found = [named[name]] if name in named else []
     if "patternProperties" in part:
         patterns = part["patternProperties"]
-        found += (patterns[each] for each in matching(document, patterns, name))
+        found += (patterns[each] for each in document.matching(patterns, name))
     if not found and "additionalProperties" in part:
         found.append(part["additionalProperties"])
     return [node for node in found if node and NEVER not in node]
@@ -250,7 +258,7 @@ class ArrayShape(_Container):
     def items(self) -> Shape:
         """The shape of an item whose position is not known."""
         if "items" not in self._children:
-            self._children["items"] = self.make.union([self.item(index) for index in range(self._longest + 1)])
+            self._children["items"] = union([self.item(index) for index in range(self._longest + 1)], self.make)
         return self._children["items"]
 
     def opens(self, tag: str, name: str) -> Shape | None:
@@ -373,3 +381,88 @@ def union(shapes: Iterable[Shape], maker: Maker | None = None, nodes: tuple[Node
     if len(flat) == 1:
         return next(iter(flat.values()))
     return UnionShape(maker, nodes, tuple(flat.values())) if flat else ANY
+
+
+class Maker(AppliedNodes):
+    """Makes shapes from nodes of one document, each once."""
+
+    __slots__ = ("_shapes",)
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(document)
+        self._shapes: dict[tuple[int, ...], Shape] = {}
+
+    def shape(self, nodes: tuple[Node, ...]) -> Shape:
+        """Return the shape of a value that must fit all the nodes."""
+        key = key_of(nodes)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._make(nodes)
+        return shape
+
+    def forget(self) -> None:
+        """Let go of the shapes. Whoever holds one can go on with it: those that it needs are made anew."""
+        for shape in tuple(self._shapes.values()):
+            shape.forget()
+        self._shapes.clear()
+
+    def _make(self, nodes: tuple[Node, ...]) -> Shape:
+        parts = self.parts(nodes)
+        if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(VALUES):
+            return self._typed(parts[0]["type"][0], nodes, parts)  # what nearly all schemas are
+        types = common_types(parts)
+        values = common_values(parts, types)
+        if values is not None:
+            return EnumShape(self, nodes, values)
+        if types is None:
+            return self._untyped(nodes, parts)
+        if len(types) == 1:
+            return self._typed(types[0], nodes, parts)
+        return union([self._typed(each, (*nodes, {"type": [each]}), parts) for each in types], self, nodes)
+
+    def _typed(self, type: str, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+        if type == "object":
+            return ObjectShape(self, nodes, parts)
+        if type == "array":
+            return ArrayShape(self, nodes, parts)
+        return TextShape(self, nodes) if type == "string" else ScalarShape(self, nodes, type)
+
+    def _untyped(self, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+        words = {word for part in parts for word in part}
+        if words & OBJECT_WORDS:
+            return ObjectShape(self, nodes, parts)
+        if words & ARRAY_WORDS:
+            return ArrayShape(self, nodes, parts)
+        if words & CHOICES and (ways := self.ways(parts)):
+            return union(map(self.shape, ways), self, nodes)
+        return AnyShape(self, nodes) if words else ANY
+
+
+class _Keeper:
+    """Belongs to the shape of all arguments of a tool, and opens the ring that its maker and other shapes are when that
+    is given up: tools come and go with each request of a server, and a search for rings stops all its threads."""
+
+    __slots__ = ("_maker",)
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+
+    def __del__(self) -> None:
+        self._maker.forget()
+
+
+def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
+    """Return the shape of a tool's arguments, made from their JSON Schema.
+
+    Raises XMLToolsError for a schema that is invalid, refers to what is not in it, or describes no object.
+    The message holds a JSON pointer to the place, and what to do.
+    """
+    document = Document(parameters)
+    maker = Maker(document)
+    parts = maker.parts((document.root,))
+    types = common_types(parts) or ["object"]
+    if "object" not in types:
+        raise XMLToolsError(f"invalid schema at #/type: arguments are an object, not {' or '.join(types)}")
+    root = ObjectShape(maker, (document.root,), parts)
+    root.keeper = _Keeper(maker)
+    return root

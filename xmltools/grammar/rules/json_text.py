@@ -7,12 +7,8 @@ text stands in the element as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from xmltools.grammar.lower.elements import SPACE, XML
-from xmltools.grammar.lower.enums import json_literal, valid_values
-from xmltools.grammar.lower.lists import MAX_COUNT, chain, countable
 from xmltools.grammar.nodes import (
     Lexeme,
     Literal,
@@ -24,8 +20,11 @@ from xmltools.grammar.nodes import (
     maybe,
     series,
 )
-from xmltools.grammar.regular.numbers import integers, numbers
+from xmltools.grammar.regular.numbers import numbers
 from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import SPACE, XML, json_literal
+from xmltools.grammar.schema_values import valid_values
 from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,
@@ -34,14 +33,9 @@ from xmltools.tools.schema import (
     ScalarShape,
     Shape,
     TextShape,
-    bounds_of,
-    other_keywords,
     properties_of,
     text_facts,
 )
-
-if TYPE_CHECKING:
-    from xmltools.grammar.lower.tools import Builder
 
 __all__ = ["JsonText"]
 
@@ -60,34 +54,24 @@ _ESCAPED = sequence(
 _UNIT = choice(_PLAIN, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED)
 _MAX_ESCAPES = 8
 """Characters that may be escapes where GBNF counts them: with more xgrammar takes a second for a mask."""
+_JSON_SPACE = Lexeme("jsonws", Repeat(SPACE, 0, 20))
 _STRING_WORDS = frozenset(("minLength", "maxLength"))
 
 
 class JsonText:
     """Makes the rules of JSON values by their shapes."""
 
-    __slots__ = ("_counts_escapes", "_fill", "_grammar", "_lexeme", "_possible", "_report", "_rules")
-
-    def __init__(self, builder: Builder) -> None:
-        self._counts_escapes = builder.backend.expressions
-        self._fill = builder.fill
-        self._grammar = builder.grammar
-        self._lexeme = builder.lexeme
-        self._possible = builder.possible
-        self._report = builder.report
-        self._rules: dict[int, str] = {}
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._names: dict[int, str] = {}
 
     def map(self, shape: ObjectShape, place: str) -> Node:
         """Return the text of a map, with white space around it."""
-        return series(self._space, self.value(shape, place), self._space)
-
-    @property
-    def _space(self) -> Node:
-        return Lexeme("jsonws", Repeat(SPACE, 0, 20))
+        return series(_JSON_SPACE, self.value(shape, place), _JSON_SPACE)
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
-        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._possible(each)))
+        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._rules.possible(each)))
 
     def _one(self, shape: Shape, place: str) -> Node:
         if isinstance(shape, TextShape):
@@ -100,138 +84,131 @@ class JsonText:
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
-        self._tell(shape, place, frozenset())
+        self._others(shape, place)
         return self._anything()
 
-    def _tell(self, shape: Shape, place: str, known: frozenset[str]) -> None:
-        for word in other_keywords(shape, known):
-            self._report.add(place, word, "is not enforced in JSON text")
+    def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
+        self._rules.report.add_others(place, shape, known, where=" in JSON text")
 
     def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
-        if id(shape) not in self._rules:
-            name = self._rules[id(shape)] = f"json-{self._number()}"
-            self._fill(name, make)
-        return Reference(self._rules[id(shape)])
+        if id(shape) not in self._names:
+            name = self._names[id(shape)] = f"json-{self._number()}"
+            self._rules.fill(name, make)
+        return Reference(self._names[id(shape)])
 
     def _number(self) -> int:
-        return sum(name.startswith("json-") for name in self._grammar.rules) + 1
+        return sum(name.startswith("json-") for name in self._rules.grammar.rules) + 1
 
     # Leaves
 
     def _string(self, shape: Shape, place: str) -> Node:
-        self._tell(shape, place, _STRING_WORDS)
+        self._others(shape, place, _STRING_WORDS)
         facts = text_facts(shape)
         low, high = facts.low, facts.high
         if max(low, high or 0) > MAX_COUNT:
-            self._report.add(place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted")
+            self._rules.report.add(
+                place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted"
+            )
             low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
         if not low and high is None:
-            return self._any_string
-        escapes = self._counts_escapes or max(low, high or 0) <= _MAX_ESCAPES
-        return self._lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
-
-    @property
-    def _any_string(self) -> Node:
-        return Lexeme("jsonstring", _quoted(0, None))
+            return _ANY_STRING
+        escapes = self._rules.backend.expressions or max(low, high or 0) <= _MAX_ESCAPES
+        return self._rules.lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
-        self._tell(shape, place, frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")))
-        bounds = bounds_of(shape)
-        if shape.type == "integer":
-            return self._lexeme(integers(*bounds.for_integers()), "jsoninteger")
-        if shape.type == "number":
-            value = numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
-            return self._lexeme(value, "jsonnumber")
+        self._others(shape, place, NUMBER_WORDS)
+        if shape.type in ("integer", "number"):
+            return self._rules.lexeme(scalars(shape), f"json{shape.type}")
         return alternatives(*map(Literal, ("true", "false") if shape.type == "boolean" else ("null",)))
 
     # Containers
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
-        self._tell(shape, place, frozenset(("items", "prefixItems", "minItems", "maxItems")))
-        items = countable(shape, self._possible, place, self._report)
+        self._others(shape, place, ("items", "prefixItems", "minItems", "maxItems"))
+        items = countable(shape, self._rules.possible, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
-        return series(Literal("["), self._space, self._listed(first, rest, items.low, items.high), Literal("]"))
+        return series(Literal("["), _JSON_SPACE, self._listed(first, rest, items.low, items.high), Literal("]"))
 
     def _listed(self, first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
         """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
         if not first and rest is not None:
             one = self._listed([rest], None, 1, 1)
-            more = Repetition(self._comma(rest), max(low - 1, 0), None if high is None else high - 1)
+            more = Repetition(_comma(rest), max(low - 1, 0), None if high is None else high - 1)
             return series(one, more) if low else maybe(series(one, more))
-        each = [self._comma(node) if number else series(node, self._space) for number, node in enumerate(first)]
+        each = [_comma(node) if number else series(node, _JSON_SPACE) for number, node in enumerate(first)]
         tail: Node = series()
         if rest is not None:
             count = len(first)
-            tail = Repetition(self._comma(rest), max(low - count, 0), None if high is None else high - count)
+            tail = Repetition(_comma(rest), max(low - count, 0), None if high is None else high - count)
         return chain(each, tail, low, self._piece)
 
     def _piece(self, node: Node) -> Node:
         name = f"json-{self._number()}"
-        self._grammar.rules[name] = node
+        self._rules.grammar.rules[name] = node
         return Reference(name)
 
-    def _comma(self, node: Node) -> Node:
-        return series(Literal(","), self._space, node, self._space)
-
     def _object(self, shape: ObjectShape, place: str) -> Node:
-        known = frozenset(("properties", "required", "additionalProperties"))
-        self._tell(shape, place, known)
-        properties = [each for each in properties_of(shape) if self._possible(each.shape)]
+        self._others(shape, place, ("properties", "required", "additionalProperties"))
+        properties = [each for each in properties_of(shape) if self._rules.possible(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
-            return series(Literal("{"), self._space, inner, Literal("}"))
-        self._report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
+            return series(Literal("{"), _JSON_SPACE, inner, Literal("}"))
+        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
         others = [
             shape.make.shape((part["additionalProperties"],))
             for part in shape.parts
             if part.get("additionalProperties")
         ]
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
-            map(self._possible, others)
+            map(self._rules.possible, others)
         ):
-            return series(Literal("{"), self._space, Literal("}"))
+            return series(Literal("{"), _JSON_SPACE, Literal("}"))
         if len(others) > 1:
-            self._report.add(place, "additionalProperties", "only the first of several schemas is enforced")
+            self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
         return self._map_of(value)
 
     def _map_of(self, value: Node) -> Node:
-        pair = series(self._any_string, self._space, Literal(":"), self._space, value, self._space)
-        pairs = series(pair, Repetition(series(Literal(","), self._space, pair)))
-        return series(Literal("{"), self._space, maybe(pairs), Literal("}"))
+        pair = series(_ANY_STRING, _JSON_SPACE, Literal(":"), _JSON_SPACE, value, _JSON_SPACE)
+        pairs = series(pair, Repetition(series(Literal(","), _JSON_SPACE, pair)))
+        return series(Literal("{"), _JSON_SPACE, maybe(pairs), Literal("}"))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
         path = f"{place}.{of.name}" if place else of.name
         name = Literal(json_literal(of.name))
-        pair = series(name, self._space, Literal(":"), self._space, self.value(of.shape, path), self._space)
+        pair = series(name, _JSON_SPACE, Literal(":"), _JSON_SPACE, self.value(of.shape, path), _JSON_SPACE)
         return pair, of.required
 
     def _members(self, members: list[tuple[Node, bool]]) -> Node:
         """Return members in their order, the optional ones perhaps, with commas between those that are there."""
-        behind: Node = series()  # what may follow a member
+        following: Node = series()  # what may follow a member
         first: Node = series()  # the same where no member stands yet
         for node, required in reversed(members):
-            alone = series(node, behind)
+            alone = series(node, following)
             first = alone if required else alternatives(alone, first) if first != series() else maybe(alone)
-            after = series(Literal(","), self._space, node)
-            behind = series(after if required else maybe(after), behind)
+            after = series(Literal(","), _JSON_SPACE, node)
+            following = series(after if required else maybe(after), following)
         return first
 
     def _anything(self) -> Node:
         name = "json"
-        if name not in self._grammar.rules:
-            self._grammar.rules[name] = Series(())
+        if name not in self._rules.grammar.rules:
+            self._rules.grammar.rules[name] = Series(())
             this = Reference(name)
             items = self._listed([], this, 0, None)
-            self._grammar.rules[name] = alternatives(
+            self._rules.grammar.rules[name] = alternatives(
                 self._map_of(this),
-                series(Literal("["), self._space, items, Literal("]")),
-                self._any_string,
-                self._lexeme(numbers(None, None, False, False), "jsonnumber"),
+                series(Literal("["), _JSON_SPACE, items, Literal("]")),
+                _ANY_STRING,
+                self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
                 *map(Literal, ("true", "false", "null")),
             )
         return Reference(name)
+
+
+def _comma(node: Node) -> Node:
+    return series(Literal(","), _JSON_SPACE, node, _JSON_SPACE)
 
 
 def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
@@ -239,3 +216,6 @@ def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
     counted = _UNIT if escapes else _PLAIN
     unit = [Repeat(counted, low, low), star(_UNIT)] if low and high is None else [Repeat(counted, low, high)]
     return sequence(literal('"'), *unit, literal('"'))
+
+
+_ANY_STRING = Lexeme("jsonstring", _quoted(0, None))

@@ -75,20 +75,20 @@ def _ipv4() -> Regular:
 def _ipv6() -> Regular:
     """Return eight groups, of which the last two may be an IPv4 address; `::` stands for one group or more."""
     group = Repeat(_HEX, 1, 4)
-    colon_behind = sequence(group, _COLON)
-    ways = [sequence(Repeat(colon_behind, 7, 7), group), sequence(Repeat(colon_behind, 6, 6), _ipv4())]
+    with_colon = sequence(group, _COLON)
+    ways = [sequence(Repeat(with_colon, 7, 7), group), sequence(Repeat(with_colon, 6, 6), _ipv4())]
     for before in range(8):
-        head = sequence(Repeat(colon_behind, before - 1, before - 1), group) if before else EMPTY
+        head = sequence(Repeat(with_colon, before - 1, before - 1), group) if before else EMPTY
         ways.append(sequence(head, literal("::"), _groups(group, 7 - before)))
     return choice(*ways)
 
 
 def _groups(group: Regular, most: int) -> Regular:
     """Return up to `most` groups, of which the last two may be an IPv4 address."""
-    colon_behind = sequence(group, _COLON)
-    tails = [sequence(Repeat(colon_behind, 0, most - 1), group)] if most else []
+    with_colon = sequence(group, _COLON)
+    tails = [sequence(Repeat(with_colon, 0, most - 1), group)] if most else []
     if most >= 2:
-        tails.append(sequence(Repeat(colon_behind, 0, most - 2), _ipv4()))
+        tails.append(sequence(Repeat(with_colon, 0, most - 2), _ipv4()))
     return optional(choice(*tails)) if tails else EMPTY
 
 
@@ -110,12 +110,12 @@ def _uri() -> Regular:
     text = sequence(star(plain), star(sequence(literal("%"), _HEX, _HEX, star(plain))))
     user = optional(sequence(_some(chars(*_LETTERS, (0x30, 0x39), "-._~!$&'()*+,;=:")), literal("@")))
     host = sequence(
-        literal("//"), user, literal("["), _some(choice(_HEX, chars(":."))), literal("]"), optional(_behind_host(text))
+        literal("//"), user, literal("["), _some(choice(_HEX, chars(":."))), literal("]"), optional(_after_host(text))
     )
     return sequence(scheme, _COLON, choice(host, text), optional(sequence(literal("#"), text)))
 
 
-def _behind_host(text: Regular) -> Regular:
+def _after_host(text: Regular) -> Regular:
     return sequence(chars(":/?"), text)
 
 

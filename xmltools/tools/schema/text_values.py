@@ -19,16 +19,7 @@ Read = tuple[Any, bool] | None
 
 # ASCII digits only: int() and float() also take '1_000', full-width digits, 'nan' and 'infinity'.
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<whole>[0-9]++)(?:\.(?P<part>[0-9]++))?(?:[eE](?P<power>[+-]?[0-9]++))?")
-_BOOLEANS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _NULLS = ("null", "none", "nil", "")
 
 

@@ -8,16 +8,11 @@ look at the grammar then never have to choose between two of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.lower.contents import Contents
-from xmltools.grammar.lower.elements import SPACE, cdata_section, plain_text
-from xmltools.grammar.lower.lists import MAX_COUNT, chain, countable
-from xmltools.grammar.lower.oneof import overlap
-from xmltools.grammar.lower.strings import Strings
 from xmltools.grammar.nodes import (
-    Grammar,
     Lexeme,
     Literal,
     Member,
@@ -31,9 +26,12 @@ from xmltools.grammar.nodes import (
     series,
 )
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.possible import Possible
-from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, chars
-from xmltools.render.names import escape_name, is_hidden, refuse_unsayable
+from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
+from xmltools.grammar.rules.json_text import JsonText
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import Strings, cdata_section, plain_text, value_spellings
+from xmltools.grammar.schema_values import overlap
+from xmltools.render.writable import escape_name, is_hidden, refuse_unsayable
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
@@ -45,53 +43,25 @@ from xmltools.tools.schema import (
     Shape,
     UnionShape,
     item_name,
-    other_keywords,
     properties_of,
+    text_facts,
 )
 
 __all__ = ["Builder"]
 
-_MAX_DEPTH = 16
-"""Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
+_TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 _OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 
 
-class Builder:
+class Builder(Rules):
     """Makes the rules for the arguments of tools. What all tools share, such as free strings, is made once."""
 
-    __slots__ = (
-        "_depth",
-        "_hints",
-        "_later",
-        "_lexemes",
-        "_rules",
-        "_tool",
-        "backend",
-        "grammar",
-        "options",
-        "possible",
-        "report",
-        "spaces",
-        "strings",
-        "ws",
-    )
-
     def __init__(self, options: Options, backend: Backend) -> None:
-        self.grammar = Grammar(Series(()))
-        self.backend = backend
-        self.options = options
-        self.spaces: Regular = EMPTY if options.white_space == 0 else Repeat(SPACE, 0, options.white_space)
-        self.ws: Node = Literal("") if options.white_space == 0 else Lexeme("ws", self.spaces)
-        self.possible = Possible()
-        self.report = Report("")
-        self.strings = Strings(options, backend, MAX_COUNT)
+        super().__init__(options, backend)
+        self._strings = Strings(options, backend, MAX_COUNT)
         self._tool = ""
-        self._depth = 0
-        self._later: list[tuple[str, Callable[[], Node]]] = []
         self._rules: dict[tuple[int, str], str] = {}
-        self._lexemes: dict[Regular, str] = {}
-        self._hints: dict[str, int] = {}
 
     def arguments(self, tool: Tool, prefix: str, report: Report) -> Node:
         """Return what stands inside `<arguments>` of a call of the tool. `prefix` begins the names of its rules."""
@@ -102,25 +72,66 @@ class Builder:
             if any(word in part for part in tool.shape.parts):
                 report.add("", word, "is not enforced")
         inner = self.contents(tool.shape, FORGE.arguments, "")
-        while self._later:
-            self.fill(*self._later.pop(0))
+        self.fill_later()
         return inner
 
     # Contents: what stands between the tags of a value
 
     def contents(self, shape: Shape, name: str, place: str) -> Node:
         """Return the contents of an element called `name`."""
-        found = Contents(self, name, place)
-        for each in self._alternatives(shape, place):
-            if self.possible(each):
-                found.add(each)
-        return found.node()
+        nodes: list[Node] = []
+        leaves: list[tuple[str, Regular]] = []
+        free = False
+        for each in filter(self.possible, self._alternatives(shape, place)):
+            if isinstance(each, ArrayShape):
+                nodes.append(self.rule(each, name, partial(self.array, each, name, place)))
+            elif isinstance(each, ObjectShape):
+                nodes.append(self._object_or_map(each, name, place))
+            elif isinstance(each, ScalarShape):
+                self.report.add_others(place, each, NUMBER_WORDS)
+                leaves.append((each.type, self._spaced(scalars(each))))
+            elif isinstance(each, EnumShape):
+                loose, exact = value_spellings(each, self.options.cdata, self.options.spared_end_tag)
+                leaves += [("choice", self._spaced(choice(*loose)))] if loose else []
+                leaves += [("choice", choice(*exact))] if exact else []
+            else:
+                facts = text_facts(each)
+                self.report.add_others(place, each, _TEXT_WORDS)
+                language = self._strings.spellings(facts, place, self.report)
+                if language is None and facts.low == 1:
+                    nodes.append(self.free_text(filled=True))
+                elif language is None:
+                    free = True
+                elif language != NOTHING:
+                    leaves.append(("text", language))
+        if free:
+            # Whatever else is no element is a string, too: the reader takes the first alternative that fits.
+            nodes.insert(0, self.free_text())
+        elif leaves:
+            language = choice(*(EMPTY if is_empty(language) else language for _, language in leaves))
+            nodes.insert(0, self.lexeme(language, leaves[0][0] if len(leaves) == 1 else "value"))
+        return alternatives(*nodes) if nodes else self._impossible(place)
+
+    def _object_or_map(self, shape: ObjectShape, name: str, place: str) -> Node:
+        if _is_map(shape):
+            return JsonText(self).map(shape, place)
+        hiding = not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
+        return self.rule(shape, name if hiding else "", partial(self.object, shape, place))
+
+    def _spaced(self, value: Regular) -> Regular:
+        return sequence(self.spaces, value, self.spaces)
+
+    def _impossible(self, place: str) -> Node:
+        if not place:  # text in `<arguments>` would be no argument
+            self.report.add("", "the schema", "has no value that can be written; the arguments are empty")
+            return self.ws
+        self.report.add(place, "the schema", "has no value that can be written; any string is")
+        return self.free_text()
 
     def _alternatives(self, shape: Shape, place: str) -> tuple[Shape, ...]:
         """Return the alternatives of a value; what a union demands besides one of them is reported."""
         if isinstance(shape, UnionShape):
-            for word in other_keywords(shape, frozenset()):
-                self.report.add(place, word, "is not enforced")
+            self.report.add_others(place, shape)
             if overlap(shape):
                 self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
         return shape.alternatives
@@ -147,34 +158,14 @@ class Builder:
             self.fill(own, lambda: node(own))
         return Reference(self._rules[key])
 
-    def fill(self, own: str, make: Callable[[], Node]) -> None:
-        """Make the rule `own`: now, or later if that would be too deep."""
-        self.grammar.rules[own] = Series(())  # keeps its place in front of what it is made of
-        if self._depth >= _MAX_DEPTH:
-            self._later.append((own, make))
-            return
-        self._depth += 1
-        self.grammar.rules[own] = make()
-        self._depth -= 1
-
     def _name(self) -> str:
         return f"{self._tool}-{len(self._rules) + 1}" if self._rules else self._tool
-
-    def lexeme(self, language: Regular, hint: str) -> Node:
-        """Return a lexeme for a language; equal ones bear one name."""
-        if language == EMPTY:
-            return Literal("")
-        if language not in self._lexemes:
-            taken = self._hints[hint] = self._hints.get(hint, 0) + 1
-            self._lexemes[language] = hint if taken == 1 else f"{hint}{taken}"
-        return Lexeme(self._lexemes[language], language)
 
     # Containers
 
     def array(self, shape: ArrayShape, name: str, place: str, own: str) -> Node:
         """Return the items of a list."""
-        for word in other_keywords(shape, _ARRAY_WORDS):
-            self.report.add(place, word, "is not enforced")
+        self.report.add_others(place, shape, _ARRAY_WORDS)
         items, inner, path = countable(shape, self.possible, place, self.report), item_name(name), f"{place}[]"
         first = [series(self.element(inner, one, path), self.ws) for one in items.first]
         tail: Node = series()
@@ -194,8 +185,7 @@ class Builder:
 
     def object(self, shape: ObjectShape, place: str, own: str) -> Node:
         """Return the properties of an object, in any order."""
-        for word in other_keywords(shape, _OBJECT_WORDS):
-            self.report.add(place, word, "is not enforced")
+        self.report.add_others(place, shape, _OBJECT_WORDS)
         properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
         self._check_count(shape, properties, place)
         members = [self._member(shape, each, place, f"{own}-{_letters(n)}") for n, each in enumerate(properties)]
@@ -259,6 +249,16 @@ class Builder:
     def _section(self, *, filled: bool = False) -> Node:
         section = cdata_section(filled=filled, end_tag=self.options.spared_end_tag)
         return Lexeme("filledcdata" if filled else "cdata", section)
+
+
+def _is_map(shape: ObjectShape) -> bool:
+    """Return whether an object has properties of any name, and none that is declared."""
+    # Who writes `"properties": {}` and nothing of others means an object without any.
+    if any("properties" in part for part in shape.parts) and not any(
+        part.get("additionalProperties") for part in shape.parts
+    ):
+        return False
+    return not properties_of(shape) and not any("never" in part.get("additionalProperties", ()) for part in shape.parts)
 
 
 def _is_null(shape: Shape) -> bool:

@@ -8,8 +8,6 @@ from functools import lru_cache
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
-from xmltools.grammar.lower.elements import without
-from xmltools.grammar.lower.tools import Builder
 from xmltools.grammar.nodes import (
     Dispatch,
     Grammar,
@@ -36,7 +34,9 @@ from xmltools.grammar.regular.regular import (
     sequence,
     subtract,
 )
-from xmltools.render.names import escape_name, refuse_unsayable
+from xmltools.grammar.rules.arguments import Builder
+from xmltools.grammar.rules.strings import without
+from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 
 __all__ = ["chosen_tools", "make_grammar"]
@@ -96,10 +96,10 @@ def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
     builder.grammar.rules[own] = Literal("")
     builder.grammar.notes[own] = f"{tool.name} ({tool.server})"
     inner = builder.arguments(tool, prefix, report)
-    arguments = series(_start(FORGE.arguments), inner, _end(FORGE.arguments), builder.ws)
+    arguments = series(_element(FORGE.arguments, inner), builder.ws)
     if not tool.shape.required:
         arguments = maybe(arguments)
-    name = series(_start(FORGE.tool_name), Literal(escape_name(tool.name)), _end(FORGE.tool_name))
+    name = _element(FORGE.tool_name, Literal(escape_name(tool.name)))
     builder.grammar.rules[own] = series(name, builder.ws, arguments)
     return Reference(own)
 
@@ -109,35 +109,28 @@ def _block(builder: Builder, calls: dict[str, list[Node]], only: str | None) -> 
     servers = []
     for server, found in calls.items():
         refuse_unsayable(server, "a server")
-        name = series(_start(FORGE.server_name), Literal(escape_name(server)), _end(FORGE.server_name), builder.ws)
+        name = series(_element(FORGE.server_name, Literal(escape_name(server))), builder.ws)
         need_not = server in (only, FORGE.default_server)
         servers.append(series(maybe(name) if need_not else name, alternatives(*found)))
-    return series(builder.ws, alternatives(*servers), _end(FORGE.block))
+    return series(builder.ws, alternatives(*servers), Literal(f"</{FORGE.block}>"))
 
 
-def _start(name: str) -> Node:
-    return Literal(f"<{name}>")
-
-
-def _end(name: str) -> Node:
-    return Literal(f"</{name}>")
+def _element(name: str, content: Node) -> Node:
+    return series(Literal(f"<{name}>"), content, Literal(f"</{name}>"))
 
 
 def _root(builder: Builder, options: Options) -> Node:
     call = Reference("call")
     one = series(Literal(OPENER), call)
     if options.lazy:
-        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, options, 0, _less(options.max_calls))
+        more = None if options.max_calls is None else options.max_calls - 1
+        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, options, 0, more)
         return series(one, rest)
     if options.tool_choice in ("one", "named"):
         reply = series(builder.ws, one, builder.ws)
     else:
         reply = _dispatch(call, options, int(options.tool_choice == "required"), options.max_calls)
     return series(_reasoning(builder, options), reply)
-
-
-def _less(count: int | None) -> int | None:
-    return None if count is None else count - 1
 
 
 def _reasoning(builder: Builder, options: Options) -> Node:

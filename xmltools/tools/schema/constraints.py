@@ -1,4 +1,4 @@
-"""What the schemas behind a shape say together: bounds, patterns, properties, and what nobody asked about.
+"""What the schemas of a shape say together: bounds, patterns, properties, and what nobody asked about.
 
 A shape is made of all schemas that apply to a value (`$ref`, `allOf` and alternatives followed); here their keywords
 become one statement a kind of value. Prompts, examples, RELAX NG and grammars all read these.
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xmltools.tools.schema.document import NEVER, Node
-from xmltools.tools.schema.evaluated import matching
-from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
+from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 
 __all__ = [
     "Bounds",
@@ -162,7 +161,7 @@ def _is_never(shape: ObjectShape, name: str) -> bool:
     for part in shape.parts:
         named = part.get("properties", {})
         patterns = part.get("patternProperties", {})
-        fitting = matching(document, patterns, name) if patterns else []
+        fitting = document.matching(patterns, name) if patterns else []
         said = [named[name]] if name in named else []
         said += [patterns[each] for each in fitting]
         if any(NEVER in node for node in said or [part.get("additionalProperties", {})]):
@@ -190,13 +189,15 @@ def other_keywords(shape: Shape, known: frozenset[str]) -> Iterator[str]:
     yield from seen
 
 
+_RELEVANT: dict[type[Shape], frozenset[str]] = {
+    EnumShape: frozenset(),  # its values are checked one by one
+    ArrayShape: _ARRAY | _ANY,
+    ObjectShape: _OBJECT | _ANY,
+    UnionShape: frozenset(("not", "if")),
+}
+
+
 def _relevant(shape: Shape) -> frozenset[str]:
-    if isinstance(shape, TextShape):
-        return _TEXT | _ANY
     if isinstance(shape, ScalarShape):
-        return (_NUMBER if shape.type in ("integer", "number") else frozenset()) | _ANY
-    if isinstance(shape, EnumShape):
-        return frozenset()  # its values are checked one by one
-    if isinstance(shape, (ArrayShape, ObjectShape)):
-        return (_ARRAY if isinstance(shape, ArrayShape) else _OBJECT) | _ANY
-    return frozenset(("not", "if")) if isinstance(shape, UnionShape) else _TEXT | _ANY
+        return _NUMBER | _ANY if shape.type in ("integer", "number") else _ANY
+    return _RELEVANT.get(type(shape), _TEXT | _ANY)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
-from xmltools.dialects import Dialect
+from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 
-__all__ = ["ENGLISH", "Wording", "fill"]
+__all__ = ["ENGLISH", "OPENS", "Wording", "fill", "neutral", "neutral_line"]
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -113,3 +113,26 @@ ENGLISH = Wording(
     assistant="Assistant:",
 )
 """The sentences that are used if no others are given."""
+
+
+# Data inside prompts: text that others wrote can't open a block or a reasoning region, nor start a line of its own
+
+
+OPENS = re.compile(rf"<(?=(?i:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
+"""The `<` of what could open a block or a reasoning region."""
+
+
+def neutral(text: str) -> str:
+    """Return text in which the `<` of what could open a block or a reasoning region is written as `&lt;`.
+
+    >>> neutral("a <b> in a <tool>")
+    'a <b> in a &lt;tool>'
+    """
+    return OPENS.sub("&lt;", text) if "<" in text else text
+
+
+def neutral_line(text: str) -> str:
+    """Return the same on one line: line breaks of any kind, and white space around them, become a space."""
+    if not text.isprintable():
+        text = " ".join(filter(None, map(str.strip, text.splitlines())))
+    return neutral(text)

@@ -1,1 +1,0 @@
-"""Tools to one intermediate form, which every printer reads."""

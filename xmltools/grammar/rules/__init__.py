@@ -1,0 +1,1 @@
+"""From tools to the rules of a grammar: one intermediate form, which every printer reads."""

@@ -1,0 +1,112 @@
+"""The rules of a grammar while they are made: each is begun before what it refers to, and none is too deep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from xmltools.grammar.issues import Report
+from xmltools.grammar.nodes import Grammar, Lexeme, Literal, Node, Series, maybe, series
+from xmltools.grammar.options import Backend, Options
+from xmltools.grammar.regular.numbers import integers, numbers
+from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
+from xmltools.grammar.rules.strings import SPACE
+from xmltools.grammar.schema_values import Possible
+from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
+
+__all__ = ["MAX_COUNT", "NUMBER_WORDS", "Rules", "chain", "countable", "scalars"]
+
+NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
+_MAX_DEPTH = 16
+"""Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
+
+
+class Rules:
+    """The grammar, and what all share who make rules for it. `report` is about the tool whose rules are being made."""
+
+    def __init__(self, options: Options, backend: Backend) -> None:
+        self.grammar = Grammar(Series(()))
+        self.backend = backend
+        self.options = options
+        self.spaces: Regular = EMPTY if options.white_space == 0 else Repeat(SPACE, 0, options.white_space)
+        self.ws: Node = Literal("") if options.white_space == 0 else Lexeme("ws", self.spaces)
+        self.possible = Possible()
+        self.report = Report("")
+        self._depth = 0
+        self._later: list[tuple[str, Callable[[], Node]]] = []
+        self._lexemes: dict[Regular, str] = {}
+        self._hints: dict[str, int] = {}
+
+    def fill(self, own: str, make: Callable[[], Node]) -> None:
+        """Make the rule `own`: now, or later if that would be too deep."""
+        self.grammar.rules[own] = Series(())  # keeps its place in front of what it is made of
+        if self._depth >= _MAX_DEPTH:
+            self._later.append((own, make))
+            return
+        self._depth += 1
+        self.grammar.rules[own] = make()
+        self._depth -= 1
+
+    def fill_later(self) -> None:
+        """Make the rules that were put off."""
+        while self._later:
+            self.fill(*self._later.pop(0))
+
+    def lexeme(self, language: Regular, hint: str) -> Node:
+        """Return a lexeme for a language; equal ones bear one name."""
+        if language == EMPTY:
+            return Literal("")
+        if language not in self._lexemes:
+            taken = self._hints[hint] = self._hints.get(hint, 0) + 1
+            self._lexemes[language] = hint if taken == 1 else f"{hint}{taken}"
+        return Lexeme(self._lexemes[language], language)
+
+
+def scalars(shape: ScalarShape) -> Regular:
+    """Return how integers, numbers, booleans or null are written, within the bounds that the schema has."""
+    bounds = bounds_of(shape)
+    if shape.type == "integer":
+        return integers(*bounds.for_integers())
+    if shape.type == "number":
+        return numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
+    return choice(literal("true"), literal("false")) if shape.type == "boolean" else literal("null")
+
+
+# Lists, as far as grammars count them: first items with schemas of their own, then others, between two counts
+
+
+MAX_COUNT = 1_000
+"""The largest number of repetitions that is counted: llama.cpp refuses 2,000 and more, whoever holds them."""
+MAX_FIRST = 100
+"""Items that may each have a schema of their own."""
+_STEP = 8
+"""Items of a chain that stand in one rule: engines refuse brackets that nest too deep."""
+
+
+def countable(shape: ArrayShape, possible: Possible, place: str, report: Report) -> Items:
+    """Return what a list may hold: no items without a value, no counts beyond MAX_COUNT. The rest is reported."""
+    items = items_of(shape)
+    low, high = items.low, items.high
+    if max(low, high or 0) > MAX_COUNT:
+        report.add(place, "minItems or maxItems", f"more than {MAX_COUNT:,} items are not counted")
+        low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
+    first = tuple(takewhile(possible, items.first))
+    goes_on = len(first) == len(items.first) and items.rest is not None and possible(items.rest)
+    if len(first) > MAX_FIRST:
+        report.add(place, "prefixItems", f"no more than the first {MAX_FIRST} items are generated")
+        return Items(first[:MAX_FIRST], None, min(low, MAX_FIRST), MAX_FIRST)
+    return Items(first, items.rest if goes_on else None, low, high)
+
+
+def chain(items: Sequence[Node], tail: Node, low: int, rule: Callable[[Node], Node]) -> Node:
+    """Return items one after the other, and the tail after all of them; `low` of them must be there.
+
+    `rule` puts a node into a rule of its own and returns what refers to it.
+    """
+    for number in reversed(range(len(items))):
+        tail = series(items[number], tail)
+        if number >= low:
+            tail = maybe(tail)
+        if number and number % _STEP == 0:
+            tail = rule(tail)
+    return tail
