@@ -344,7 +344,7 @@ class Outgoing:
         """Whether the client has heard of a call, and not of its end."""
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The text that the client has."""
         return str(self._texts)
 

@@ -23,7 +23,6 @@ from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
-from xmltools.proxy.server.helpers import Helpers
 from xmltools.proxy.server.local import LocalApp
 from xmltools.proxy.server.logging import configure_logging
 from xmltools.proxy.server.metrics import Metrics
@@ -32,6 +31,7 @@ from xmltools.proxy.server.routes import make_routes
 from xmltools.proxy.server.service import Service
 from xmltools.proxy.server.start import report_upstream
 from xmltools.proxy.server.upstream import Upstream
+from xmltools.proxy.server.workers import Workers
 
 __all__ = ["create_app", "run", "run_app"]
 
@@ -56,12 +56,12 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
     hub = LiveHub() if config.live else None
     metrics = Metrics()
     used = sender or _sender(config)
-    service = Service(config, Upstream(config, used), metrics, hub, Helpers(config.most_helpers))
+    service = Service(config, Upstream(config, used), metrics, hub, Workers(config.most_helpers))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await service.helpers.close()
+        await service.workers.close()
         if sender is None:
             await used.close()
 

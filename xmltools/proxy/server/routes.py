@@ -73,8 +73,8 @@ class _Calls:
         record.route = scope["path"]
         try:
             body = await read_body(scope, receive, self._service.config.max_body)
-            helpers = self._service.helpers if self._service.hub is None else None  # whose events are here
-            exchange = Translation(scope, helpers, self._api, body, self._service.config.settings)
+            workers = self._service.workers if self._service.hub is None else None  # whose events are here
+            exchange = Translation(scope, workers, self._api, body, self._service.config.settings)
             try:
                 await exchange.begin()
             except BaseException:
@@ -119,7 +119,7 @@ class _Calls:
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     try:
         body = await read_body(scope, receive, service.config.max_body)
-        tokens = await count_tokens(scope, service.helpers, body, service.config.settings)
+        tokens = await count_tokens(scope, service.workers, body, service.config.settings)
     except Refusal as refusal:
         record_of(scope).outcome = "refused"
         await send_refusal(scope, send, "messages", refusal)

@@ -9,11 +9,11 @@ from xmltools.models.events import ArgumentDelta, Event
 from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.helpers import Helpers
 from xmltools.proxy.server.logging import PassedOver
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.record import Record
 from xmltools.proxy.server.upstream import Upstream
+from xmltools.proxy.server.workers import Workers
 
 __all__ = ["Service"]
 
@@ -26,7 +26,7 @@ class Service:
     upstream: Upstream
     metrics: Metrics
     hub: LiveHub | None
-    helpers: Helpers
+    workers: Workers
     passed_over: PassedOver = field(default_factory=PassedOver)
 
     def observe(self, exchange: Exchange, record: Record) -> None:

@@ -18,14 +18,13 @@ from starlette.types import Scope
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Api, Exchange, Refusal, Settings, Stats, Turn, read_chunk
-from xmltools.proxy.bridge.apis import new_id
-from xmltools.proxy.bridge.chunks import parts_of
-from xmltools.proxy.bridge.helper import HelperAnswer, estimate, open_exchange
+from xmltools.proxy.bridge.encoders import new_id
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
-from xmltools.proxy.bridge.replay import Replay
-from xmltools.proxy.server.helpers import Helper, HelperLostError, Helpers
+from xmltools.proxy.bridge.upstream_stream import parts_of
+from xmltools.proxy.bridge.worker import Journal, WorkerAnswer, estimate, open_exchange
 from xmltools.proxy.server.record import Record, record_of
 from xmltools.proxy.server.upstream import UpstreamError
+from xmltools.proxy.server.workers import Worker, WorkerLostError, Workers
 
 __all__ = ["Translation", "count_tokens"]
 
@@ -65,17 +64,17 @@ class Translation:
     """One exchange. `plain`, `streams` and `keepalive` are those of `Exchange`; `request` is the body for the upstream,
     as bytes, and `asked` are its fields but for what is said in it."""
 
-    def __init__(self, scope: Scope, helpers: Helpers | None, api: Api, body: bytes, settings: Settings) -> None:
+    def __init__(self, scope: Scope, workers: Workers | None, api: Api, body: bytes, settings: Settings) -> None:
         self._record: Record = record_of(scope)
         self._client = _client_of(scope)
-        self._helpers = helpers
+        self._workers = workers
         self._id, self._created = new_id(api), int(time.time())
         self._settings = settings
         self._api = api
         self._body = body
         self._exchange: Exchange | None = None
-        self._replay = Replay()
-        self._helper: Helper | None = None
+        self._journal = Journal()
+        self._worker: Worker | None = None
         self._number = 0
         self._state: dict[str, Any] = {}
         self.stats = Stats()
@@ -150,7 +149,7 @@ class Translation:
                 began = time.perf_counter()
                 ready.append(exchange.feed(part))
                 self._record.overhead += time.perf_counter() - began
-            self._replay.feed(chunk)
+            self._journal.feed(chunk)
 
     async def _feed_there(self, data: list[str], ready: list[bytes]) -> None:
         said, sent = await self._ask({"do": "feed", "data": data})
@@ -173,7 +172,7 @@ class Translation:
         ready.append(exchange.end(is_whole=is_whole))
         again = exchange.next_turn()
         if again:
-            self._replay.note("end", is_whole)
+            self._journal.note("end", is_whole)
             self.request = encoded(exchange.request)
         self._record.overhead += time.perf_counter() - began
         return again
@@ -194,7 +193,7 @@ class Translation:
         given = parse_answer(completion)
         response = exchange.answer(given)
         if response is None:
-            self._replay.note("answer", given)
+            self._journal.note("answer", given)
             self.request = encoded(exchange.request)
         self._record.overhead += time.perf_counter() - began
         return None if response is None else encoded(response)
@@ -213,38 +212,38 @@ class Translation:
         """Say that nobody wants any more of it."""
         if self._exchange is not None:
             self._exchange.abandon()
-        if self._helper is not None:
-            self._helper.give_back(self._client, self._number)
-            self._helper = None
+        if self._worker is not None:
+            self._worker.give_back(self._client, self._number)
+            self._worker = None
 
     async def _move(self) -> bool:
         """Go on in another process, if there is one to be had."""
-        if self._helpers is None:
+        if self._workers is None:
             return False
-        helper = await self._helpers.take(self._client)
-        if helper is None:
+        worker = await self._workers.take(self._client)
+        if worker is None:
             return False
-        self._helper, self._number = helper, helper.number()
+        self._worker, self._number = worker, worker.number()
         is_new = self._exchange is None
-        steps = self._replay.dump()
+        steps = self._journal.dump()
         if self._exchange is not None:
             self._exchange.abandon()
             self._exchange = None
         given = {"api": self._api, "settings": asdict(self._settings), "id": self._id, "created": self._created}
         said, request = await self._ask({"do": "open", **given, "steps": steps}, self._body)
         _raise_error(said)
-        self._body, self._replay = b"", Replay()
+        self._body, self._journal = b"", Journal()
         if is_new:
             self.plain = bool(said.get("plain"))
             self.streams, self.keepalive = bool(said.get("streams")), str(said.get("keepalive", "")).encode()
             self.request, self.asked = request, said.get("asked", {})
         return True
 
-    async def _ask(self, head: dict[str, Any], body: bytes = b"") -> HelperAnswer:
-        assert self._helper is not None  # the exchange is here, or there
+    async def _ask(self, head: dict[str, Any], body: bytes = b"") -> WorkerAnswer:
+        assert self._worker is not None  # the exchange is here, or there
         try:
-            said, sent = await self._helper.ask({**head, "number": self._number}, body)
-        except HelperLostError:
+            said, sent = await self._worker.ask({**head, "number": self._number}, body)
+        except WorkerLostError:
             raise UpstreamError(f"{_LOST}: please try again", 503) from None
         self._record.overhead += said["seconds"]
         if "stats" in said:
@@ -269,20 +268,20 @@ def _raise_error(said: dict[str, Any]) -> None:
         raise RuntimeError(f"{said['fault']} in the process that reads for the server")
 
 
-async def count_tokens(scope: Scope, helpers: Helpers, body: bytes, settings: Settings) -> int:
+async def count_tokens(scope: Scope, workers: Workers, body: bytes, settings: Settings) -> int:
     """Estimate the tokens of what the upstream would get. Counting them exactly would take the model's tokenizer.
 
     Raises Refusal for a request that can't be honoured.
     """
     client = _client_of(scope)
-    helper = await helpers.take(client) if _is_long(body) else None
-    if helper is None:
+    worker = await workers.take(client) if _is_long(body) else None
+    if worker is None:
         return estimate(body, settings)
     try:
-        said, _ = await helper.ask({"do": "estimate", "settings": asdict(settings)}, body)
-    except HelperLostError:
+        said, _ = await worker.ask({"do": "estimate", "settings": asdict(settings)}, body)
+    except WorkerLostError:
         raise Refusal(f"{_LOST}: please try again", status=503, code="server_error") from None
     finally:
-        helper.give_back(client)
+        worker.give_back(client)
     _raise_error(said)
     return int(said["tokens"])

@@ -1,4 +1,4 @@
-"""A process that reads for a server what may take long: `python -m xmltools.proxy.bridge`.
+"""A worker, `python -m xmltools.proxy.bridge.worker`: a process that reads for the server what may take long.
 
 Threads of one process take turns, and none is sure of its turn where the machine is busy. So a server gives what may
 take long to processes like this one, and goes on with what its other clients say. Messages come on the standard input,
@@ -16,6 +16,8 @@ import signal
 import struct
 import sys
 import time
+from array import array
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, BinaryIO
 
@@ -23,23 +25,24 @@ from xmltools.conversations.compaction import estimate_tokens
 from xmltools.errors import XMLToolsError
 from xmltools.formats import load
 from xmltools.models.events import ArgumentDelta, Event
-from xmltools.proxy.bridge.chunks import read_chunk
 from xmltools.proxy.bridge.errors import Refusal
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, parse_object
-from xmltools.proxy.bridge.replay import Replay
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
+from xmltools.proxy.bridge.upstream_stream import read_chunk
 
-__all__ = ["LENGTHS", "Exchanges", "HelperAnswer", "estimate", "main", "open_exchange", "pack_message"]
+__all__ = ["LENGTHS", "Exchanges", "Journal", "WorkerAnswer", "estimate", "main", "open_exchange", "pack_message"]
 
 LENGTHS = struct.Struct(">II")
 """What a message begins with: the bytes of its JSON, and those that go with it."""
+_MOST_LOOSE = 256
+"""Short texts until they are joined."""
 _NICE = 5
 """By how much the server comes first where there are more processes than cores. By much more, what is long would never
 be read on a busy machine."""
 
-HelperAnswer = tuple[dict[str, Any], bytes]
+WorkerAnswer = tuple[dict[str, Any], bytes]
 """What a process like this one answers: what it says, and what is to be sent."""
 
 
@@ -63,6 +66,80 @@ def estimate(body: bytes, settings: Settings) -> int:
     return estimate_tokens(load(exchange.request["messages"], "openai"))
 
 
+class Journal:
+    """What an exchange was given so far, so that another process can make the same exchange and go on with it.
+
+    An exchange is the same wherever it is made, if its request, its id and its time are, and it is given the same
+    pieces. Nearly all pieces are chunks with a few characters of text, which are kept as one text and its cuts.
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[list[Any]] = []
+        self._text: list[str] = []  # of chunks that hold nothing else, since the last step
+        self._loose = 0  # how many of them are not joined
+        self._cuts = array("I")
+
+    def feed(self, chunk: Mapping[str, Any]) -> None:
+        """Note that the exchange was fed a chunk."""
+        text = _only_text(chunk)
+        if not text:
+            self.note("feed", chunk)
+            return
+        self._text.append(text)
+        self._cuts.append(len(text))
+        self._loose += 1
+        if self._loose >= _MOST_LOOSE:
+            self._text[-self._loose :] = ["".join(self._text[-self._loose :])]
+            self._loose = 0
+
+    def note(self, step: str, given: Any) -> None:
+        """Note another step: "end" with `is_whole`, after which a next turn begins, or "answer" with a completion."""
+        self._settle()
+        self._steps.append([step, given])
+
+    def _settle(self) -> None:
+        if self._text:
+            self._steps.append(["text", "".join(self._text), self._cuts.tolist()])
+            self._text, self._loose, self._cuts = [], 0, array("I")
+
+    def dump(self) -> list[list[Any]]:
+        """Return the steps as JSON."""
+        self._settle()
+        return self._steps
+
+    @staticmethod
+    def play(steps: list[list[Any]], exchange: Exchange) -> None:
+        """Take a new exchange through dumped steps. What it says is known already."""
+        for step, *given in steps:
+            if step == "text":
+                at = 0
+                for size in given[1]:
+                    exchange.feed({"choices": [{"index": 0, "delta": {"content": given[0][at : at + size]}}]})
+                    at += size
+            elif step == "feed":
+                exchange.feed(given[0])
+            elif step == "end":
+                exchange.end(is_whole=given[0])
+                exchange.next_turn()
+            else:
+                exchange.answer(given[0])
+
+
+def _only_text(chunk: Mapping[str, Any]) -> str:
+    """Return the text of a chunk that says nothing else, or nothing."""
+    choices = chunk.get("choices")
+    if type(choices) is not list or len(choices) != 1 or chunk.get("usage") is not None or "error" in chunk:
+        return ""
+    choice = choices[0]
+    if type(choice) is not dict or choice.get("index", 0) != 0 or choice.get("finish_reason"):
+        return ""
+    delta = choice.get("delta")
+    if type(delta) is not dict or len(delta) != 1:
+        return ""
+    text = delta.get("content")
+    return text if type(text) is str else ""
+
+
 class Exchanges:
     """Answers messages, each of which is about one exchange, by its number."""
 
@@ -70,7 +147,7 @@ class Exchanges:
         self._exchanges: dict[int, Exchange] = {}
         self._heard_argument: set[int] = set()
 
-    def answer(self, head: dict[str, Any], body: bytes) -> HelperAnswer:
+    def answer(self, head: dict[str, Any], body: bytes) -> WorkerAnswer:
         """Return the answer to a message: what went wrong stands in it, beside what is to be sent nevertheless."""
         began = time.perf_counter()
         sent: list[bytes] = []
@@ -93,7 +170,7 @@ class Exchanges:
 
     def _open(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
         exchange = open_exchange(head["api"], body, Settings(**head["settings"]), head["id"], head["created"])
-        Replay.play(head["steps"], exchange)
+        Journal.play(head["steps"], exchange)
         if exchange.plain:
             return {"plain": True}
         self._exchanges[number] = exchange
@@ -170,3 +247,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         serve(sys.stdin.buffer, target)
+
+
+if __name__ == "__main__":
+    main()
