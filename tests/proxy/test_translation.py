@@ -236,12 +236,14 @@ def test_a_process_is_started_when_it_is_needed_and_ends_with_the_server() -> No
 
 
 @needs_proc
-def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_answer() -> None:
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_answer(path: str) -> None:
+    long = {"input": "x" * 9_000} if path == "/v1/responses" else LONG
     gate = Gate()
     upstream = Upstream(Answer([chunk("Hello "), gate, chunk("you", finish="stop")]), Answer(stream("Hi")))
     with world(upstream, helpers=1) as it:
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(it.post, **LONG, stream=True)
+            asked = pool.submit(it.post, path, **long, stream=True)
             try:
                 assert gate.reached.wait(PATIENCE)
                 (pid,) = worker_pids()
@@ -251,7 +253,7 @@ def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_
                 gate.open()
             text = asked.result().text
         assert "Hello" in text and "has ended: please try again" in text
-        assert '"Hi"' in it.post(**LONG, stream=True).text
+        assert "Hi" in it.post(path, **long, stream=True).text
 
 
 def test_a_refusal_reads_the_same_wherever_it_was_found() -> None:

@@ -48,9 +48,9 @@ class Refusal(XMLToolsError):  # noqa: N818 - what HTTP calls a client error
         self.code = code
         self.param = param
 
-    def body(self, api: Api) -> dict[str, Any]:
+    def body(self, api: Api, request_id: str | None = None) -> dict[str, Any]:
         """Return the body of the response in the words of an API."""
-        return error_body(api, str(self), status=self.status, code=self.code, param=self.param)
+        return error_body(api, str(self), status=self.status, code=self.code, param=self.param, request_id=request_id)
 
 
 def error_body(

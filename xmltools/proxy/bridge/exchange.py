@@ -224,7 +224,7 @@ class Exchange:
         if not isinstance(reason, str) or not reason:  # some servers say "" until the end
             reason = None
         is_done = self._readers[index].done
-        if is_done and self._readers[index].broken is not None:
+        if is_done and self._readers[index].outgoing.broken is not None:
             return sent + self._break(index)
         if reason is not None or is_done:
             sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
@@ -256,17 +256,17 @@ class Exchange:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
         sent = self._encoder.feed(index, reader.close(reason))
-        if reader.broken is not None:
+        if reader.outgoing.broken is not None:
             return sent + self._break(index)
         new = self._retry.new_calls(reader)
         self._calls += len(new)
         if reason not in _CUT and self._try_again(reader, new):
             return sent
         if reader.failed is not None:
-            sent += self._encoder.feed(index, reader.tell(reader.failed))
+            sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(reader.failed.error)]))
         if self._keeps_calls:
             sent += self._encoder.feed(index, [*self._retry.unsent, *new])
-        self.stats.failed += reader.failures
+        self.stats.failed += reader.outgoing.failed
         self.stats.invented += reader.invents
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
@@ -277,7 +277,7 @@ class Exchange:
     def _break(self, index: int) -> bytes:
         """A call failed that the client had heard of. Whatever ends a reply in order, some client runs such a call:
         only an error keeps all of them from it."""
-        error = self._readers[index].broken
+        error = self._readers[index].outgoing.broken
         assert error is not None
         self.stats.failed += 1
         self.stats.finish_reasons.append("error")

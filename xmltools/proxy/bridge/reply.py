@@ -21,7 +21,6 @@ from xmltools.parser import Parser
 from xmltools.proxy.bridge.filters import (
     HoldCalls,
     NoInvention,
-    NoReasoning,
     NoRepetition,
     OneCall,
     Outgoing,
@@ -76,20 +75,21 @@ class ReplyReader:
         self._keeps_text = keep_failure
         self._invention = NoInvention(tool.name for tool in tools) if tools else None
         is_new = bool(sent_before) and not source
-        self._outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new)
+        self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new)
+        """The last filter, which knows what the client has."""
         self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
         self._stop = StopText(incoming.stop) if incoming.stop and tools else None
         shows = incoming.show_reasoning
+        self._unwanted = (Noticed,) if shows else (Noticed, ReasoningDelta)  # events that no client hears of
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         filters = (
-            None if shows else NoReasoning(),
             self._thoughts,
             self._hold,
             self._invention,
             self._one,
             NoRepetition(sent_before) if is_new else None,
             self._stop,
-            self._outgoing,
+            self.outgoing,
         )
         self._filters = tuple(each for each in filters if each is not None)
         self._is_idle = False  # no filter has anything to do with text; so far nobody knows
@@ -114,31 +114,12 @@ class ReplyReader:
     def foreign(self) -> Notice | None:
         """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
         stand in a fence, and the reply has no call of ours."""
-        return None if self.completed or self.failed or self.failures or self._native else self._foreign
-
-    @property
-    def failures(self) -> int:
-        """How many calls the client was told of that failed."""
-        return self._outgoing.failed
-
-    def tell(self, failure: CallFailed) -> list[Event]:
-        """Return what to tell the client of a failure that was kept back."""
-        return list(self._outgoing.read([CallFailed(failure.error)]))
-
-    @property
-    def broken(self) -> CallError | None:
-        """Why the call failed that the client had heard of, if one did. The reply can only end with an error then."""
-        return self._outgoing.broken
+        return None if self.completed or self.failed or self.outgoing.failed or self._native else self._foreign
 
     @property
     def is_call_open(self) -> bool:
         """Whether the client has heard of a call, and not of its end."""
-        return self._outgoing.is_open and not self._keep_calls
-
-    @property
-    def text_sent(self) -> str:
-        """The text of the reply that the client has; kept only where a failure may be."""
-        return self._outgoing.text
+        return self.outgoing.is_open and not self._keep_calls
 
     @property
     def stop_found(self) -> str | None:
@@ -150,7 +131,7 @@ class ReplyReader:
         """Whether nothing that follows counts."""
         if self._is_idle:
             return False
-        return self._is_cut or self.failed is not None or self.broken is not None
+        return self._is_cut or self.failed is not None or self.outgoing.broken is not None
 
     @property
     def _is_cut(self) -> bool:
@@ -185,7 +166,10 @@ class ReplyReader:
         if self._parser is not None and self._source:
             piece = self._continued(piece)
         if self._parser is not None:
-            return self._beside(self._parsed(self._parser, piece))
+            events = self._parser.feed(piece)
+            if events:
+                self._last = events[-1]
+            return self._beside(events)
         self._place += len(piece)
         return self._beside([TextDelta.make(piece, self._place - len(piece))])
 
@@ -234,13 +218,7 @@ class ReplyReader:
         rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
         if self._stop is not None and self._stop.found is None:
             rest = [*self._stop.read(rest), *self._stop.close()]
-        return [*events, *self._outgoing.read(rest)]
-
-    def _parsed(self, parser: Parser, piece: str) -> list[Event]:
-        events = parser.feed(piece)
-        if events:
-            self._last = events[-1]
-        return events
+        return [*events, *self.outgoing.read(rest)]
 
     def _beside(self, events: list[Event]) -> list[Event]:
         return self._filtered(events if self._native is None else self._native.beside(events))
@@ -250,7 +228,7 @@ class ReplyReader:
             event = events[0]
             if isinstance(event, TextDelta):
                 self._listen(event)
-                self._outgoing.keep(event)
+                self.outgoing.keep(event)
                 return events
             if self._is_live and isinstance(event, ArgumentDelta):
                 self._listen(event)
@@ -259,7 +237,7 @@ class ReplyReader:
             self._listen(event)
             if isinstance(event, Noticed):
                 self._notice(event.notice)
-        stream: Iterable[Event] = (event for event in events if not isinstance(event, Noticed))
+        stream: Iterable[Event] = (event for event in events if not isinstance(event, self._unwanted))
         for each in self._filters:
             stream = each.read(stream)
         passed = list(stream)

@@ -76,7 +76,7 @@ class Retry:
             {"role": "user", "content": self._reminder(error or unread, bool(self._calls or new))},
         )
         self._stats.retries += 1
-        self.text_sent += reader.text_sent
+        self.text_sent += reader.outgoing.text
         self._calls += new
         self.unsent += () if live else new
         return error.source if error is not None and error.code is Code.TRUNCATED else ""

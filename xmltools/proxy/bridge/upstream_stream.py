@@ -44,8 +44,6 @@ class SSEDecoder:
     What is no UTF-8 becomes U+FFFD. Raises XMLToolsError for an event of more than 16 Mi characters.
     """
 
-    __slots__ = ("_data", "_decoder", "_held", "_name", "_size", "_started")
-
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held: list[str] = []

@@ -19,6 +19,7 @@ import time
 from array import array
 from collections.abc import Mapping
 from dataclasses import fields
+from io import StringIO
 from typing import Any, BinaryIO
 
 from xmltools.conversations.compaction import estimate_tokens
@@ -29,15 +30,12 @@ from xmltools.proxy.bridge.errors import Refusal
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, parse_object
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_stream import read_chunk
 
 __all__ = ["LENGTHS", "Exchanges", "Journal", "WorkerAnswer", "estimate", "main", "open_exchange", "pack_message"]
 
 LENGTHS = struct.Struct(">II")
 """What a message begins with: the bytes of its JSON, and those that go with it."""
-_MOST_LOOSE = 256
-"""Short texts until they are joined."""
 _NICE = 5
 """By how much the server comes first where there are more processes than cores. By much more, what is long would never
 be read on a busy machine."""
@@ -75,22 +73,17 @@ class Journal:
 
     def __init__(self) -> None:
         self._steps: list[list[Any]] = []
-        self._text: list[str] = []  # of chunks that hold nothing else, since the last step
-        self._loose = 0  # how many of them are not joined
+        self._text = StringIO()  # of chunks that hold nothing else, since the last step
         self._cuts = array("I")
 
     def feed(self, chunk: Mapping[str, Any]) -> None:
         """Note that the exchange was fed a chunk."""
         text = _only_text(chunk)
-        if not text:
+        if text:
+            self._text.write(text)
+            self._cuts.append(len(text))
+        else:
             self.note("feed", chunk)
-            return
-        self._text.append(text)
-        self._cuts.append(len(text))
-        self._loose += 1
-        if self._loose >= _MOST_LOOSE:
-            self._text[-self._loose :] = ["".join(self._text[-self._loose :])]
-            self._loose = 0
 
     def note(self, step: str, given: Any) -> None:
         """Note another step: "end" with `is_whole`, after which a next turn begins, or "answer" with a completion."""
@@ -98,9 +91,9 @@ class Journal:
         self._steps.append([step, given])
 
     def _settle(self) -> None:
-        if self._text:
-            self._steps.append(["text", "".join(self._text), self._cuts.tolist()])
-            self._text, self._loose, self._cuts = [], 0, array("I")
+        if self._cuts:
+            self._steps.append(["text", self._text.getvalue(), self._cuts.tolist()])
+            self._text, self._cuts = StringIO(), array("I")
 
     def dump(self) -> list[list[Any]]:
         """Return the steps as JSON."""
@@ -145,16 +138,16 @@ class Exchanges:
 
     def __init__(self) -> None:
         self._exchanges: dict[int, Exchange] = {}
-        self._heard_argument: set[int] = set()
+        self._has_argument: set[int] = set()
 
     def answer(self, head: dict[str, Any], body: bytes) -> WorkerAnswer:
         """Return the answer to a message: what went wrong stands in it, beside what is to be sent nevertheless."""
         began = time.perf_counter()
         sent: list[bytes] = []
         number = head.get("number", 0)
-        said: dict[str, Any] = {"ticket": head.get("ticket")}
+        said: dict[str, Any] = {}
         try:
-            said |= getattr(self, f"_{head['do']}")(number, head, body, sent)
+            said |= self._do(number, head, body, sent)
         except Refusal as refusal:
             given = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
             said["refusal"] = {"message": str(refusal), **given}
@@ -165,8 +158,37 @@ class Exchanges:
         exchange = self._exchanges.get(number)
         if exchange is not None:
             said |= {"done": exchange.done, "awaits_usage": exchange.awaits_usage, "begun": exchange.begun}
-            said |= {"stats": _fields(exchange.stats), "heard_argument": number in self._heard_argument}
+            # Not dataclasses.asdict: it makes counters of pairs.
+            stats = {each.name: getattr(exchange.stats, each.name) for each in fields(exchange.stats)}
+            said |= {"stats": stats, "has_argument": number in self._has_argument}
         return {**said, "seconds": time.perf_counter() - began}, b"".join(sent)
+
+    def _do(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
+        """Do what a message asks for, and add to `sent` what is for the client or the upstream. Returns the rest."""
+        match head["do"]:
+            case "open":
+                return self._open(number, head, body, sent)
+            case "estimate":
+                return {"tokens": estimate(body, Settings(**head["settings"]))}
+            case "feed":
+                for data in head["data"]:
+                    sent.append(self._exchanges[number].feed(read_chunk(data)))  # noqa: PERF401 - all before an error
+            case "end":
+                sent.append(self._exchanges[number].end(is_whole=head["is_whole"]))
+                if self._exchanges[number].next_turn():
+                    return {"request": encoded(self._exchanges[number].request).decode()}
+            case "answer":
+                response = self._exchanges[number].answer(parse_answer(body))
+                if response is None:
+                    return {"request": encoded(self._exchanges[number].request).decode()}
+                sent.append(encoded(response))
+            case "fail":
+                sent.append(self._exchanges[number].fail(head["message"], status=head["status"]))
+            case "abandon":
+                self._has_argument.discard(number)
+                if (exchange := self._exchanges.pop(number, None)) is not None:
+                    exchange.abandon()
+        return {}
 
     def _open(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
         exchange = open_exchange(head["api"], body, Settings(**head["settings"]), head["id"], head["created"])
@@ -174,54 +196,17 @@ class Exchanges:
         if exchange.plain:
             return {"plain": True}
         self._exchanges[number] = exchange
-        heard = self._heard_argument
+        has_argument = self._has_argument
 
         def hear(_: int, event: Event) -> None:
             if isinstance(event, ArgumentDelta):
-                heard.add(number)
+                has_argument.add(number)
                 exchange.on_event = None
 
         exchange.on_event = hear
         sent.append(encoded(exchange.request))
-        asked = {name: value for name, value in exchange.request.items() if name not in ("messages", "tools")}
-        return {"streams": exchange.streams, "keepalive": exchange.keepalive.decode(), "asked": asked}
-
-    def _feed(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        for data in head["data"]:
-            sent.append(self._exchanges[number].feed(read_chunk(data)))  # noqa: PERF401 - all that came before an error
-        return {}
-
-    def _end(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        exchange = self._exchanges[number]
-        sent.append(exchange.end(is_whole=head["is_whole"]))
-        return {"request": encoded(exchange.request).decode()} if exchange.next_turn() else {}
-
-    def _answer(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        exchange = self._exchanges[number]
-        response = exchange.answer(parse_answer(body))
-        if response is None:
-            return {"request": encoded(exchange.request).decode()}
-        sent.append(encoded(response))
-        return {}
-
-    def _fail(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        sent.append(self._exchanges[number].fail(head["message"], status=head["status"]))
-        return {}
-
-    def _abandon(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        exchange = self._exchanges.pop(number, None)
-        self._heard_argument.discard(number)
-        if exchange is not None:
-            exchange.abandon()
-        return {}
-
-    def _estimate(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        return {"tokens": estimate(body, Settings(**head["settings"]))}
-
-
-def _fields(stats: Stats) -> dict[str, Any]:
-    # Not dataclasses.asdict: it makes counters of pairs.
-    return {each.name: getattr(stats, each.name) for each in fields(stats)}
+        parameters = {name: value for name, value in exchange.request.items() if name not in ("messages", "tools")}
+        return {"streams": exchange.streams, "keepalive": exchange.keepalive.decode(), "parameters": parameters}
 
 
 def serve(source: BinaryIO, target: BinaryIO) -> None:

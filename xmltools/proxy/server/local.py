@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Scope
 
-from xmltools.proxy.server.network import Headers, Request, Response, UpstreamError
+from xmltools.proxy.server.network import Request, Response, UpstreamError
 
 __all__ = ["LocalApp"]
 
 _WAITING = 64
 """Pieces that wait for their reader. Then the app has to wait."""
+_BROKEN = "the upstream broke off the connection"
 
 
 class LocalApp:
@@ -27,82 +28,68 @@ class LocalApp:
     @asynccontextmanager
     async def open(self, request: Request, *, decode: bool) -> AsyncIterator[Response]:
         """Start the app on a request; give its answer as soon as it has begun."""
-        running = _Running(self._app, request)
+        messages: asyncio.Queue[Message | None] = asyncio.Queue(_WAITING)
+        left = asyncio.Event()
+
+        async def run() -> None:
+            try:
+                await self._app(_scope(request), partial(_receive, _body(request), left), messages.put)
+            finally:
+                if not left.is_set():
+                    await messages.put(None)
+
+        task = asyncio.create_task(run())
         try:
-            status, headers = await running.head()
-            yield Response(status, headers, running.pieces())
+            head = await messages.get()
+            if head is None or head["type"] != "http.response.start":
+                raise UpstreamError(_BROKEN)
+            yield Response(head["status"], list(head.get("headers", ())), _pieces(messages))
         finally:
-            await running.stop()
+            left.set()
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.exception()  # the reader has seen that the answer has no end
 
     async def close(self) -> None:
         """There is nothing to close."""
 
 
-class _Running:
-    """An app at work on one request."""
-
-    def __init__(self, app: ASGIApp, request: Request) -> None:
-        self._request = request
-        self._body = _body(request)
-        self._body_ended = False
-        self._messages: asyncio.Queue[MutableMapping[str, Any] | None] = asyncio.Queue(_WAITING)
-        self._left = asyncio.Event()
-        self._task = asyncio.create_task(self._run(app))
-
-    async def _run(self, app: ASGIApp) -> None:
-        try:
-            await app(_scope(self._request), self._receive, self._messages.put)
-        finally:
-            if not self._left.is_set():
-                await self._messages.put(None)
-
-    async def _receive(self) -> MutableMapping[str, Any]:
-        if self._body_ended:
-            await self._left.wait()
-            return {"type": "http.disconnect"}
-        piece = await anext(self._body, None)
-        self._body_ended = piece is None
-        return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
-
-    async def head(self) -> tuple[int, Headers]:
-        message = await self._messages.get()
-        if message is None or message["type"] != "http.response.start":
-            raise UpstreamError("the upstream broke off the connection")
-        return message["status"], list(message.get("headers", ()))
-
-    async def pieces(self) -> AsyncGenerator[bytes, None]:
-        more = True
-        while more:
-            message = await self._messages.get()
-            together = b""
-            while message is not None and more:
-                together += message.get("body", b"")
-                more = message.get("more_body", False)
-                if self._messages.empty():
-                    break
-                message = self._messages.get_nowait()
-            if together:
-                yield together
-            if message is None and more:
-                raise UpstreamError("the upstream broke off the connection")
-
-    async def stop(self) -> None:
-        self._left.set()
-        self._task.cancel()
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.exception()  # the reader has seen that the answer has no end
+async def _receive(body: AsyncIterator[Message], left: asyncio.Event) -> Message:
+    message = await anext(body, None)
+    if message is None:
+        await left.wait()
+        return {"type": "http.disconnect"}
+    return message
 
 
-async def _body(request: Request) -> AsyncIterator[bytes]:
+async def _pieces(messages: asyncio.Queue[Message | None]) -> AsyncGenerator[bytes, None]:
+    more = True
+    while more:
+        message = await messages.get()
+        together = b""
+        while message is not None and more:
+            together += message.get("body", b"")
+            more = message.get("more_body", False)
+            if messages.empty():
+                break
+            message = messages.get_nowait()
+        if together:
+            yield together
+        if message is None and more:
+            raise UpstreamError(_BROKEN)
+
+
+async def _body(request: Request) -> AsyncIterator[Message]:
     if isinstance(request.content, bytes):
-        yield request.content
+        yield {"type": "http.request", "body": request.content, "more_body": True}
     elif request.content is not None:
         async for piece in request.content:
-            yield piece
+            yield {"type": "http.request", "body": piece, "more_body": True}
+    yield {"type": "http.request", "body": b"", "more_body": False}
 
 
-def _scope(request: Request) -> MutableMapping[str, Any]:
+def _scope(request: Request) -> Scope:
     url = urlsplit(request.url)
     return {
         "type": "http",

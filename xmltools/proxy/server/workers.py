@@ -8,7 +8,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -36,7 +36,7 @@ class Worker:
         self.clients: Counter[str] = Counter()
         self.is_lost = False
         self._process: asyncio.subprocess.Process | None = None
-        self._waiting: dict[int, asyncio.Future[WorkerAnswer]] = {}
+        self._waiting: deque[asyncio.Future[WorkerAnswer]] = deque()  # a worker answers in order
         self._reading: asyncio.Task[None] | None = None
         self._numbers = count(1)
 
@@ -60,24 +60,24 @@ class Worker:
 
     async def ask(self, head: dict[str, Any], body: bytes = b"") -> WorkerAnswer:
         """Send a message; return its answer. Raises WorkerLostError if there is none."""
-        number = self.number()
-        answer: asyncio.Future[WorkerAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        answer = self.tell(head, body)
         try:
-            self.tell({**head, "ticket": number}, body)
             if self._process is not None and self._process.stdin is not None:
                 await self._process.stdin.drain()
             return await answer
         except ConnectionError:
             raise WorkerLostError from None
         finally:
-            self._waiting.pop(number, None)
+            answer.cancel()  # where nobody waits any more
 
-    def tell(self, head: dict[str, Any], body: bytes = b"") -> None:
-        """Send a message to which nobody waits for an answer."""
+    def tell(self, head: dict[str, Any], body: bytes = b"") -> asyncio.Future[WorkerAnswer]:
+        """Send a message; return what gets its answer."""
         if self.is_lost or self._process is None or self._process.stdin is None:
             raise WorkerLostError
+        answer: asyncio.Future[WorkerAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting.append(answer)
         self._process.stdin.write(pack_message(head, body))
+        return answer
 
     def give_back(self, client: str, number: int = 0) -> None:
         """Say that something of a client's is over, and by which number it was known."""
@@ -85,7 +85,7 @@ class Worker:
         if not self.clients[client]:
             del self.clients[client]
         if number and not self.is_lost:
-            self.tell({"do": "abandon", "number": number})
+            self.tell({"do": "abandon", "number": number}).cancel()
 
     async def _read(self) -> None:
         assert self._process is not None and self._process.stdout is not None
@@ -95,14 +95,14 @@ class Worker:
                 size, more = LENGTHS.unpack(await source.readexactly(LENGTHS.size))
                 head: dict[str, Any] = json.loads(await source.readexactly(size))
                 body = await source.readexactly(more)
-                waiting = self._waiting.get(head.get("ticket") or 0)
-                if waiting is not None and not waiting.done():
+                waiting = self._waiting.popleft()
+                if not waiting.done():
                     waiting.set_result((head, body))
         except (asyncio.IncompleteReadError, ConnectionError):
             _LOG.warning("a process that reads for the server has ended; another one is started when it is needed")
         finally:
             self.is_lost = True
-            for each in self._waiting.values():
+            for each in self._waiting:
                 if not each.done():
                     each.set_exception(WorkerLostError())
 
