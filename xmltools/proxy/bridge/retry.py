@@ -50,6 +50,8 @@ class Retry:
 
     def new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
         """Return the calls of a reply without those that the replies before it held too: the model wrote them again."""
+        if not self._calls:
+            return reader.completed
         before = Counter(map(_identity, self._calls))
         new: list[CallCompleted] = []
         for event in reader.completed:

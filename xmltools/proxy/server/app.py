@@ -26,7 +26,7 @@ from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server.answers import Service
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
-from xmltools.proxy.server.local import LocalApp
+from xmltools.proxy.server.in_process import LocalApp
 from xmltools.proxy.server.logging import LOGGER, configure_logging
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.network import Connections, Sender, unreachable
