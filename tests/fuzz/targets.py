@@ -25,7 +25,7 @@ from fuzz.tokens import OPTIONS
 from xmltools.errors import XMLToolsError
 from xmltools.formats import FORMATS, dump, holds, load, recognise
 from xmltools.parser import parse
-from xmltools.proxy.bridge.sse import SSEDecoder
+from xmltools.proxy.bridge.upstream_stream import SSEDecoder
 from xmltools.render.writable import same
 
 __all__ = ["HEADER", "TARGETS", "broken"]

@@ -14,7 +14,7 @@ from support.effort import effort
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Refusal, Settings, SSEDecoder, error_body
-from xmltools.proxy.bridge.chunks import parts_of
+from xmltools.proxy.bridge.upstream_stream import parts_of
 from xmltools.render import read_results
 
 PARAMETERS = {

@@ -30,7 +30,7 @@ from xmltools.models.events import (
 from xmltools.parser import Parser, parse
 from xmltools.proxy.playground import LiveHub, routes
 from xmltools.proxy.playground.analyse import InputError, analyse
-from xmltools.proxy.playground.reading import MARKS
+from xmltools.proxy.playground.parts import MARKS
 from xmltools.proxy.playground.rechunk import cut, outcome
 from xmltools.proxy.playground.steps import POSITIONS
 from xmltools.proxy.playground.value_rows import ROWS, write_path, write_rows

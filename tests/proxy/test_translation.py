@@ -34,8 +34,8 @@ from proxy.test_server_upstream import (
     world,
 )
 from xmltools.proxy.bridge import Exchange, Settings
-from xmltools.proxy.bridge.replay import Replay
-from xmltools.proxy.server.helpers import Helper, HelperLostError, Helpers
+from xmltools.proxy.bridge.worker import Journal
+from xmltools.proxy.server.workers import Worker, WorkerLostError, Workers
 
 ANY = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/any"}}, {"type": "string"}, {"type": "null"}]}
 
@@ -102,7 +102,7 @@ def test_what_may_take_long_is_known_before() -> None:
         assert not exchange.may_take_long(odd)
 
 
-def helper_pids() -> set[int]:
+def worker_pids() -> set[int]:
     """The processes that read for a server in this one."""
     found = set()
     for each in Path("/proc").glob("[0-9]*"):
@@ -111,7 +111,7 @@ def helper_pids() -> set[int]:
             words = (each / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if int(parent) == os.getpid() and b"xmltools.proxy.bridge" in words:
+        if int(parent) == os.getpid() and b"xmltools.proxy.bridge.worker" in words:
             found.add(int(each.name))
     return found
 
@@ -165,15 +165,15 @@ def test_an_exchange_goes_on_elsewhere_as_it_would_have_here(api: Any, live: boo
     def made() -> Exchange:
         return Exchange(api, body, Settings(live_arguments=live), id="id1", created=1)
 
-    here, there, replay = made(), made(), Replay()
+    here, there, journal = made(), made(), Journal()
     text = "".join(words)
     moves_at = rng.randrange(len(text) + 2)
     for turn in range(3):
         at = 0
         while at <= len(text):
-            if turn == rng.randrange(2) and at >= moves_at and replay is not None:
+            if turn == rng.randrange(2) and at >= moves_at and journal is not None:
                 there = made()
-                Replay.play(json.loads(json.dumps(replay.dump())), there)
+                Journal.play(json.loads(json.dumps(journal.dump())), there)
             size = rng.randrange(1, 9)
             piece = text[at : at + size]
             delta: dict[str, Any] = (
@@ -184,14 +184,14 @@ def test_an_exchange_goes_on_elsewhere_as_it_would_have_here(api: Any, live: boo
                 given["choices"][0]["finish_reason"] = "stop"
             assert here.feed(given) == there.feed(given)
             assert (here.done, here.awaits_usage, here.begun) == (there.done, there.awaits_usage, there.begun)
-            replay.feed(given)
+            journal.feed(given)
             at += size
         assert here.end(is_whole=True) == there.end(is_whole=True)
         again = here.next_turn()
         assert again == there.next_turn()
         if not again:
             break
-        replay.note("end", True)
+        journal.note("end", True)
         assert here.request == there.request
     assert here.stats == there.stats
 
@@ -208,7 +208,7 @@ def test_a_client_sees_no_difference(path: str) -> None:
     for helpers in (0, 2):
         with world(Upstream(Answer(stream(text, size=100)), Answer(whole(text).steps)), helpers=helpers) as it:
             seen.append([it.post(path, **more, stream=True).text, it.post(path, **more).text])
-            assert bool(helper_pids()) == bool(helpers)
+            assert bool(worker_pids()) == bool(helpers)
     assert all("Words" in each and "x" * 3_000 in each for each in seen[0])
     assert [without_ids(each) for each in seen[0]] == [without_ids(each) for each in seen[1]]
 
@@ -225,33 +225,35 @@ LONG = {"messages": [{"role": "user", "content": "x" * 9_000}]}
 
 @needs_proc
 def test_a_process_is_started_when_it_is_needed_and_ends_with_the_server() -> None:
-    before = helper_pids()
+    before = worker_pids()
     with world(Upstream(*[Answer(stream("Hi"))] * 3), helpers=2) as it:
         assert it.post(tools=[TOOL], stream=True).status_code == 200
-        assert helper_pids() == before
+        assert worker_pids() == before
         assert it.post(**LONG, stream=True).status_code == 200
         assert it.post(**LONG, stream=True).status_code == 200
-        assert len(helper_pids() - before) == 1  # one client
-    assert helper_pids() == before
+        assert len(worker_pids() - before) == 1  # one client
+    assert worker_pids() == before
 
 
 @needs_proc
-def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_answer() -> None:
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_answer(path: str) -> None:
+    long = {"input": "x" * 9_000} if path == "/v1/responses" else LONG
     gate = Gate()
     upstream = Upstream(Answer([chunk("Hello "), gate, chunk("you", finish="stop")]), Answer(stream("Hi")))
     with world(upstream, helpers=1) as it:
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(it.post, **LONG, stream=True)
+            asked = pool.submit(it.post, path, **long, stream=True)
             try:
                 assert gate.reached.wait(PATIENCE)
-                (pid,) = helper_pids()
+                (pid,) = worker_pids()
                 os.kill(pid, signal.SIGKILL)
-                eventually(lambda: pid not in helper_pids(), "the process ends")
+                eventually(lambda: pid not in worker_pids(), "the process ends")
             finally:
                 gate.open()
             text = asked.result().text
         assert "Hello" in text and "has ended: please try again" in text
-        assert '"Hi"' in it.post(**LONG, stream=True).text
+        assert "Hi" in it.post(path, **long, stream=True).text
 
 
 def test_a_refusal_reads_the_same_wherever_it_was_found() -> None:
@@ -279,65 +281,69 @@ def test_faults_of_the_upstream_read_the_same_too(steps: list[Any]) -> None:
 
 def test_a_client_keeps_to_one_process_and_another_gets_its_own() -> None:
     async def check() -> None:
-        helpers = Helpers(2)
+        workers = Workers(2)
         try:
-            first = await helpers.take("a")
-            assert first is not None and await helpers.take("a") is first
-            second = await helpers.take("b")
+            first = await workers.take("a")
+            assert first is not None and await workers.take("a") is first
+            second = await workers.take("b")
             assert second is not None and second is not first
-            assert await helpers.take("a") is first
-            third = await helpers.take("c")
+            assert await workers.take("a") is first
+            third = await workers.take("c")
             assert third in (first, second)
-            assert len(helpers.pids) == 2
-            for client, helper in (("a", first), ("a", first), ("a", first), ("b", second), ("c", third)):
-                helper.give_back(client)
+            assert len(workers.pids) == 2
+            for client, worker in (("a", first), ("a", first), ("a", first), ("b", second), ("c", third)):
+                worker.give_back(client)
             assert not first.clients and not second.clients
         finally:
-            await helpers.close()
+            await workers.close()
 
     asyncio.run(check())
 
 
 def test_a_process_that_is_lost_says_so_to_all_who_wait() -> None:
     async def check() -> None:
-        helper = Helper()
-        with pytest.raises(HelperLostError):
-            await helper.ask({"do": "estimate"})
-        await helper.start()
-        asked = asyncio.create_task(helper.ask({"do": "estimate", "settings": {}}, b"{}"))
+        worker = Worker()
+        with pytest.raises(WorkerLostError):
+            await worker.ask({"do": "estimate"})
+        await worker.start()
+        asked = asyncio.create_task(worker.ask({"do": "estimate", "settings": {}}, b"{}"))
         answer, _ = await asked
         assert answer["refusal"]["param"] == "model"
-        os.kill(helper.pid, signal.SIGKILL)
-        with pytest.raises(HelperLostError):
-            await helper.ask({"do": "estimate", "settings": {}}, b"{}")
-        await helper.close()
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerLostError):
+            await worker.ask({"do": "estimate", "settings": {}}, b"{}")
+        await worker.close()
 
     asyncio.run(check())
 
 
 def test_what_is_no_message_ends_the_process_quietly() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "xmltools.proxy.bridge"], input=b"\0\0", capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "xmltools.proxy.bridge.worker"],
+        input=b"\0\0",
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_process_that_has_more_to_say_than_anybody_reads_can_be_ended() -> None:
     async def run() -> None:
-        helper = Helper()
-        await helper.start()
-        process = helper._process
+        worker = Worker()
+        await worker.start()
+        process = worker._process
         assert process is not None and process.stdout is not None
         text = "x" * 3_000_000
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}], "tools": [TOOL]}).encode()
-        helper.tell(
+        worker.tell(
             {"do": "open", "api": "chat", "settings": {}, "id": "i", "created": 1, "steps": [], "number": 1}, body
         )
-        assert helper._reading is not None
+        assert worker._reading is not None
         async with asyncio.timeout(LONG_PATIENCE):
             while len(process.stdout._buffer) < 1 << 17:  # type: ignore[attr-defined]  # so much is read ahead
                 await asyncio.sleep(0)
-            await helper.close()
+            await worker.close()
         assert process.returncode is not None
 
     asyncio.run(run())

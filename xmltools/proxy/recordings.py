@@ -46,8 +46,6 @@ _SECRETS = frozenset(
 ) | {"cookie", "headers", "extra_headers", "default_headers"}
 """Fields of a request that may hold credentials, in small letters."""
 _KEPT_HEADERS = ("content-type", "content-encoding", "cache-control", "retry-after", "x-request-id", "request-id")
-
-
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 # Keeping
@@ -58,8 +56,6 @@ class Recorder:
 
     Raises XMLToolsError if nothing can be written there.
     """
-
-    __slots__ = ("_clock", "_folder", "_numbers")
 
     def __init__(self, directory: Path | str, *, clock: Clock = time.monotonic) -> None:
         self._folder = Path(directory)
@@ -89,8 +85,6 @@ class Recorder:
 class Recording:
     """One exchange that is being kept: `head`, then `chunk` for each piece, then `end`. As a context manager it ends
     itself, and notes an exception as what broke the exchange off."""
-
-    __slots__ = ("_clock", "_file", "_start", "path")
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
@@ -142,15 +136,11 @@ class Recording:
         except OSError as error:
             file, self._file = self._file, None
             self._give_up(error)
-            _close(file)
+            with suppress(OSError):  # what could not be written can't be written now either
+                file.close()
 
     def _give_up(self, error: OSError) -> None:
         _logger.error("the recording %s is not kept any further: %s", self.path.name, error.strerror)
-
-
-def _close(file: Any) -> None:
-    with suppress(OSError):  # what could not be written can't be written now either
-        file.close()
 
 
 def _body_of(request: Mapping[str, Any] | bytes) -> Mapping[str, Any] | None:
@@ -199,14 +189,11 @@ def read_recording(file: Path | str) -> Recorded:
         lines = Path(file).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise XMLToolsError(f"{file}: the recording can't be read: {error}") from None
-    entries: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, 1):
-        # A line without its line break was cut off while it was written.
-        if line and number < len(lines):
-            entries.append(_entry(line, f"{file}, line {number}"))
+    # A line without its line break was cut off while it was written.
+    entries = [_entry(line, f"{file}, line {number}") for number, line in enumerate(lines[:-1], 1) if line]
     try:
-        return _recorded(entries)
-    except (KeyError, IndexError, TypeError, ValueError):
+        return _recorded(*entries)
+    except (KeyError, TypeError, ValueError):
         raise XMLToolsError(
             f"{file}: expected what --record writes: a line for the request (version {_VERSION}), one for the "
             "response, and one for each chunk"
@@ -223,23 +210,23 @@ def _entry(line: str, at: str) -> dict[str, Any]:
     return entry
 
 
-def _recorded(entries: list[dict[str, Any]]) -> Recorded:
-    request, response, *rest = entries
+def _recorded(request: dict[str, Any], response: dict[str, Any], *rest: dict[str, Any]) -> Recorded:
     if (request["type"], request["version"], response["type"]) != ("request", _VERSION, "response"):
         raise ValueError
+    head_at = float(response["at"])
     chunks = tuple((float(each["at"]), _bytes_of(each)) for each in rest if each["type"] == "chunk")
-    ends = [each for each in rest if each["type"] == "end"]
-    last = chunks[-1][0] if chunks else float(response["at"])
+    last: dict[str, Any] = {"at": chunks[-1][0] if chunks else head_at, "error": "the recording has no end"}
+    end = next((each for each in rest if each["type"] == "end"), last)
     return Recorded(
         method=str(request["method"]),
         path=str(request["path"]),
         body=request["body"],
         status=int(response["status"]),
         headers={str(name): str(value) for name, value in response["headers"].items()},
-        head_at=float(response["at"]),
+        head_at=head_at,
         chunks=chunks,
-        end_at=float(ends[0]["at"]) if ends else last,
-        error=ends[0]["error"] if ends else "the recording has no end",
+        end_at=float(end["at"]),
+        error=end["error"],
     )
 
 
@@ -290,14 +277,11 @@ class Replay:
     async def _answer(self, request: Request) -> Response:
         pace = Pace(self._speed, sleep=self._sleep, clock=self._clock)
         path = _route(request.url.path)
-        fitting = [
-            number
-            for number, each in enumerate(self._recorded)
-            if each.method == request.method and _route(each.path) == path
-        ]
+        asked = (request.method, path)
+        fitting = [at for at, each in enumerate(self._recorded) if (each.method, _route(each.path)) == asked]
         if fitting:
             return _Playing(self._recorded[self._next(fitting, await request.body())], pace)
-        if (request.method, path) == ("GET", "models"):
+        if asked == ("GET", "models"):
             return JSONResponse({"object": "list", "data": self._models()})
         raise HTTPException(404)
 

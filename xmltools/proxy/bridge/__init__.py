@@ -4,14 +4,12 @@ A request of OpenAI's or Anthropic's API becomes one whose tools are instruction
 that comes back is read as it streams and becomes the calls that the client's API has.
 """
 
-from xmltools.proxy.bridge.chunks import read_chunk
-from xmltools.proxy.bridge.errors import Api, Refusal, error_body
+from xmltools.proxy.bridge.errors import Api, Refusal, error_body, error_message, error_status, is_error
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.proxy.bridge.sse import SSEDecoder
 from xmltools.proxy.bridge.stats import Stats
-from xmltools.proxy.bridge.turn import Turn
-from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
+from xmltools.proxy.bridge.upstream_request import Turn
+from xmltools.proxy.bridge.upstream_stream import SSEDecoder, read_chunk
 
 __all__ = [
     "Api",

@@ -1,48 +1,75 @@
-"""Replies in the words of the client's API: as a stream, or folded into one body."""
+"""Replies in the form of the client's API, with their ids: as a stream, or folded into one body."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from xmltools.conversations.streams import SSE_DONE, AnthropicStream, OpenAIStream, ResponsesStream, to_sse
 from xmltools.models.events import Event
-from xmltools.proxy.bridge.errors import error_body
+from xmltools.proxy.bridge.errors import Api, error_body
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.tools import Tool
 
-__all__ = ["ChatEncoder", "Encoder", "MessagesEncoder", "ResponsesEncoder"]
+__all__ = ["CallIds", "Encoder", "make_encoder", "new_id"]
 
-Message = Mapping[str, Any] | tuple[str, Mapping[str, Any]]
+_ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
+_CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
 
 
-class Encoder(Protocol):
+def new_id(api: Api) -> str:
+    """Return an id for a response."""
+    return _ID[api] + uuid.uuid4().hex
+
+
+class CallIds:
+    """Makes the ids for the calls of a response. They follow from the response's own id, so that who reads the same
+    reply anew gives the same."""
+
+    def __init__(self, api: Api, response: str) -> None:
+        self._begin = _CALL_ID[api]
+        self._response = response
+        self._number = 0
+
+    def __call__(self) -> str:
+        """Return the next id."""
+        self._number += 1
+        seed = f"{self._response} {self._number}".encode("utf-8", "surrogatepass")
+        return self._begin + hashlib.sha256(seed).hexdigest()[:24]
+
+
+class Encoder:
     """Turns events into messages of a stream, or, if the client wants no stream, remembers the whole response."""
 
-    keepalive: bytes
+    keepalive = b": keep-alive\n\n"
+    reasoning_key = "reasoning_content"
+    """The field for reasoning in chat completions, where servers differ."""
 
     def feed(self, choice: int, events: Iterable[Event]) -> bytes:
         """Return what to send for events of a choice."""
+        raise NotImplementedError
 
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
-        """Return what to send when a choice has ended."""
+        """Return what to send when a choice has ended. Where the reason is sent with the usage, that is nothing."""
+        raise NotImplementedError
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:
-        """Return what ends the stream."""
+        """Return what ends the stream, with the usage if the client wants it."""
+        raise NotImplementedError
 
     def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the whole response, after `end`."""
+        """Return the whole response, after `end`. Calls are complete in it: those that failed are text."""
+        raise NotImplementedError
 
     def fail(self, message: str, status: int) -> bytes:
-        """Return the error that ends a stream which has begun."""
+        """Return the error that ends a stream which has begun; clients raise it."""
+        raise NotImplementedError
 
 
-class ChatEncoder:
-    """OpenAI's chat completions."""
-
-    keepalive = b": keep-alive\n\n"
-
+class _ChatEncoder(Encoder):
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> None:
         self._incoming = incoming
         self._head = {"id": id, "created": created, "model": incoming.model}
@@ -60,14 +87,11 @@ class ChatEncoder:
             for index in range(incoming.choices)
         ]
         self._bodies: list[dict[str, Any]] = [{} for _ in self._streams]
-        self.reasoning_key = "reasoning_content"
 
     def feed(self, choice: int, events: Iterable[Event]) -> bytes:
-        """Return the chunks for events of a choice."""
         return self._sent(choice, self._streams[choice].feed(events))
 
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
-        """Return the chunk with the reason why a choice ended."""
         chunks = self._streams[choice].close(reason)
         if self._incoming.choice.named:
             # That a named tool was called is no news: OpenAI says that the model stopped.
@@ -86,20 +110,17 @@ class ChatEncoder:
         return to_sse(chunks)
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the usage, if the client wants it, and the end of the stream."""
         if not (self._incoming.include_usage and usage is not None):
             return SSE_DONE
         head = {"object": "chat.completion.chunk", **self._head}
         return to_sse([{**head, "choices": [], "usage": dict(usage)}]) + SSE_DONE
 
     def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the completion."""
         choices = [_choice(index, made) for index, made in enumerate(self._bodies)]
         body = {"object": "chat.completion", **self._head, "choices": choices}
         return body if usage is None else {**body, "usage": dict(usage)}
 
     def fail(self, message: str, status: int) -> bytes:
-        """Return the error; clients raise it."""
         return to_sse([error_body("chat", message, status=status, code="upstream_error")]) + SSE_DONE
 
 
@@ -130,9 +151,7 @@ def _choice(index: int, made: dict[str, Any]) -> dict[str, Any]:
     return {"index": index, "message": message, "finish_reason": made.get("finish_reason"), "logprobs": None}
 
 
-class MessagesEncoder:
-    """Anthropic's messages."""
-
+class _MessagesEncoder(Encoder):
     keepalive = b'event: ping\ndata: {"type":"ping"}\n\n'
 
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str) -> None:
@@ -143,16 +162,13 @@ class MessagesEncoder:
         self._end: tuple[str, str | None] = ("stop", None)
 
     def feed(self, choice: int, events: Iterable[Event]) -> bytes:
-        """Return the events for events of the reply."""
         return self._sent(self._stream.feed(events))
 
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
-        """Keep the reason: it is sent with the usage."""
         self._end = ("stop_sequence", stop) if stop is not None else (reason, None)
         return b""
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:
-        """Return what ends the message."""
         counted = _anthropic_usage(usage)
         return self._sent(self._stream.close(self._end[0], counted, self._end[1]))
 
@@ -182,21 +198,15 @@ class MessagesEncoder:
             self._fragments.setdefault(index, []).append(delta["partial_json"])
 
     def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the message. Calls are complete in it: those that failed are text."""
         for index, fragments in self._fragments.items():
             self._body["content"][index]["input"] = json.loads("".join(fragments) or "{}")
         return self._body
 
     def fail(self, message: str, status: int) -> bytes:
-        """Return the error; clients raise it."""
         return to_sse([("error", error_body("messages", message, status=status))])
 
 
-class ResponsesEncoder:
-    """Turns events into a stream of the API, and remembers the response that it ends with."""
-
-    keepalive = b": keep-alive\n\n"
-
+class _ResponsesEncoder(Encoder):
     def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> None:
         self._stream = ResponsesStream(
             id=id,
@@ -213,27 +223,22 @@ class ResponsesEncoder:
         self._response: dict[str, Any] = {}
 
     def feed(self, choice: int, events: Iterable[Event]) -> bytes:
-        """Return the events for events of the reply."""
         return to_sse(self._stream.feed(events))
 
     def finish(self, choice: int, reason: str, stop: str | None) -> bytes:
-        """Keep the reason: it is sent with the usage."""
         self._reason = reason
         return b""
 
     def end(self, usage: Mapping[str, Any] | None) -> bytes:
-        """Return what ends the stream: the whole response."""
         messages = self._stream.close(self._reason, usage)
         if messages:
             self._response = messages[-1][1]["response"]
         return to_sse(messages)
 
     def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the response."""
         return self._response
 
     def fail(self, message: str, status: int) -> bytes:
-        """Return the response that failed, which ends a stream that has begun."""
         return to_sse(self._stream.fail(message, "rate_limit_exceeded" if status == 429 else "server_error"))
 
 
@@ -243,3 +248,12 @@ def _anthropic_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     counted = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
     return {name: count for name, count in counted.items() if isinstance(count, int)}
+
+
+def make_encoder(api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> Encoder:
+    """Return the encoder for the reply to a request; `created` are seconds since 1970."""
+    if api == "chat":
+        return _ChatEncoder(incoming, tools, id, created)
+    if api == "messages":
+        return _MessagesEncoder(incoming, tools, id)
+    return _ResponsesEncoder(incoming, tools, id, created)

@@ -5,27 +5,23 @@ No sockets here: whoever has them (the server, the transport) sends `request` to
 
 from __future__ import annotations
 
-import json
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from xmltools.errors import CallError, Code, Notice
+from xmltools.errors import CallError, Code
 from xmltools.models.events import CallCompleted, CallFailed, Event
-from xmltools.proxy.bridge.apis import CallIds, make_encoder, new_id, read_request
-from xmltools.proxy.bridge.deltas import calls_of, details_of, is_silent, reasoning_of, text_of
-from xmltools.proxy.bridge.encoders import ChatEncoder
-from xmltools.proxy.bridge.errors import Api, Refusal
+from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
+from xmltools.proxy.bridge.errors import Api, Refusal, error_message, error_status, is_error
 from xmltools.proxy.bridge.filters import failure_in_words
-from xmltools.proxy.bridge.reading import ReplyReader
+from xmltools.proxy.bridge.reply import ReplyReader
+from xmltools.proxy.bridge.requests import read_request
+from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
-from xmltools.proxy.bridge.turn import Turn
-from xmltools.proxy.bridge.upstream_errors import error_message, error_status, is_error
-from xmltools.proxy.bridge.upstream_request import upstream_body, upstream_messages
-from xmltools.render import render_retry
+from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
+from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
 __all__ = ["Exchange"]
 
@@ -61,32 +57,6 @@ class Exchange:
     on talking, it is left.
     """
 
-    __slots__ = (
-        "_api",
-        "_calls",
-        "_counted",
-        "_encoder",
-        "_finished",
-        "_good",
-        "_heard",
-        "_incoming",
-        "_is_broken",
-        "_listener",
-        "_messages",
-        "_new_id",
-        "_readers",
-        "_settings",
-        "_spent",
-        "_tools",
-        "_unsent",
-        "_worded",
-        "again",
-        "begun",
-        "plain",
-        "request",
-        "stats",
-    )
-
     def __init__(
         self,
         api: Api,
@@ -114,9 +84,8 @@ class Exchange:
         self._counted = False  # whether this turn's tokens are known
         self._worded = False  # whether thoughts came as plain text
         self._finished: set[int] = set()
-        self._good: list[CallCompleted] = []  # the calls of replies that were sent back for another one
-        self._unsent: list[CallCompleted] = []  # … and those that the client does not have yet
-        self._heard = ""  # the text of those replies that the client has
+        most_retries = self._settings.retries if self._incoming.choices == 1 else 0
+        self._retry = Retry(self._tools, self.stats, most_retries, server_names=self._settings.server_names)
         identity = id or new_id(api)
         self._new_id = CallIds(api, identity)
         self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
@@ -129,28 +98,26 @@ class Exchange:
         self._readers = [self._reader(index) for index in range(self._incoming.choices)]
 
     def _body(self) -> dict[str, Any]:
-        return upstream_body(self._incoming, self._tools, self._settings, self._messages)
+        return upstream_body(self._incoming, self._tools, self._settings, [*self._messages, *self._retry.messages])
 
     def _reader(self, choice: int, source: str = "") -> ReplyReader:
         return ReplyReader(
             self._tools,
-            stop=self._incoming.stop,
+            self._incoming,
+            self._settings,
             live=self._is_live,
-            keep_failure=self._retries_left > 0,
+            keep_failure=self._retry.is_left,
             keep_calls=self._keeps_calls,
-            one=not self._incoming.parallel or self._incoming.choice.named,
-            split_reasoning=self._settings.split_reasoning,
-            show_reasoning=self._incoming.show_reasoning,
             new_id=self._new_id,
-            told=partial(self._listener.told, choice),
+            listen=partial(self._listener.hear, choice),
             source=source,
-            heard=self._heard,
+            sent_before=self._retry.text_sent,
         )
 
     @property
     def _is_live(self) -> bool:
-        """Whether the client hears of calls as they are written. Of another try it hears when it is known that no call
-        is written twice."""
+        """Whether the client hears of calls as they are written. After a retry it hears of them at the end of the
+        reply, when it is known that none was written twice."""
         return self._settings.live_arguments and self._incoming.stream and not self.stats.retries
 
     @property
@@ -166,10 +133,6 @@ class Exchange:
     @on_event.setter
     def on_event(self, heard: Callable[[int, Event], None] | None) -> None:
         self._listener.on_event = heard
-
-    @property
-    def _retries_left(self) -> int:
-        return self._settings.retries - self.stats.retries if self._incoming.choices == 1 else 0
 
     @property
     def streams(self) -> bool:
@@ -261,7 +224,7 @@ class Exchange:
         if not isinstance(reason, str) or not reason:  # some servers say "" until the end
             reason = None
         is_done = self._readers[index].done
-        if is_done and self._readers[index].broken is not None:
+        if is_done and self._readers[index].outgoing.broken is not None:
             return sent + self._break(index)
         if reason is not None or is_done:
             sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
@@ -286,25 +249,24 @@ class Exchange:
             text = "" if self._worded else details_of(delta)
             return reader.reasoning(text) if text else []
         self._worded = True
-        if isinstance(self._encoder, ChatEncoder):
-            self._encoder.reasoning_key = key
+        self._encoder.reasoning_key = key
         return reader.reasoning(text)
 
     def _finish(self, index: int, reason: str) -> bytes:
         """A choice has ended: send the rest, or prepare another turn."""
         reader = self._readers[index]
         sent = self._encoder.feed(index, reader.close(reason))
-        if reader.broken is not None:
+        if reader.outgoing.broken is not None:
             return sent + self._break(index)
-        new = self._new_calls(reader)
+        new = self._retry.new_calls(reader)
         self._calls += len(new)
         if reason not in _CUT and self._try_again(reader, new):
             return sent
         if reader.failed is not None:
-            sent += self._encoder.feed(index, reader.tell(reader.failed))
+            sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(reader.failed.error)]))
         if self._keeps_calls:
-            sent += self._encoder.feed(index, [*self._unsent, *new])
-        self.stats.failed += reader.failures
+            sent += self._encoder.feed(index, [*self._retry.unsent, *new])
+        self.stats.failed += reader.outgoing.failed
         self.stats.invented += reader.invents
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
@@ -315,7 +277,7 @@ class Exchange:
     def _break(self, index: int) -> bytes:
         """A call failed that the client had heard of. Whatever ends a reply in order, some client runs such a call:
         only an error keeps all of them from it."""
-        error = self._readers[index].broken
+        error = self._readers[index].outgoing.broken
         assert error is not None
         self.stats.failed += 1
         self.stats.finish_reasons.append("error")
@@ -327,53 +289,18 @@ class Exchange:
         is_required = self._incoming.choice.mode == "required" and bool(self._tools)
         return is_required and not self._calls and not self.stats.failed
 
-    def _new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
-        """Return the calls of a reply without those that the one before held too: the model wrote them again."""
-        if not self._good:
-            return reader.completed
-        before = Counter(map(_same, self._good))
-        new: list[CallCompleted] = []
-        for event in reader.completed:
-            if before[_same(event)] > 0:
-                before[_same(event)] -= 1
-            else:
-                new.append(event)
-        return new
-
     def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
-        # A call in another notation is no failure, but the model should hear that nobody reads it.
-        unread = reader.foreign if not self._good else None
-        if not self._retries_left or (reader.failed is None and unread is None and not self._misses_call):
+        """Prepare a retry, if the reply is to be sent back. Returns whether it is."""
+        source = self._retry.send_back(reader, new, lacks_call=self._misses_call, live=self._is_live)
+        if source is None:
             return False
-        error = reader.failed.error if reader.failed is not None else None
-        was_live = self._is_live
-        self._messages += (
-            {"role": "assistant", "content": reader.said(error)},
-            {"role": "user", "content": self._reminder(error or unread, bool(self._good or new))},
-        )
-        self.stats.retries += 1
         self._spent = self.stats.usage or {}
         self._counted = self._worded = self.begun = False
         self.again = True
         self.request = self._body()
-        # What was cut off is continued, so its beginning is read again.
-        source = error.source if error is not None and error.code is Code.TRUNCATED else ""
-        self._heard += reader.heard
         reader.abandon()
-        self._good += new
-        self._unsent += () if was_live else new
-        self._readers = [self._reader(0, source)]
+        self._readers = [self._reader(0, source)]  # with a source, what was cut off is continued
         return True
-
-    def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
-        if error is not None:
-            text = render_retry(error, self._tools, server_names=self._settings.server_names)
-            return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
-        names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
-        return (
-            f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
-            "now, in the form that was described, and write nothing else."
-        )
 
     def end(self, *, is_whole: bool = False) -> bytes:
         """Say that the upstream's stream has ended; return the rest. Ask `next_turn` whether this was the end.
@@ -441,24 +368,15 @@ class Exchange:
 class _Listener:
     """Hears of all events. It does not know the exchange, so that no ring of objects is left of that."""
 
-    __slots__ = ("_stats", "on_event")
-
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
         self.on_event: Callable[[int, Event], None] | None = None
 
-    def told(self, choice: int, event: Event) -> None:
+    def hear(self, choice: int, event: Event) -> None:
         self._stats.count(event)
         if self.on_event is not None:
             self.on_event(choice, event)
 
 
-def _same(event: CallCompleted) -> tuple[str, str, str]:
-    """What tells whether two calls are the same."""
-    call = event.call
-    return call.name, call.server, json.dumps(call.arguments, sort_keys=True)
-
-
 _LOST = CallError(code=Code.TRUNCATED, span=(0, 0), message="the upstream broke off", hint=Code.TRUNCATED.hint)
-_KEPT = "Your other calls were right, and are carried out: do not write them again."
 _MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"

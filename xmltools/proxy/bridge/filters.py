@@ -25,7 +25,6 @@ from xmltools.syntax.rope import Rope
 __all__ = [
     "HoldCalls",
     "NoInvention",
-    "NoReasoning",
     "NoRepetition",
     "OneCall",
     "Outgoing",
@@ -53,8 +52,6 @@ class HoldCalls:
     With `keep_failure`, `failed` is the first failure; it and everything after it are kept back. With `live`, calls
     are not held: a failure is kept back only where nobody has heard of its call.
     """
-
-    __slots__ = ("_keep_failure", "_live", "_started", "failed")
 
     def __init__(self, *, keep_failure: bool, live: bool = False) -> None:
         self._keep_failure = keep_failure
@@ -92,25 +89,8 @@ class HoldCalls:
                 yield event
 
 
-class NoReasoning:
-    """Drops reasoning, which the client has asked not to hear of."""
-
-    __slots__ = ()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it would change nothing now."""
-        return True
-
-    def read(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield all else."""
-        return (event for event in events if not isinstance(event, ReasoningDelta))
-
-
 class OneCall:
     """Lets one call through; what follows it is dropped. `done`: the call was there. `goes_on`: more words followed."""
-
-    __slots__ = ("done", "goes_on")
 
     def __init__(self) -> None:
         self.done = self.goes_on = False
@@ -135,8 +115,6 @@ class StopText:
 
     `found` is the sequence that ended it. `goes_on`: more words followed.
     """
-
-    __slots__ = ("_held", "_place", "_stops", "found", "goes_on")
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
@@ -191,8 +169,6 @@ def _overlap(text: str, stop: str) -> int:
 class ReasoningAsText:
     """Gives reasoning back as the text that it was, in `<think>`."""
 
-    __slots__ = ("_open",)
-
     def __init__(self) -> None:
         self._open = False
 
@@ -225,8 +201,6 @@ class NoInvention:
 
     `names` are those of the tools. `found`: there was one.
     """
-
-    __slots__ = ("_headers", "_held", "_is_after_call", "_start", "found")
 
     def __init__(self, names: Iterable[str]) -> None:
         self._headers = [f"Tool: {name}\n{word}:" for name in names for word in ("Result", "Error")]
@@ -274,8 +248,6 @@ class NoRepetition:
     White space does not count. Text is held while it may be that; if it turns out to be something else, all of it is
     let through.
     """
-
-    __slots__ = ("_held", "_place", "_said", "_start")
 
     def __init__(self, said: str) -> None:
         self._said = "".join(said.split())
@@ -327,11 +299,10 @@ def _place_after(text: str, count: int) -> int:
 class Outgoing:
     """The last of the filters: a failure becomes a sentence, and the text is kept that the client has, if asked for.
 
-    A failure of a call that the client has heard of is `broken`: nothing follows it. `failed` counts both.
+    A failure of a call that the client has heard of is `broken`: nothing follows it, and the reply can only end with an
+    error. `failed` counts both.
     `before` is the text that the client has already. If `is_new`, what follows is a paragraph of its own.
     """
-
-    __slots__ = ("_is_new", "_keeps", "_tail", "_texts", "broken", "failed", "is_open")
 
     def __init__(self, *, keeps: bool, before: str, is_new: bool) -> None:
         self._keeps = keeps
@@ -344,7 +315,7 @@ class Outgoing:
         """Whether the client has heard of a call, and not of its end."""
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The text that the client has."""
         return str(self._texts)
 

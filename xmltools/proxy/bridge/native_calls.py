@@ -27,8 +27,6 @@ class NativeCalls:
     Takes the tools that may be called, who makes ids for calls that have none, and whether a call of the text is open.
     """
 
-    __slots__ = ("_begun", "_new_id", "_owners", "_reader", "_turns")
-
     def __init__(self, tools: Sequence[Tool], new_id: Callable[[], str], *, is_open: bool) -> None:
         self._reader = OpenAIReader(tools)
         self._new_id = new_id
@@ -53,7 +51,7 @@ class NativeCalls:
 
     def _read(self, delta: dict[str, Any], reason: str | None = None) -> list[Event]:
         events = self._reader.feed({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
-        return [_shown(event) for event in events if not isinstance(event, TextDelta)]
+        return [_with_whole_source(event) for event in events if not isinstance(event, TextDelta)]
 
     def _identified(self, call: dict[str, Any]) -> dict[str, Any]:
         """Return a part of a call; if it is the first, with an id that no other call of the reply has."""
@@ -69,7 +67,7 @@ class NativeCalls:
         return {**call, "id": id}
 
 
-def _shown(event: Event) -> Event:
+def _with_whole_source(event: Event) -> Event:
     """Return an event; where it is a failure, with all of the call as its source, which is what becomes text."""
     if not isinstance(event, CallFailed):
         return event
@@ -82,8 +80,6 @@ _TEXT, _NATIVE = 0, 1
 
 class _Turns:
     """Lets two sources of events speak in turns: while a call of one is open, what the other says waits."""
-
-    __slots__ = ("_speaker", "_waiting")
 
     def __init__(self, speaker: int | None) -> None:
         self._speaker = speaker

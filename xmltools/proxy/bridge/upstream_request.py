@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from xmltools import formats
 from xmltools.conversations.transcript import inline
@@ -16,9 +17,22 @@ from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import render_instructions
 from xmltools.tools import Tool
 
-__all__ = ["upstream_body", "upstream_messages"]
+__all__ = ["Turn", "upstream_body", "upstream_messages"]
 
 _HEADER = re.compile(r"^(?=Tool: [^\n]*\n(?:Result|Error): )", re.MULTILINE)
+
+
+class Turn(NamedTuple):
+    """What a request asks the model, as data for a model in the same process, which reads no prompt: the tools that may
+    be called, and the conversation as the client sent it.
+
+    `must_call`: an answer without a call is not enough. `is_retry`: the reply before this one was sent back.
+    """
+
+    tools: Sequence[Tool]
+    conversation: Conversation
+    must_call: bool = False
+    is_retry: bool = False
 
 
 def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings) -> list[dict[str, Any]]:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any
 
 from xmltools.conversations.compaction import estimate_tokens
 from xmltools.errors import XMLToolsError
-from xmltools.grammar import build_grammar, grammar_issues
+from xmltools.grammar import FORMATS, build_grammar, grammar_issues
 from xmltools.models import Conversation
 from xmltools.parser import Parser
-from xmltools.proxy.playground.asked import Asked, InputError, read_options, read_text, read_tools
-from xmltools.proxy.playground.reading import write_reading
+from xmltools.proxy.playground.parts import write_reading
 from xmltools.proxy.playground.rechunk import rechunk
 from xmltools.proxy.playground.steps import Record, record, write_steps
 from xmltools.render import render_instructions
-from xmltools.tools import Tool
+from xmltools.tools import Tool, load_tools
 
 __all__ = ["PARTS", "InputError", "analyse"]
 
 PARTS = 4_000
 """Parts that a text may fall into: texts, regions of reasoning, calls and errors."""
+
+
+class InputError(XMLToolsError):
+    """What was asked makes no sense; `field` is "text", "tools" or "options", so that a page can point at it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -40,21 +48,24 @@ def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] |
     can't give, such as a grammar of none, is `{"error": sentence}` in its section. Raises InputError, which names the
     field, for a text that is none or has more than `PARTS` parts, invalid tools, and options that there are not.
     """
-    read_text(text)
-    work = _Work(text, read_tools(tools), read_options(options))
-    return {"characters": len(text)} | {name: _SECTIONS[name](work) for name in work.asked.sections}
+    if not isinstance(text, str):
+        raise InputError("text", f"text: expected a string, got {type(text).__name__}")
+    analysis = _Analysis(text, _read_tools(tools), _read_options(options))
+    sections = analysis.options.get("sections", _DEFAULT_SECTIONS)
+    return {"characters": len(text)} | {name: getattr(analysis, name)() for name in sections}
 
 
-class _Work:
-    """One analysis. The text is parsed once for all sections."""
+@dataclass
+class _Analysis:
+    """One analysis, with a method for each section. The text is parsed once for all of them."""
 
-    def __init__(self, text: str, tools: list[Tool] | None, asked: Asked) -> None:
-        self.text = text
-        self.tools = tools
-        self.asked = asked
+    text: str
+    tools: list[Tool] | None
+    options: Mapping[str, Any]
 
     def parser(self) -> Parser:
-        return Parser(self.tools, new_id=_ids().__next__, **self.asked.parser)
+        numbers = count(1)
+        return Parser(self.tools, new_id=lambda: f"call_{next(numbers)}", **_for_parser(self.options))
 
     @cached_property
     def record(self) -> Record:
@@ -65,54 +76,103 @@ class _Work:
             )
         return found
 
+    def reading(self) -> dict[str, Any]:
+        found = self.record
+        reading = write_reading(self.text, found.parts, found.notices, self.tools)
+        return reading | {"unclosed_reasoning": found.unclosed_reasoning}
 
-def _ids() -> Iterator[str]:
-    return (f"call_{number}" for number in count(1))
+    def steps(self) -> dict[str, Any]:
+        return write_steps(self.text, self.record.timed)
+
+    def rechunk(self) -> dict[str, Any]:
+        return rechunk(self.text, self.record.events, self.parser(), self.options.get("seed", 0))
+
+    def prompt(self) -> dict[str, Any]:
+        style = self.options.get("style", "full")
+        try:
+            text = render_instructions(self.tools or [], style=style)
+        except XMLToolsError as error:
+            return {"error": str(error)}
+        tokens = estimate_tokens(Conversation().user(text))
+        return {"style": style, "text": text, "characters": len(text), "tokens": tokens}
+
+    def grammar(self) -> dict[str, Any]:
+        tools, format = self.tools or [], self.options.get("grammar", "gbnf")
+        try:
+            built = build_grammar(tools, format)
+            issues = grammar_issues(tools, format)
+        except XMLToolsError as error:
+            return {"error": str(error)}
+        texts = {"": built} if isinstance(built, str) else built
+        return {
+            "format": format,
+            "texts": [{"name": name, "text": text} for name, text in texts.items()],
+            "issues": [str(issue) for issue in issues],
+        }
 
 
-def _reading(work: _Work) -> dict[str, Any]:
-    found = work.record
-    return write_reading(work.text, found.parts, found.notices, work.tools) | {
-        "unclosed_reasoning": found.unclosed_reasoning
-    }
+_SECTIONS = ("reading", "steps", "prompt", "grammar", "rechunk")
+_DEFAULT_SECTIONS = _SECTIONS[:-1]
 
 
-def _steps(work: _Work) -> dict[str, Any]:
-    return write_steps(work.text, work.record.timed)
-
-
-def _rechunk(work: _Work) -> dict[str, Any]:
-    return rechunk(work.text, work.record.events, work.parser(), work.asked.seed)
-
-
-def _prompt(work: _Work) -> dict[str, Any]:
+def _read_tools(tools: Any) -> list[Tool] | None:
+    """Return the tools, or None if there are none to check calls against. Raises InputError if they are invalid."""
+    if tools is None:
+        return None
     try:
-        text = render_instructions(work.tools or [], style=work.asked.style)
-    except XMLToolsError as error:
-        return {"error": str(error)}
-    tokens = estimate_tokens(Conversation().user(text))
-    return {"style": work.asked.style, "text": text, "characters": len(text), "tokens": tokens}
+        loaded = load_tools(tools)
+        Parser(loaded)  # compiles the schemas, and refuses two tools of one name
+    except RecursionError:
+        raise InputError("tools", "tools: expected schemas of a moderate depth, got one nested too deeply") from None
+    except ValueError as error:
+        raise InputError("tools", f"tools: {error}") from None
+    return loaded
 
 
-def _grammar(work: _Work) -> dict[str, Any]:
-    tools, format = work.tools or [], work.asked.grammar
+def _read_options(given: Any) -> Mapping[str, Any]:
+    """Return the options. Raises InputError for an option that there is not, or a value that it can't have."""
+    options = {} if given is None else given
+    if not isinstance(options, Mapping):
+        raise InputError("options", f"options: expected an object, got {options!r:.60}")
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise InputError("options", f"options: expected only {', '.join(_OPTIONS)}, got {name!r:.60}")
+        for expected, fits in _OPTIONS[name]:
+            if not fits(value):
+                raise InputError("options", f"options.{name}: expected {expected}, got {value!r:.60}")
     try:
-        built = build_grammar(tools, format)
-        issues = grammar_issues(tools, format)
+        Parser(**_for_parser(options))
     except XMLToolsError as error:
-        return {"error": str(error)}
-    texts = {"": built} if isinstance(built, str) else built
-    return {
-        "format": format,
-        "texts": [{"name": name, "text": text} for name, text in texts.items()],
-        "issues": [str(issue) for issue in issues],
-    }
+        raise InputError("options", f"options: {error}") from None
+    return options
 
 
-_SECTIONS: dict[str, Callable[[_Work], dict[str, Any]]] = {
-    "reading": _reading,
-    "steps": _steps,
-    "prompt": _prompt,
-    "grammar": _grammar,
-    "rechunk": _rechunk,
+def _for_parser(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in ("style", "grammar", "sections", "seed")}
+
+
+_Check = tuple[str, Callable[[Any], bool]]
+"""What is expected of a value, and whether it is that."""
+
+
+def _one_of(names: tuple[str, ...]) -> _Check:
+    return f"one of {', '.join(names)}", lambda value: value in names
+
+
+_FLAG: _Check = ("true or false", lambda value: isinstance(value, bool))
+_NAMES: _Check = (
+    "a list of names",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(each, str) for each in value),
+)
+_OPTIONS: dict[str, tuple[_Check, ...]] = {
+    "strict": (_FLAG,),
+    "starts_in_reasoning": (_FLAG,),
+    "bracket_reasoning": (_FLAG,),
+    "code_fences": (_one_of(("call", "text")),),
+    "style": (_one_of(("full", "compact")),),
+    "grammar": (_one_of(tuple(FORMATS)),),
+    "reasoning_tags": (_NAMES,),
+    "sections": (_NAMES, (f"some of {', '.join(_SECTIONS)}", lambda value: set(value) <= set(_SECTIONS))),
+    "seed": (("a whole number", lambda value: type(value) is int),),
 }
+"""The options, and what is checked of their values, one check after the other."""

@@ -19,7 +19,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 from xmltools.errors import XMLToolsError
@@ -38,6 +38,7 @@ from xmltools.proxy.playground.value_rows import write_path, write_rows
 __all__ = ["LiveHub"]
 
 _LONGEST = 8_192  # characters of one text in a message: more is cut, and the message says how much
+_ROWS = 100
 
 
 class LiveHub:
@@ -61,7 +62,7 @@ class LiveHub:
         self._clock = clock
         self._past = _Queue(kept)
         self._kept = kept
-        self._readers: list[_Reader] = []
+        self._readers: list[_Queue] = []
         self._closed = False
 
     @property
@@ -94,12 +95,12 @@ class LiveHub:
         """
         if self.full:
             raise XMLToolsError(f"the live view has {self._most} readers, and takes no more: close another page")
-        reader = _Reader(self._past.copy(), self._keep_alive)
+        reader = _Queue(self._kept, self._past.messages)
         self._readers.append(reader)
         try:
             yield _sse({"type": "hello"})
             while not self._closed:
-                yield await reader.take()
+                yield await reader.take(self._keep_alive)
         finally:
             self._readers.remove(reader)
 
@@ -111,66 +112,40 @@ class LiveHub:
 
 
 class _Queue:
-    """Messages of at most `size` bytes in all: the oldest make room for the newest."""
+    """Messages of at most `size` bytes in all: the oldest make room for the newest, and are counted as dropped."""
 
-    __slots__ = ("_held", "_size", "items")
-
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, messages: Iterable[bytes] = ()) -> None:
         self._size = size
-        self._held = 0
-        self.items: deque[bytes] = deque()
-
-    def push(self, data: bytes) -> int:
-        """Add a message, and return how many had to go for it."""
-        self.items.append(data)
-        self._held += len(data)
-        gone = 0
-        while self._held > self._size and len(self.items) > 1:
-            self._held -= len(self.items.popleft())
-            gone += 1
-        return gone
-
-    def take_all(self) -> bytes:
-        data = b"".join(self.items)
-        self.items.clear()
-        self._held = 0
-        return data
-
-    def copy(self) -> _Queue:
-        other = _Queue(self._size)
-        other.items = self.items.copy()
-        other._held = self._held
-        return other
-
-
-class _Reader:
-    """What waits for one page."""
-
-    def __init__(self, queue: _Queue, keep_alive: float) -> None:
-        self._queue = queue
-        self._keep_alive = keep_alive
+        self.messages = deque(messages)
+        self._held = sum(map(len, self.messages))
         self._dropped = 0
         self._news = asyncio.Event()
-        self._news.set()
+        self.wake()
 
     def push(self, data: bytes) -> None:
-        self._dropped += self._queue.push(data)
-        self._news.set()
+        self.messages.append(data)
+        self._held += len(data)
+        while self._held > self._size and len(self.messages) > 1:
+            self._held -= len(self.messages.popleft())
+            self._dropped += 1
+        self.wake()
 
     def wake(self) -> None:
         self._news.set()
 
-    async def take(self) -> bytes:
+    async def take(self, keep_alive: float) -> bytes:
         """Return all that waits, and first how much was lost; a comment if nothing comes for long."""
         try:
-            async with asyncio.timeout(self._keep_alive):
+            async with asyncio.timeout(keep_alive):
                 await self._news.wait()
         except TimeoutError:
             return b": nothing new\n\n"
         self._news.clear()
         lost = _sse({"type": "dropped", "count": self._dropped}) if self._dropped else b""
-        self._dropped = 0
-        return lost + self._queue.take_all()
+        waiting = b"".join(self.messages)
+        self.messages.clear()
+        self._held = self._dropped = 0
+        return lost + waiting
 
 
 def _sse(message: dict[str, Any]) -> bytes:
@@ -189,7 +164,8 @@ def _written(event: Event) -> dict[str, Any]:
             return {"type": "started", "id": id, "name": name, "server": event.server}
         case CallCompleted(call):
             codes = [repair.code for repair in call.repairs]
-            arguments = [_row(row) for row in write_rows(call.arguments)[:_ROWS]]
+            rows = write_rows(call.arguments)[:_ROWS]
+            arguments = [{name: _cut(value)[0] for name, value in row.items()} for row in rows]
             return {"type": "call", "id": call.id, "name": call.name, "arguments": arguments, "repairs": codes}
         case CallFailed(error):
             return {"type": "error", "id": event.id, "code": error.code, "message": _cut(error.message)[0]}
@@ -198,16 +174,9 @@ def _written(event: Event) -> dict[str, Any]:
     raise AssertionError(event)
 
 
-_ROWS = 100
-
-
-def _row(row: dict[str, str]) -> dict[str, str]:
-    return {name: _cut(value)[0] for name, value in row.items()}
-
-
 def _text(text: str) -> dict[str, Any]:
-    shown, cut = _cut(text)
-    return {"text": shown, "cut": cut} if cut else {"text": shown}
+    short, cut = _cut(text)
+    return {"text": short, "cut": cut} if cut else {"text": short}
 
 
 def _cut(text: str) -> tuple[str, int]:

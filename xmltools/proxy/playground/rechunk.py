@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import groupby, pairwise
 from typing import Any
 
 from xmltools.models.events import ArgumentDelta, CallStarted, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
-from xmltools.proxy.playground.reading import gather_parts
+from xmltools.proxy.playground.parts import gather_parts
 
 __all__ = ["cut", "outcome", "rechunk"]
 
 _SIZES = (1, 3, 8, 30, 200)  # mean sizes of pieces: characters, tokens, lines, network packets
 _PIECES = 20_000
-_SHOWN = 2_000
+_MOST_CUTS = 2_000
 
 
 def rechunk(text: str, expected: Iterable[Event], parser: Parser, seed: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def rechunk(text: str, expected: Iterable[Event], parser: Parser, seed: int) -> 
         "smallest": min(sizes),
         "largest": max(sizes),
         "events": len(events),
-        "cuts": cuts[:_SHOWN],
+        "cuts": cuts[:_MOST_CUTS],
     }
 
 
@@ -52,28 +52,18 @@ def cut(length: int, seed: int) -> list[int]:
 
 
 def outcome(events: Iterable[Event]) -> list[str]:
-    """Return all that events say, whichever way it came: deltas are joined, and each value says its type."""
+    """Return all that events say, whichever way it came: deltas are joined, and each value says its type.
+
+    Parts, the starts of calls with their arguments, and notices come each on their own: how the three mix is no matter.
+    """
     events = list(events)
     parts = [
         f"{part.kind} {part.start} {part.end} {''.join(part.texts)!r} {part.outcome!r}" for part in gather_parts(events)
     ]
-    return [*parts, *_calls(events), *(repr(event.notice) for event in events if isinstance(event, Noticed))]
-
-
-def _calls(events: Iterable[Event]) -> Iterator[str]:
-    """The starts of calls, and the joined deltas of each argument."""
-    path: tuple[str | int, ...] | None = None
-    texts: list[str] = []
-    for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta | Noticed):
-            continue
-        if texts and not (isinstance(event, ArgumentDelta) and event.path == path):
-            yield f"{path} {''.join(texts)!r}"
-            texts = []
-        if isinstance(event, ArgumentDelta):
-            path = event.path
-            texts.append(event.text)
-        elif isinstance(event, CallStarted):
-            yield repr(event)
-    if texts:
-        yield f"{path} {''.join(texts)!r}"
+    calls = [event for event in events if not isinstance(event, TextDelta | ReasoningDelta | Noticed)]
+    for path, group in groupby(calls, lambda event: event.path if isinstance(event, ArgumentDelta) else None):
+        if path is not None:
+            parts.append(f"{path} {''.join(event.text for event in group if isinstance(event, ArgumentDelta))!r}")
+        else:
+            parts += (repr(event) for event in group if isinstance(event, CallStarted))
+    return [*parts, *(repr(event.notice) for event in events if isinstance(event, Noticed))]

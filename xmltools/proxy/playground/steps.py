@@ -28,7 +28,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Parser
-from xmltools.proxy.playground.reading import Part, gather_parts
+from xmltools.proxy.playground.parts import Part, gather_parts
 from xmltools.proxy.playground.value_rows import write_path
 
 __all__ = ["POSITIONS", "Record", "Timed", "record", "step_of", "write_steps"]
@@ -102,8 +102,6 @@ _Delta = TextDelta | ReasoningDelta | ArgumentDelta
 
 class _Run:
     """One entry: an event, and the deltas after it that continue it step by step."""
-
-    __slots__ = ("_at", "_block", "_end", "_event", "_pieces")
 
     def __init__(self, at: int, event: Event, block: int) -> None:
         self._at = at

@@ -180,36 +180,31 @@ async def _read_body(request: Request) -> bytes | None:
 
 def _answer(body: bytes) -> Response:
     try:
-        asked = _read_request(body)
-        return _json(analyse(asked.get("text"), _tools(asked.get("tools")), asked.get("options")))  # type: ignore[arg-type]
+        return _json(analyse(**_arguments(body)))
     except RecursionError:
         return _refusal(400, "expected JSON of a moderate depth, got values nested too deeply")
     except XMLToolsError as error:
         return _refusal(400, str(error), getattr(error, "field", None))
 
 
-def _read_request(body: bytes) -> dict[str, Any]:
+def _arguments(body: bytes) -> dict[str, Any]:
+    """Return what a page asks to be analysed. It sends tools as they were typed, so that what is wrong with them is
+    reported in one way."""
     try:
-        asked = json.loads(body)
+        given = json.loads(body)
     except ValueError as error:
         raise XMLToolsError(f"expected JSON in UTF-8: {error}") from None
-    if not isinstance(asked, dict):
-        raise XMLToolsError(f"expected an object with text, tools and options, got {type(asked).__name__}")
-    if not asked.keys() <= {"text", "tools", "options"}:
+    if not isinstance(given, dict):
+        raise XMLToolsError(f"expected an object with text, tools and options, got {type(given).__name__}")
+    if not given.keys() <= {"text", "tools", "options"}:
         raise XMLToolsError("expected an object with text, tools and options, got other members, too")
-    return asked
-
-
-def _tools(tools: Any) -> Any:
-    """Tools as values. A page sends them as they were typed, so that what is wrong is told in one way."""
-    if not isinstance(tools, str):
-        return tools
-    if not tools.strip():
-        return None
-    try:
-        return json.loads(tools)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError("tools", f"tools: expected JSON, got something else at {place}: {error.msg}") from None
-    except ValueError as error:
-        raise InputError("tools", f"tools: expected JSON: {error}") from None
+    tools = given.get("tools")
+    if isinstance(tools, str):
+        try:
+            tools = json.loads(tools) if tools.strip() else None
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}"
+            raise InputError("tools", f"tools: expected JSON, got something else at {place}: {error.msg}") from None
+        except ValueError as error:
+            raise InputError("tools", f"tools: expected JSON: {error}") from None
+    return {"text": None, **given, "tools": tools}

@@ -39,8 +39,6 @@ class Pace:
     what has piled up at once, as from a real server.
     """
 
-    __slots__ = ("_clock", "_sleep", "_speed", "_start")
-
     def __init__(self, speed: float = 1.0, *, sleep: Sleep = asyncio.sleep, clock: Clock = time.monotonic) -> None:
         self._speed = speed
         self._sleep = sleep

@@ -1,21 +1,28 @@
-"""What the scripted model says: a call of the tool that fits, an answer that quotes a result, or a prepared reply."""
+"""What the scripted model says: a call of the tool that fits, an answer that quotes a result, or a prepared reply.
+
+Which tool the words of the user are about, and what in them may be meant by an argument, is found in a simple way on
+purpose: a name says what its value is about, and a pattern finds that in the text. Where nothing is found, or what was
+found does not fit the schema, the example value stays.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import takewhile
+from typing import Any
 
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
-from xmltools.proxy.scripted.words import fill_arguments, stems
 from xmltools.render.calls import write_call
 from xmltools.render.wording import neutral
 from xmltools.tools import Tool
+from xmltools.tools.schema import example_arguments, find_problems
 
 __all__ = ["MODELS", "reply"]
 
@@ -48,7 +55,7 @@ def reply(turn: Turn, model: str) -> str:
         return _prepared(question)
     if model == "scripted-silent":
         return "I could call a tool here, but I never do."
-    tool = max(turn.tools, key=lambda each: _fit(each, stems(question)))
+    tool = max(turn.tools, key=lambda each: _fit(each, _stems(question)))
     thought = f"<think>\n{_THOUGHT.format(name=tool.name)}\n</think>\n\n" if _thinks(model) else ""
     return f"{thought}I'll use {tool.name} for that.\n\n{_call(tool, question, model, turn.is_retry)}"
 
@@ -66,7 +73,7 @@ def _quote(result: ToolResult) -> str:
 
 def _prepared(question: str) -> str:
     """Return the prepared reply that shares most words with the question."""
-    spoken = stems(question)
+    spoken = _stems(question)
     shared, text = max(((len(spoken & about), text) for about, text in _texts()), key=lambda each: each[0])
     return text if shared else _HELP
 
@@ -74,20 +81,20 @@ def _prepared(question: str) -> str:
 @cache
 def _texts() -> list[tuple[frozenset[str], str]]:
     data = files(__package__).joinpath("data", "prepared.json").read_text(encoding="utf-8")
-    return [(stems(each["about"]), each["text"]) for each in json.loads(data)]
+    return [(_stems(each["about"]), each["text"]) for each in json.loads(data)]
 
 
 def _fit(tool: Tool, spoken: frozenset[str]) -> int:
     """Return how many words of the user a tool shares."""
-    name = stems(tool.name)
-    told = stems(tool.description).union(*map(stems, tool.parameters.get("properties", ()))) - name
+    name = _stems(tool.name)
+    told = _stems(tool.description).union(*map(_stems, tool.parameters.get("properties", ()))) - name
     return _NAME_COUNTS * len(spoken & name) + len(spoken & told)
 
 
 def _call(tool: Tool, question: str, model: str, is_retry: bool) -> str:
     is_wrong = model == "scripted-broken" and not is_retry
     name = f"{tool.name}_now" if is_wrong else tool.name  # there is no such tool
-    call = ToolCall(id="", name=name, server=tool.server, arguments=fill_arguments(tool, question))
+    call = ToolCall(id="", name=name, server=tool.server, arguments=_fill_arguments(tool, question))
     try:
         block = write_call(call, tool.shape, exact=False)
     except XMLToolsError:  # the schema has alternatives that look alike in text
@@ -96,3 +103,74 @@ def _call(tool: Tool, question: str, model: str, is_retry: bool) -> str:
         return block
     # What careless models do, and what loses nothing: a code fence, and one end tag too few.
     return f"```xml\n{_LAST_END.sub('', block)}\n```"
+
+
+# The words of the user
+
+_STEM = 5
+_COMMON = frozenset({"and", "for", "from", "get", "how", "please", "set", "the", "this", "use", "what", "with", "you"})
+_WORD = re.compile(r"[^\W_]{3,}")
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+_MOST_READ = 20_000
+"""Characters of a text that are looked at."""
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,15})?(?!\w|\.\d)")
+_QUOTED = re.compile(r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|`([^`\n]{1,400})`|(?<!\w)'([^'\n]{1,400})'(?!\w)")
+_WHOLE = re.compile(r"\S.{0,399}(?<!\s)", re.DOTALL)
+_NAME = r"[A-Z][\w'’-]{0,40}"
+_TOPICS = {
+    "url uri link": re.compile(r"https?://[^\s<>\"'`]{1,400}[^\s<>\"'`.,;:!?)]"),
+    "path file filename": re.compile(r"(?<![\w/.:])(?:[\w.~-]{0,80}/){0,20}[\w-]{1,80}\.[A-Za-z]\w{0,9}(?![\w/])"),
+    "expression formula": re.compile(r"[-(]{0,4}\d(?:[\d. ()*/%^+-]{0,99}[\d)])?"),
+    "city location place": re.compile(rf"\b(?:[Ii]n|[Aa]t|[Ff]or|[Nn]ear|[Oo]f|[Tt]o) ({_NAME}(?:,? {_NAME}){{0,4}})"),
+    "query question search text message prompt input content": _WHOLE,
+}
+_PATTERNS = {word: pattern for words, pattern in _TOPICS.items() for word in words.split()}
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in small letters, also those in names such as `getWeather`."""
+    return _WORD.findall(_SEAM.sub(" ", text[:_MOST_READ]).lower())
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Return the first letters of the words that mean something.
+
+    >>> sorted(_stems("Please calculate it with the calculator"))
+    ['calcu']
+    """
+    return frozenset(word[:_STEM] for word in _words(text) if word not in _COMMON)
+
+
+def _fill_arguments(tool: Tool, said: str) -> dict[str, Any]:
+    """Return arguments for a call: those of an example, with the user's words where they fit the schema."""
+    arguments = example_arguments(tool.shape, smallest=True) or {}
+    said = said[:_MOST_READ]
+    numbers = [float(each) if "." in each else int(each) for each in _NUMBER.findall(said)]
+    texts = [name for name, value in arguments.items() if isinstance(value, str)]
+    for name, example in arguments.items():
+        if name in texts:
+            meant = _meant(name, tool, said, texts == [name])
+            arguments[name] = next((each for each in meant if _fits(tool, {**arguments, name: each})), example)
+        elif (number := next((each for each in numbers if _fits(tool, {**arguments, name: each})), None)) is not None:
+            arguments[name] = number
+            numbers.remove(number)  # each is meant once
+    return arguments
+
+
+def _fits(tool: Tool, arguments: dict[str, Any]) -> bool:
+    return not find_problems(arguments, tool.shape)
+
+
+def _meant(name: str, tool: Tool, said: str, only: bool) -> Iterator[str]:
+    """Yield what may be meant by an argument, the most likely first. The `only` text may be all that was said."""
+    schema = tool.parameters.get("properties", {}).get(name)
+    choices = schema.get("enum") if isinstance(schema, dict) else None
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, str) and re.search(rf"\b{re.escape(choice)}\b", said, re.IGNORECASE):
+            yield choice
+    pattern = next((_PATTERNS[word] for word in _words(name) if word in _PATTERNS), _WHOLE if only else None)
+    for each in (_QUOTED, _WHOLE) if pattern is _WHOLE else (pattern,) if pattern else (_QUOTED,) if only else ():
+        found = each.search(said)
+        if found:
+            yield next(filter(None, found.groups()), found[0]).strip()

@@ -30,8 +30,8 @@ from starlette.types import Receive, Scope, Send
 from xmltools.conversations.compaction import estimate_tokens
 from xmltools.conversations.streams import SSE_DONE, to_sse
 from xmltools.proxy.bridge import Refusal, Turn
-from xmltools.proxy.bridge.apis import read_request
 from xmltools.proxy.bridge.json_bodies import encoded, parse_object
+from xmltools.proxy.bridge.requests import read_request
 from xmltools.proxy.scripted.demo_recording import tokens
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 from xmltools.proxy.scripted.script import MODELS, reply

@@ -1,43 +1,45 @@
 """What clients send, read up to a limit, and what they are sent when it is no stream: JSON, and errors in the words of
-their API."""
+their API. `Answer` is what all answers that come from the upstream have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from xmltools.proxy.bridge import Api, Refusal, error_body, error_message
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import ArgumentDelta, Event
+from xmltools.proxy.bridge import Exchange, Refusal, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
-from xmltools.proxy.server.record import record_of
-from xmltools.proxy.server.upstream import UpstreamError, UpstreamStatusError
+from xmltools.proxy.playground import LiveHub
+from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.logging import PassedOver, Record, record_of
+from xmltools.proxy.server.metrics import Metrics
+from xmltools.proxy.server.upstream import Upstream, UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.watch import Watch
+from xmltools.proxy.server.workers import Workers
 
 __all__ = [
+    "Answer",
     "ClientGoneError",
     "Pairs",
-    "api_of",
+    "Service",
+    "Upload",
     "check_size",
     "read_body",
     "send_bytes",
     "send_error",
-    "send_failed",
     "send_json",
     "send_refusal",
-    "send_refused",
-    "too_large",
 ]
 
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""
-
-
-def api_of(path: str) -> Api:
-    """Return the API whose errors a client understands that asks for `path`."""
-    if path == "/v1/messages" or path.startswith("/v1/messages/"):
-        return "messages"
-    return "responses" if path.startswith("/v1/responses") else "chat"
 
 
 async def send_json(send: Send, value: Any, status: int = 200, headers: Pairs = ()) -> None:
@@ -54,34 +56,113 @@ async def send_bytes(send: Send, body: bytes, content_type: bytes, status: int =
 
 
 async def send_error(
-    scope: Scope, send: Send, api: Api, message: str, status: int, code: str | None = None, headers: Pairs = ()
+    scope: Scope, send: Send, message: str, status: int, code: str | None = None, headers: Pairs = ()
 ) -> None:
-    """Send an error in the words of an API."""
-    body = error_body(api, message, status=status, code=code, request_id=record_of(scope).id)
+    """Send an error in the words of the API that was asked."""
+    record = record_of(scope)
+    body = error_body(record.api, message, status=status, code=code, request_id=record.id)
     await send_json(send, body, status, headers)
 
 
-async def send_refusal(scope: Scope, send: Send, api: Api, refusal: Refusal) -> None:
+async def send_refusal(scope: Scope, send: Send, refusal: Refusal, headers: Pairs = ()) -> None:
     """Send why a request is not honoured."""
-    body = refusal.body(api)
-    if api == "messages":
-        body["request_id"] = record_of(scope).id
-    await send_json(send, body, refusal.status)
+    record = record_of(scope)
+    await send_json(send, refusal.body(record.api, record.id), refusal.status, headers)
 
 
-async def send_refused(scope: Scope, send: Send, api: Api, error: UpstreamStatusError) -> None:
-    """Send the upstream's error: as it is, or what it says in the words of Anthropic's API."""
-    if api != "messages":
+@dataclass(slots=True)
+class Service:
+    """The parts that make up a running server."""
+
+    config: ServeConfig
+    upstream: Upstream
+    metrics: Metrics
+    hub: LiveHub | None
+    workers: Workers
+    passed_over: PassedOver = field(default_factory=PassedOver)
+
+    def observe(self, exchange: Exchange, record: Record) -> None:
+        """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""
+        hub = self.hub
+
+        def hear(choice: int, event: Event) -> None:
+            if record.first_argument is None and isinstance(event, ArgumentDelta):
+                record.first_argument = record.elapsed
+                if hub is None:
+                    exchange.on_event = None  # nothing more is wanted, and every event would pay
+            if hub is not None:
+                hub.event(record.id, choice, event)
+
+        exchange.on_event = hear
+
+
+class Answer:
+    """Answers one request with what `_work` sends of the upstream's answer, or says why there is none."""
+
+    _too_late = "the upstream said nothing for too long"
+    _refused_as = "upstream_error"
+    """The outcome of a request that ends with a refusal."""
+
+    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send, **watch_options: Any) -> None:
+        self._service = service
+        self._config = service.config
+        self._scope = scope
+        self._send = send
+        self._record = record_of(scope)
+        self._watch = Watch(receive, **watch_options)
+        self._asked = 0.0
+
+    async def run(self) -> None:
+        """Answer."""
+        await self._watch.run(self._try)
+        if self._watch.left:
+            self._record.outcome = "client_left"
+        elif self._watch.expired:
+            await self._fail(UpstreamError(self._too_late, 504))
+
+    async def _try(self) -> None:
+        try:
+            await self._work()
+        except UpstreamStatusError as error:
+            self._record.outcome = "upstream_error"
+            await self._send_status(error)
+        except UpstreamError as error:
+            await self._fail(error)
+        except Refusal as refusal:
+            self._record.outcome = self._refused_as
+            await self._send_refusal(refusal)
+        except XMLToolsError as error:
+            await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
+
+    async def _work(self) -> None:
+        raise NotImplementedError
+
+    def _ask(self) -> None:
+        """Begin to wait for the upstream's answer."""
+        self._asked = time.perf_counter()
+        self._watch.wait(self._config.connect_timeout + self._config.first_byte_timeout)
+
+    async def _fail(self, error: UpstreamError) -> None:
+        self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
+        await self._send_failure(error)
+
+    async def _send_failure(self, error: UpstreamError) -> None:
+        self._watch.finish()
+        await send_error(self._scope, self._send, str(error), error.status, "upstream_error")
+
+    async def _send_refusal(self, refusal: Refusal) -> None:
+        self._watch.finish()
+        await send_refusal(self._scope, self._send, refusal)
+
+    async def _send_status(self, error: UpstreamStatusError) -> None:
+        """Send the upstream's error: as it is, or what it says in the words of Anthropic's API."""
+        self._watch.finish()
         (_, kind), *headers = error.headers
-        await send_bytes(send, error.body, kind, error.status, headers)
-        return
-    message = error_message(error.body, error.status)
-    await send_error(scope, send, api, message, error.status, headers=error.headers[1:])
-
-
-async def send_failed(scope: Scope, send: Send, api: Api, error: UpstreamError) -> None:
-    """Send that there is no answer."""
-    await send_error(scope, send, api, str(error), error.status, "upstream_error")
+        if self._record.api == "messages":
+            message = error_message(error.body, error.status)
+            await send_error(self._scope, self._send, message, error.status, headers=headers)
+        else:
+            await send_bytes(self._send, error.body, kind, error.status, headers)
 
 
 # Bodies of requests
@@ -91,7 +172,7 @@ class ClientGoneError(Exception):
     """The client closed the connection before it had sent its request."""
 
 
-def too_large(most: int) -> Refusal:
+def _too_large(most: int) -> Refusal:
     """Return the refusal of a body with more than `most` bytes."""
     return Refusal(
         f"the body of a request may have {most:,} bytes, this one has more", status=413, code="body_too_large"
@@ -102,7 +183,7 @@ def check_size(headers: Headers, most: int) -> None:
     """Raise Refusal if a request says that its body has more than `most` bytes."""
     declared = headers.get("content-length", "0")
     if not declared.isdecimal() or len(declared) > 18 or int(declared) > most:
-        raise too_large(most)
+        raise _too_large(most)
 
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
@@ -111,16 +192,38 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     check_size(headers, most)
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal("the body of a request must not be compressed; leave out content-encoding", status=415)
-    parts: list[bytes] = []
-    size = 0
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            raise too_large(most)
-        more = message.get("more_body", False)
-    return b"".join(parts)
+    return b"".join([piece async for piece in Upload(receive, most).pieces()])
+
+
+class Upload:
+    """The body of a request as it comes, up to a limit."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = most
+        self.read = anyio.Event()
+        self.failure: Refusal | ClientGoneError | None = None
+        """Why it has no end."""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the body. Raises Refusal if it is too large, ClientGoneError if the client leaves first."""
+        size = 0
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.failure = ClientGoneError()
+                raise self.failure
+            size += len(message.get("body", b""))
+            if size > self._most:
+                self.failure = _too_large(self._most)
+                raise self.failure
+            more = message.get("more_body", False)
+            if not more:
+                self.read.set()
+            yield message.get("body", b"")
+
+    async def skip(self) -> None:
+        """Read the body to its end."""
+        async for _ in self.pieces():
+            pass

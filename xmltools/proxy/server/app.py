@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 import socket
 import sys
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -18,33 +20,33 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Api, Exchange
+from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
+from xmltools.proxy.server.answers import Service
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
-from xmltools.proxy.server.helpers import Helpers
-from xmltools.proxy.server.local import LocalApp
-from xmltools.proxy.server.logging import configure_logging
+from xmltools.proxy.server.in_process import LocalApp
+from xmltools.proxy.server.logging import LOGGER, configure_logging
 from xmltools.proxy.server.metrics import Metrics
-from xmltools.proxy.server.network import Connections, Sender
+from xmltools.proxy.server.network import Connections, Sender, unreachable
 from xmltools.proxy.server.routes import make_routes
-from xmltools.proxy.server.service import Service
-from xmltools.proxy.server.start import report_upstream
+from xmltools.proxy.server.translation import SMALLEST_REQUESTS
 from xmltools.proxy.server.upstream import Upstream
+from xmltools.proxy.server.workers import Workers
 
-__all__ = ["create_app", "run", "run_app"]
+__all__ = ["create_app", "report_upstream", "run", "run_app"]
 
 _HEADERS = ("x-request-id", "request-id", "retry-after")
-_MESSAGES = [{"role": "user", "content": "Hello"}]
-_FIRST: dict[Api, dict[str, Any]] = {
-    "chat": {"model": "m", "messages": _MESSAGES, "stream": True},
-    "messages": {"model": "m", "messages": _MESSAGES, "max_tokens": 1, "stream": True},
-    "responses": {"model": "m", "input": "Hello", "stream": True},
-}
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048
 _OTHER_FILES = 256
+_PATIENCE = 5.0
+"""Seconds in which the upstream should name its models."""
+_MOST = 1 << 20
+"""Bytes of that answer that are looked at."""
+_MOST_NAMES = 10
+_LONGEST = 100
 
 
 def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlette:
@@ -56,12 +58,12 @@ def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlett
     hub = LiveHub() if config.live else None
     metrics = Metrics()
     used = sender or _sender(config)
-    service = Service(config, Upstream(config, used), metrics, hub, Helpers(config.most_helpers))
+    service = Service(config, Upstream(config, used), metrics, hub, Workers(config.most_helpers))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await service.helpers.close()
+        await service.workers.close()
         if sender is None:
             await used.close()
 
@@ -118,7 +120,7 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
 
 def _load_translators() -> None:
     """Read a request and a reply of each API, so that what is loaded on first use is there for the first client."""
-    for api, request in _FIRST.items():
+    for api, request in SMALLEST_REQUESTS.items():
         exchange = Exchange(api, request)
         exchange.feed({"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]})
         exchange.end()
@@ -185,3 +187,54 @@ def _listen(host: str, port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or error
         raise XMLToolsError(f"can't listen at {host} port {port}: {reason}; choose another --host or --port") from None
     return listener
+
+
+# What the log says of the upstream when the server starts
+
+
+def report_upstream(config: ServeConfig, *, transport: httpx2.BaseTransport | None = None) -> None:
+    """Ask the upstream for its models, and log the answer. It may also start later than we do.
+
+    `transport` sends the request; by default one that knows no proxies.
+    """
+    headers = {"authorization": f"Bearer {config.upstream_key}"} if config.upstream_key else {}
+    try:
+        with (
+            httpx2.Client(transport=transport, timeout=_PATIENCE, trust_env=False, headers=headers) as client,
+            client.stream("GET", f"{config.base_url}/models") as response,
+        ):
+            _report_answer(response.status_code, _start_of(response))
+    except httpx2.TimeoutException:
+        LOGGER.warning(f"the upstream does not answer within {_PATIENCE:g} seconds")
+    except httpx2.HTTPError as error:
+        LOGGER.warning(unreachable(config.base_url, error))
+
+
+def _start_of(response: httpx2.Response) -> bytes:
+    body = b""
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > _MOST:
+            break
+    return body[:_MOST]
+
+
+def _report_answer(status: int, body: bytes) -> None:
+    if status in (401, 403):
+        LOGGER.warning(f"the upstream asks for a key (status {status}); give it with --upstream-key-env")
+    elif not 200 <= status < 300:
+        LOGGER.warning(f"the upstream answers, but says with status {status} no models; is its URL right?")
+    else:
+        names = _model_names(body)
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        LOGGER.info(f"the upstream answers; its models: {', '.join(names[:_MOST_NAMES]) or 'none that it names'}{more}")
+
+
+def _model_names(body: bytes) -> list[str]:
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    models = answer.get("data") if isinstance(answer, dict) else None
+    found = (model.get("id") for model in (models if isinstance(models, list) else ()) if isinstance(model, dict))
+    return [name[:_LONGEST] for name in found if isinstance(name, str) and name.isprintable()]

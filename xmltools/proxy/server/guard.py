@@ -18,11 +18,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal
-from xmltools.proxy.server.answers import ClientGoneError, api_of, send_error
+from xmltools.proxy.server.answers import ClientGoneError, send_error, send_refusal
 from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.logging import log_failure, log_request
+from xmltools.proxy.server.logging import Record, log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics
-from xmltools.proxy.server.record import Record
 
 __all__ = ["Guard"]
 
@@ -37,11 +36,7 @@ _ROUTES = frozenset(
     )
 )
 """Paths that are told in numbers and logs as they are; all others are named by what answers them."""
-_FULL = Refusal(
-    "as many requests as this server takes are open (--max-streams); try again in a moment",
-    status=503,
-    code="too_many_streams",
-)
+_FULL = "too_many_streams"
 _AGAIN = (b"retry-after", b"1")
 
 
@@ -63,74 +58,79 @@ class Guard:
             return
         record = Record.of(scope)
         record.route = _route_of(scope["path"])
+        id = record.id.encode()
+
+        async def tracked(message: Message) -> None:
+            """Note the status of the response, and give it the id of its request."""
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                # Anthropic's client looks for the id under the second name.
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", id), (b"request-id", id)]}
+            await send(message)
+
         try:
-            await self._answer(scope, receive, _Tracked(record, send))
+            await self._answer(record, scope, receive, tracked)
         finally:
             self._metrics.count(record)
             log_request(record)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: _Tracked) -> None:
+    async def _answer(self, record: Record, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            refusal = self._refusal(scope)
-            if refusal is None:
-                await self._pass(scope, receive, send)
-            else:
-                await self._refuse(scope, send, refusal)
+            self._check(scope)
+            takes_place = _is_for_model(scope)
+            self._open += takes_place
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._open -= takes_place
+        except Refusal as refusal:  # of ours, or of an endpoint that has sent nothing
+            record.outcome = "refused"
+            headers = [_AGAIN] if refusal.code == _FULL else []
+            if refusal.status == 401 and not scope["path"].startswith("/v1"):
+                headers = [(b"www-authenticate", b'Basic realm="xmltools"')]  # a browser asks its user for a key
+            await send_refusal(scope, send, refusal, headers)
         except ClientGoneError:
-            send.record.outcome = "client_left"
+            record.outcome = "client_left"
         except anyio.get_cancelled_exc_class():
-            send.record.outcome = "stopped"
+            record.outcome = "stopped"
             raise
         except Exception as error:
-            await self._failed(scope, send, error)
-        if send.record.outcome == "client_left" and not send.record.status:
-            send.record.status = _LEFT
+            record.outcome = "failed"
+            log_failure(record, error)
+            if not record.status:
+                await send_error(scope, send, "the server failed; its log says where", 500)
+        if record.outcome == "client_left" and not record.status:
+            record.status = _LEFT
 
-    async def _pass(self, scope: Scope, receive: Receive, send: _Tracked) -> None:
-        takes_place = _is_for_model(scope)
-        self._open += takes_place
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._open -= takes_place
-
-    async def _failed(self, scope: Scope, send: _Tracked, error: Exception) -> None:
-        send.record.outcome = "failed"
-        log_failure(send.record, error)
-        if not send.record.status:
-            await send_error(scope, send, api_of(scope["path"]), "the server failed; its log says where", 500)
-
-    async def _refuse(self, scope: Scope, send: _Tracked, refusal: Refusal) -> None:
-        send.record.outcome = "refused"
-        # A browser asks its user for a name and a key, for the pages.
-        ask = [] if scope["path"].startswith("/v1") else [(b"www-authenticate", b'Basic realm="xmltools"')]
-        headers = {401: ask, 503: [_AGAIN]}.get(refusal.status, [])
-        await send_error(scope, send, api_of(scope["path"]), str(refusal), refusal.status, refusal.code, headers)
-
-    def _refusal(self, scope: Scope) -> Refusal | None:
-        """Return why a request is not let in."""
+    def _check(self, scope: Scope) -> None:
+        """Raise Refusal for a request that is not let in."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self._config.is_loopback and host and not self._is_known(host):
-            return Refusal(
+            raise Refusal(
                 f"this server is not reached under the name {host!r:.100}; allow it with --allow-host",
                 status=403,
                 code="unknown_host",
             )
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed(origin, host):
-            return Refusal(
+            raise Refusal(
                 f"web pages of {origin!r:.100} may not use this server; allow them with --allow-origin",
                 status=403,
                 code="unknown_origin",
             )
         if self._key is not None and scope["path"] not in _OPEN and not self._has_key(headers):
-            return Refusal(
+            raise Refusal(
                 "expected the key of this server, as Authorization: Bearer or x-api-key",
                 status=401,
                 code="invalid_api_key",
             )
-        return _FULL if 0 < self._config.max_streams <= self._open and _is_for_model(scope) else None
+        if 0 < self._config.max_streams <= self._open and _is_for_model(scope):
+            raise Refusal(
+                "as many requests as this server takes are open (--max-streams); try again in a moment",
+                status=503,
+                code=_FULL,
+            )
 
     def _is_known(self, host: str) -> bool:
         name = _name_of(f"//{host}")
@@ -184,21 +184,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class _Tracked:
-    """A `send` of ASGI that gives each response the id of its request, and notes the status."""
-
-    __slots__ = ("_send", "record")
-
-    def __init__(self, record: Record, send: Send) -> None:
-        self.record = record
-        self._send = send
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.record.status = message["status"]
-            id = self.record.id.encode()
-            # Anthropic's client looks for the id under the second name.
-            message = {**message, "headers": [*message["headers"], (b"x-request-id", id), (b"request-id", id)]}
-        await self._send(message)

@@ -1,4 +1,6 @@
-"""One line a request: when, what, how long, what came of it. Never content, headers or keys.
+"""What is known of one request, for the log, the metrics and the traces, and the line that the log gets of it.
+
+Never content, headers or keys: when, what, how long, what came of it.
 
 Names that clients give (ids, models) are cut and written so that they can't break a line or steer a terminal.
 """
@@ -7,21 +9,111 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from xmltools.proxy.bridge import Stats
-from xmltools.proxy.server.record import Names, Record
+from starlette.datastructures import Headers
 
-__all__ = ["LOGGER", "PassedOver", "configure_logging", "log_failure", "log_request"]
+from xmltools.proxy.bridge import Api, Stats
+
+__all__ = [
+    "LOGGER",
+    "Names",
+    "PassedOver",
+    "Record",
+    "configure_logging",
+    "log_failure",
+    "log_request",
+    "record_of",
+]
 
 LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
 
+_KEY = "xmltools.record"
+_ID = re.compile(r"[A-Za-z0-9._:@=/+-]{1,128}")
+_OTHER = "other"
+_MOST = 100
+_PLAIN_NAME = r"[A-Za-z0-9_.-]{1,64}"
 _LONGEST = 128
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/+-,")
 _LEVELS = {"failed": logging.ERROR} | dict.fromkeys(("upstream_error", "timeout", "call_failed"), logging.WARNING)
+
+
+@dataclass(slots=True)
+class Record:
+    """One request. Times are seconds since it came, None for what did not happen.
+
+    `api`: whose errors the client understands. `outcome`: "ok", "call_failed" (the client was told that a call was not
+    made), "refused" (by us), "upstream_error", "timeout", "client_left", "stopped" (by the end of the server) or
+    "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own
+    work on the request and the answer took. `first_argument`: until the first piece of an argument was read. `error`:
+    why the upstream was not reached.
+    """
+
+    id: str
+    method: str
+    api: Api = "chat"
+    route: str = "other"
+    model: str = ""
+    stream: bool = False
+    status: int = 0
+    outcome: str = "ok"
+    upstream_status: int = 0
+    error: str = ""
+    ttft: float | None = None
+    first_argument: float | None = None
+    overhead: float = 0.0
+    stats: Stats | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(cls, scope: MutableMapping[str, Any]) -> Record:
+        """Make the record of a request and keep it in its scope. The client's own id is taken if it is a plain word."""
+        given = Headers(scope=scope).get("x-request-id", "")
+        id = given if _ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        record = cls(id=id, method=scope["method"], api=_api_of(scope["path"]))
+        scope[_KEY] = record
+        return record
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the request came."""
+        return time.perf_counter() - self.started
+
+
+def _api_of(path: str) -> Api:
+    """Return the API whose errors a client understands that asks for `path`."""
+    if path == "/v1/messages" or path.startswith("/v1/messages/"):
+        return "messages"
+    return "responses" if path.startswith("/v1/responses") else "chat"
+
+
+def record_of(scope: MutableMapping[str, Any]) -> Record:
+    """Return the record of a request."""
+    record: Record = scope[_KEY]
+    return record
+
+
+class Names:
+    """The names that clients have used since the process began. Only the first hundred are told apart, since each is a
+    time series and a line of the log; `plain` is a pattern of those that may be."""
+
+    def __init__(self, plain: str = _PLAIN_NAME) -> None:
+        self._plain = re.compile(plain)
+        self._known: set[str] = set()
+
+    def known(self, name: str) -> str:
+        """Return the name; "other" if it is long or strange, or there are many already."""
+        if name not in self._known:
+            if len(self._known) >= _MOST or not self._plain.fullmatch(name):
+                return _OTHER
+            self._known.add(name)
+        return name
 
 
 def log_request(record: Record) -> None:

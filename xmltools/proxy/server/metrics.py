@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from xmltools.proxy.bridge import Stats
-from xmltools.proxy.server.record import Names, Record
+from xmltools.proxy.server.logging import Names, Record
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
@@ -40,55 +40,27 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = own = _Registry()
-        self._requests = Counter(
-            "xmltools_requests_total",
-            "Requests that were answered.",
-            ("route", "model", "stream", "status", "outcome"),
-            registry=own,
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"xmltools_{name}_total", about, labels, registry=own)
+
+        def histogram(name: str, about: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"xmltools_{name}_seconds", about, buckets=buckets, registry=own)
+
+        self._requests = counter(
+            "requests", "Requests that were answered.", "route", "model", "stream", "status", "outcome"
         )
-        self._calls = Counter(
-            "xmltools_tool_calls_total",
-            "Tool calls in replies, by what became of them.",
-            ("model", "outcome"),
-            registry=own,
+        self._calls = counter("tool_calls", "Tool calls in replies, by what became of them.", "model", "outcome")
+        self._diagnostics = counter("diagnostics", "Repairs of calls and errors in them, by code.", "code")
+        self._retries = counter("retries", "Replies that were sent back to the model.")
+        self._anomalies = counter(
+            "anomalies", "Replies that lost something, or hold what nobody reads, by kind.", "kind"
         )
-        self._diagnostics = Counter(
-            "xmltools_diagnostics_total", "Repairs of calls and errors in them, by code.", ("code",), registry=own
-        )
-        self._retries = Counter("xmltools_retries_total", "Replies that were sent back to the model.", registry=own)
-        self._anomalies = Counter(
-            "xmltools_anomalies_total",
-            "Replies that lost something, or hold what nobody reads, by kind.",
-            ("kind",),
-            registry=own,
-        )
-        self._ignored = Counter(
-            "xmltools_ignored_fields_total",
-            "Fields of requests that nothing comes of here, by name.",
-            ("field",),
-            registry=own,
-        )
-        self._left_out = Counter(
-            "xmltools_left_out_tools_total",
-            "Tools of requests that only the provider runs, by type.",
-            ("type",),
-            registry=own,
-        )
-        self._ttft = Histogram(
-            "xmltools_upstream_ttft_seconds", "Until the upstream's first byte.", buckets=_SECONDS, registry=own
-        )
-        self._overhead = Histogram(
-            "xmltools_overhead_seconds",
-            "What translating a request and its answer took.",
-            buckets=_FRACTIONS,
-            registry=own,
-        )
-        self._first_argument = Histogram(
-            "xmltools_first_arg_seconds",
-            "From the request to the first piece of an argument.",
-            buckets=_SECONDS,
-            registry=own,
-        )
+        self._ignored = counter("ignored_fields", "Fields of requests that nothing comes of here, by name.", "field")
+        self._left_out = counter("left_out_tools", "Tools of requests that only the provider runs, by type.", "type")
+        self._ttft = histogram("upstream_ttft", "Until the upstream's first byte.", _SECONDS)
+        self._overhead = histogram("overhead", "What translating a request and its answer took.", _FRACTIONS)
+        self._first_argument = histogram("first_arg", "From the request to the first piece of an argument.", _SECONDS)
         self.streams = Gauge("xmltools_streams_active", "Streams that are open.", registry=own)
         self._models = Names(_MODEL)
         self._fields = Names()

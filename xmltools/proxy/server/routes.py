@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,18 +13,17 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.proxy.bridge import Api, Refusal
+from xmltools.proxy.bridge import Api
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
-from xmltools.proxy.server.answers import read_body, send_bytes, send_error, send_json, send_refusal
+from xmltools.proxy.server.answers import Service, read_body, send_bytes, send_error, send_json
+from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
+from xmltools.proxy.server.model_answers import Ask, StreamedAnswer, WholeAnswer
 from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
-from xmltools.proxy.server.record import record_of
-from xmltools.proxy.server.service import Service
-from xmltools.proxy.server.stream import StreamedAnswer
 from xmltools.proxy.server.tracing import spanning
 from xmltools.proxy.server.translation import Translation, count_tokens
-from xmltools.proxy.server.whole import Ask, WholeAnswer, reply_to
+from xmltools.proxy.server.upstream import Upstream
 
 __all__ = ["make_routes"]
 
@@ -71,23 +71,14 @@ class _Calls:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = record_of(scope)
         record.route = scope["path"]
+        body = await read_body(scope, receive, self._service.config.max_body)
+        workers = self._service.workers if self._service.hub is None else None  # whose events are here
+        exchange = Translation(scope, workers, self._api, body, self._service.config.settings)
         try:
-            body = await read_body(scope, receive, self._service.config.max_body)
-            helpers = self._service.helpers if self._service.hub is None else None  # whose events are here
-            exchange = Translation(scope, helpers, self._api, body, self._service.config.settings)
-            try:
-                await exchange.begin()
-            except BaseException:
-                exchange.abandon()
-                raise
-        except Refusal as refusal:
-            record.outcome = "refused"
-            await send_refusal(scope, send, self._api, refusal)
-            return
-        record.model, record.stream = exchange.stats.model, exchange.streams
-        server = urlsplit(self._service.config.base_url).hostname or ""
-        try:
-            with spanning(scope, record, exchange.asked, server):
+            await exchange.begin()
+            record.model, record.stream = exchange.stats.model, exchange.streams
+            server = urlsplit(self._service.config.base_url).hostname or ""
+            with spanning(scope, record, exchange.parameters, server):
                 await self._answer(exchange, body, scope, receive, send)
         finally:
             exchange.abandon()
@@ -105,10 +96,10 @@ class _Calls:
             hub.begin(record.id, self._api, record.model)
         try:
             if exchange.streams:
-                await StreamedAnswer(self._service, self._api, exchange, scope, receive, send).run()
+                await StreamedAnswer(self._service, exchange, scope, receive, send).run()
             else:
-                reply = reply_to(self._service, exchange, scope)
-                await WholeAnswer(self._service, self._api, reply, scope, receive, send).run()
+                reply = partial(_reply, self._service.upstream, exchange, scope)
+                await WholeAnswer(self._service, reply, scope, receive, send).run()
         finally:
             if record.outcome == "ok" and exchange.stats.failed:
                 record.outcome = "call_failed"
@@ -116,14 +107,18 @@ class _Calls:
                 hub.end(record.id, record.outcome)
 
 
+async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: Ask) -> bytes:
+    """Return the response of an exchange that does not stream."""
+    answer = None
+    while answer is None:
+        completion = await ask(upstream.chat(scope, exchange.request, exchange.turn))
+        answer = await exchange.answer(completion)
+    return answer
+
+
 async def _count_tokens(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-    try:
-        body = await read_body(scope, receive, service.config.max_body)
-        tokens = await count_tokens(scope, service.helpers, body, service.config.settings)
-    except Refusal as refusal:
-        record_of(scope).outcome = "refused"
-        await send_refusal(scope, send, "messages", refusal)
-        return
+    body = await read_body(scope, receive, service.config.max_body)
+    tokens = await count_tokens(scope, service.workers, body, service.config.settings)
     await send_json(send, {"input_tokens": tokens})
 
 
@@ -133,13 +128,14 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
         await Passthrough(service)(scope, receive, send)
         record_of(scope).route = "/v1/models"
         return
+    record_of(scope).api = "messages"
     await read_body(scope, receive, service.config.max_body)
 
     async def reply(ask: Ask) -> bytes:
         value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
         return encoded(_anthropic_models(value) if isinstance(value.get("data"), list) else _anthropic_model(value))
 
-    await WholeAnswer(service, "messages", reply, scope, receive, send).run()
+    await WholeAnswer(service, reply, scope, receive, send).run()
 
 
 def _anthropic_models(listed: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,4 +178,4 @@ async def _front(service: Service, scope: Scope, receive: Receive, send: Send) -
 
 
 async def _nothing(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-    await send_error(scope, send, "chat", "there is nothing here; the API is below /v1/", 404, "not_found")
+    await send_error(scope, send, "there is nothing here; the API is below /v1/", 404, "not_found")

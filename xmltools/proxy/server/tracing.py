@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xmltools import __version__
-from xmltools.proxy.server.record import Record
+from xmltools.proxy.server.logging import Record
 
 try:
     from opentelemetry import context, propagate, trace
@@ -55,20 +55,20 @@ def spanning(
         f"chat {record.model}" if record.model else "chat",
         context=propagate.extract(given),
         kind=trace.SpanKind.CLIENT,
-        attributes=dict(_asked(record, request, server)),
+        attributes=dict(_request_attributes(record, request, server)),
     )
     token = context.attach(trace.set_span_in_context(span))
     try:
         yield
     finally:
         context.detach(token)
-        span.set_attributes(dict(_answered(record)))
+        span.set_attributes(dict(_response_attributes(record)))
         if record.outcome not in ("ok", "client_left"):
             span.set_status(trace.StatusCode.ERROR)
         span.end()
 
 
-def _asked(record: Record, request: Mapping[str, Any], server: str) -> Iterator[tuple[str, Any]]:
+def _request_attributes(record: Record, request: Mapping[str, Any], server: str) -> Iterator[tuple[str, Any]]:
     yield "gen_ai.operation.name", "chat"
     yield "gen_ai.provider.name", "openai"  # by the conventions: whoever speaks OpenAI's API, if no more is known
     yield "server.address", server
@@ -82,7 +82,7 @@ def _asked(record: Record, request: Mapping[str, Any], server: str) -> Iterator[
         yield "gen_ai.request.stop_sequences", stops
 
 
-def _answered(record: Record) -> Iterator[tuple[str, Any]]:
+def _response_attributes(record: Record) -> Iterator[tuple[str, Any]]:
     if record.ttft is not None:
         yield "gen_ai.response.time_to_first_chunk", record.ttft
     if record.outcome != "ok":

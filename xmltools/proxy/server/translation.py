@@ -18,16 +18,15 @@ from starlette.types import Scope
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Api, Exchange, Refusal, Settings, Stats, Turn, read_chunk
-from xmltools.proxy.bridge.apis import new_id
-from xmltools.proxy.bridge.chunks import parts_of
-from xmltools.proxy.bridge.helper import HelperAnswer, estimate, open_exchange
+from xmltools.proxy.bridge.encoders import new_id
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
-from xmltools.proxy.bridge.replay import Replay
-from xmltools.proxy.server.helpers import Helper, HelperLostError, Helpers
-from xmltools.proxy.server.record import Record, record_of
+from xmltools.proxy.bridge.upstream_stream import parts_of
+from xmltools.proxy.bridge.worker import Journal, WorkerAnswer, estimate, open_exchange
+from xmltools.proxy.server.logging import Record, record_of
 from xmltools.proxy.server.upstream import UpstreamError
+from xmltools.proxy.server.workers import Worker, WorkerLostError, Workers
 
-__all__ = ["Translation", "count_tokens"]
+__all__ = ["SMALLEST_REQUESTS", "Translation", "count_tokens"]
 
 _LONG_BODY = 4_096
 """What a request weighs that is read in some milliseconds."""
@@ -37,12 +36,11 @@ _SLOW_WEIGHT = 2_000
 Its name may be written with escapes."""
 _LONG_DATA = 8_192
 """Characters of a chunk of the upstream from which it is not even looked at here."""
-_SMALLEST = {
-    "model": "none",
-    "max_tokens": 1,
-    "messages": [{"role": "user", "content": "-"}],
-    "input": "-",
-    "stream": True,
+_MESSAGES = [{"role": "user", "content": "-"}]
+SMALLEST_REQUESTS: dict[Api, dict[str, Any]] = {
+    "chat": {"model": "none", "messages": _MESSAGES, "stream": True},
+    "messages": {"model": "none", "messages": _MESSAGES, "max_tokens": 1, "stream": True},
+    "responses": {"model": "none", "input": "-", "stream": True},
 }
 _LOST = "the process that reads for the server has ended"
 _TURN = 0.0005
@@ -62,20 +60,21 @@ def _client_of(scope: Scope) -> str:
 
 
 class Translation:
-    """One exchange. `plain`, `streams` and `keepalive` are those of `Exchange`; `request` is the body for the upstream,
-    as bytes, and `asked` are its fields but for what is said in it."""
+    """One exchange. `exchange` is the exchange itself, if it is here. `plain`, `streams` and `keepalive` are those of
+    `Exchange`; `request` is the body for the upstream, as bytes, and `parameters` are its fields without messages
+    and tools."""
 
-    def __init__(self, scope: Scope, helpers: Helpers | None, api: Api, body: bytes, settings: Settings) -> None:
+    def __init__(self, scope: Scope, workers: Workers | None, api: Api, body: bytes, settings: Settings) -> None:
         self._record: Record = record_of(scope)
         self._client = _client_of(scope)
-        self._helpers = helpers
+        self._workers = workers
         self._id, self._created = new_id(api), int(time.time())
         self._settings = settings
         self._api = api
         self._body = body
-        self._exchange: Exchange | None = None
-        self._replay = Replay()
-        self._helper: Helper | None = None
+        self.exchange: Exchange | None = None
+        self._journal = Journal()
+        self._worker: Worker | None = None
         self._number = 0
         self._state: dict[str, Any] = {}
         self.stats = Stats()
@@ -83,7 +82,7 @@ class Translation:
         self.streams = False
         self.keepalive = b""
         self.request = b""
-        self.asked: dict[str, Any] = {}
+        self.parameters: dict[str, Any] = {}
 
     async def begin(self) -> None:
         """Read the request. Raises Refusal for one that can't be honoured."""
@@ -94,45 +93,40 @@ class Translation:
             raise Refusal(str(error), status=error.status, code="server_error") from None
         began = time.perf_counter()
         exchange = open_exchange(self._api, self._body, self._settings, self._id, self._created)
-        self._exchange = exchange
+        self.exchange = exchange
         self.plain, self.streams, self.keepalive = exchange.plain, exchange.streams, exchange.keepalive
         self.stats = exchange.stats
-        self.asked = exchange.request
+        self.parameters = exchange.request
         if not self.plain:
             self.request = encoded(exchange.request)
         self._record.overhead += time.perf_counter() - began
 
     @property
-    def exchange(self) -> Exchange | None:
-        """The exchange, if it is here."""
-        return self._exchange
-
-    @property
     def turn(self) -> Turn | None:
         """What `request` asks the model, as data; None if another process has it."""
-        return self._exchange.turn if self._exchange is not None else None
+        return self.exchange.turn if self.exchange is not None else None
 
     @property
     def done(self) -> bool:
         """Whether nothing that the upstream may still say is wanted."""
-        return self._exchange.done if self._exchange is not None else bool(self._state.get("done"))
+        return self.exchange.done if self.exchange is not None else bool(self._state.get("done"))
 
     @property
     def awaits_usage(self) -> bool:
         """Whether the client has all but the usage."""
-        return self._exchange.awaits_usage if self._exchange is not None else bool(self._state.get("awaits_usage"))
+        return self.exchange.awaits_usage if self.exchange is not None else bool(self._state.get("awaits_usage"))
 
     @property
     def begun(self) -> bool:
         """Whether the upstream has said anything of this turn."""
-        return self._exchange.begun if self._exchange is not None else bool(self._state.get("begun"))
+        return self.exchange.begun if self.exchange is not None else bool(self._state.get("begun"))
 
     async def feed(self, data: list[str], ready: list[bytes]) -> None:
         """Take the data of chunks of the upstream's stream; add to `ready` what to send to the client, also if it
         raises. Raises as `Exchange.feed` does."""
         since = time.perf_counter()
         for number, each in enumerate(data):
-            exchange = self._exchange
+            exchange = self.exchange
             if exchange is None:
                 await self._feed_there(data[number:], ready)
                 return
@@ -150,7 +144,7 @@ class Translation:
                 began = time.perf_counter()
                 ready.append(exchange.feed(part))
                 self._record.overhead += time.perf_counter() - began
-            self._replay.feed(chunk)
+            self._journal.feed(chunk)
 
     async def _feed_there(self, data: list[str], ready: list[bytes]) -> None:
         said, sent = await self._ask({"do": "feed", "data": data})
@@ -160,10 +154,10 @@ class Translation:
     async def end(self, ready: list[bytes], *, is_whole: bool = False) -> bool:
         """Say that the upstream's stream has ended; add what to send to `ready`. Returns whether there is another turn,
         with `request`."""
-        exchange = self._exchange
+        exchange = self.exchange
         if exchange is not None and exchange.may_end_long:
             await self._move()
-            exchange = self._exchange
+            exchange = self.exchange
         if exchange is None:
             said, sent = await self._ask({"do": "end", "is_whole": is_whole})
             ready.append(sent)
@@ -173,7 +167,7 @@ class Translation:
         ready.append(exchange.end(is_whole=is_whole))
         again = exchange.next_turn()
         if again:
-            self._replay.note("end", is_whole)
+            self._journal.note("end", is_whole)
             self.request = encoded(exchange.request)
         self._record.overhead += time.perf_counter() - began
         return again
@@ -183,9 +177,9 @@ class Translation:
 
         Raises Refusal as `Exchange.answer` does, and for what is no JSON object.
         """
-        if self._exchange is not None and len(completion) > _LONG_BODY:
+        if self.exchange is not None and len(completion) > _LONG_BODY:
             await self._move()
-        exchange = self._exchange
+        exchange = self.exchange
         if exchange is None:
             said, sent = await self._ask({"do": "answer"}, completion)
             _raise_error(said)
@@ -194,64 +188,64 @@ class Translation:
         given = parse_answer(completion)
         response = exchange.answer(given)
         if response is None:
-            self._replay.note("answer", given)
+            self._journal.note("answer", given)
             self.request = encoded(exchange.request)
         self._record.overhead += time.perf_counter() - began
         return None if response is None else encoded(response)
 
     async def fail(self, message: str, status: int) -> bytes:
         """Return the error that ends a stream which has begun."""
-        if self._exchange is None:
+        if self.exchange is None:
             with suppress(UpstreamError):
                 _, sent = await self._ask({"do": "fail", "message": message, "status": status})
                 return sent
         # Where the other process is gone, nobody knows more than the form of an error.
-        exchange = self._exchange or Exchange(self._api, _SMALLEST, id=self._id)
+        exchange = self.exchange or Exchange(self._api, SMALLEST_REQUESTS[self._api], id=self._id)
         return exchange.fail(message, status=status)
 
     def abandon(self) -> None:
         """Say that nobody wants any more of it."""
-        if self._exchange is not None:
-            self._exchange.abandon()
-        if self._helper is not None:
-            self._helper.give_back(self._client, self._number)
-            self._helper = None
+        if self.exchange is not None:
+            self.exchange.abandon()
+        if self._worker is not None:
+            self._worker.give_back(self._client, self._number)
+            self._worker = None
 
     async def _move(self) -> bool:
         """Go on in another process, if there is one to be had."""
-        if self._helpers is None:
+        if self._workers is None:
             return False
-        helper = await self._helpers.take(self._client)
-        if helper is None:
+        worker = await self._workers.take(self._client)
+        if worker is None:
             return False
-        self._helper, self._number = helper, helper.number()
-        is_new = self._exchange is None
-        steps = self._replay.dump()
-        if self._exchange is not None:
-            self._exchange.abandon()
-            self._exchange = None
+        self._worker, self._number = worker, worker.number()
+        is_new = self.exchange is None
+        steps = self._journal.dump()
+        if self.exchange is not None:
+            self.exchange.abandon()
+            self.exchange = None
         given = {"api": self._api, "settings": asdict(self._settings), "id": self._id, "created": self._created}
         said, request = await self._ask({"do": "open", **given, "steps": steps}, self._body)
         _raise_error(said)
-        self._body, self._replay = b"", Replay()
+        self._body, self._journal = b"", Journal()
         if is_new:
             self.plain = bool(said.get("plain"))
             self.streams, self.keepalive = bool(said.get("streams")), str(said.get("keepalive", "")).encode()
-            self.request, self.asked = request, said.get("asked", {})
+            self.request, self.parameters = request, said.get("parameters", {})
         return True
 
-    async def _ask(self, head: dict[str, Any], body: bytes = b"") -> HelperAnswer:
-        assert self._helper is not None  # the exchange is here, or there
+    async def _ask(self, head: dict[str, Any], body: bytes = b"") -> WorkerAnswer:
+        assert self._worker is not None  # the exchange is here, or there
         try:
-            said, sent = await self._helper.ask({**head, "number": self._number}, body)
-        except HelperLostError:
+            said, sent = await self._worker.ask({**head, "number": self._number}, body)
+        except WorkerLostError:
             raise UpstreamError(f"{_LOST}: please try again", 503) from None
         self._record.overhead += said["seconds"]
         if "stats" in said:
             self._state = said
             for name, value in said["stats"].items():
                 setattr(self.stats, name, Counter(value) if isinstance(getattr(self.stats, name), Counter) else value)
-        if said.get("heard_argument") and self._record.first_argument is None:
+        if said.get("has_argument") and self._record.first_argument is None:
             self._record.first_argument = self._record.elapsed
         return said, sent
 
@@ -269,20 +263,20 @@ def _raise_error(said: dict[str, Any]) -> None:
         raise RuntimeError(f"{said['fault']} in the process that reads for the server")
 
 
-async def count_tokens(scope: Scope, helpers: Helpers, body: bytes, settings: Settings) -> int:
+async def count_tokens(scope: Scope, workers: Workers, body: bytes, settings: Settings) -> int:
     """Estimate the tokens of what the upstream would get. Counting them exactly would take the model's tokenizer.
 
     Raises Refusal for a request that can't be honoured.
     """
     client = _client_of(scope)
-    helper = await helpers.take(client) if _is_long(body) else None
-    if helper is None:
+    worker = await workers.take(client) if _is_long(body) else None
+    if worker is None:
         return estimate(body, settings)
     try:
-        said, _ = await helper.ask({"do": "estimate", "settings": asdict(settings)}, body)
-    except HelperLostError:
+        said, _ = await worker.ask({"do": "estimate", "settings": asdict(settings)}, body)
+    except WorkerLostError:
         raise Refusal(f"{_LOST}: please try again", status=503, code="server_error") from None
     finally:
-        helper.give_back(client)
+        worker.give_back(client)
     _raise_error(said)
     return int(said["tokens"])

@@ -16,8 +16,8 @@ from xmltools import __version__
 from xmltools.proxy.bridge import Turn
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.logging import Record, record_of
 from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UpstreamError
-from xmltools.proxy.server.record import Record, record_of
 from xmltools.proxy.server.tracing import trace_headers
 
 __all__ = ["Content", "Request", "Upstream", "UpstreamAnswer", "UpstreamError", "UpstreamStatusError"]

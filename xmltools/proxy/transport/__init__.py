@@ -26,7 +26,7 @@ try:
 except ImportError:
     raise ImportError("xmltools.transport needs the library httpx2: pip install 'xmltools[serve]'") from None
 
-from xmltools.proxy.transport.options import MAX_BODY
-from xmltools.proxy.transport.transports import AsyncXMLToolsTransport, XMLToolsTransport
+
+from xmltools.proxy.transport.transports import MAX_BODY, AsyncXMLToolsTransport, XMLToolsTransport
 
 __all__ = ["MAX_BODY", "AsyncXMLToolsTransport", "XMLToolsTransport"]

@@ -1,15 +1,62 @@
-"""What a request on its way asks for, and what it gives: the words between a course and whoever does what it says."""
+"""What is done for one request, step by step: a generator says what to send and what to read; the transports do it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import json
+import re
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import httpx2
 
-__all__ = ["Given", "Head", "Step", "Steps", "Take"]
+from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge import (
+    Api,
+    Exchange,
+    Refusal,
+    Settings,
+    SSEDecoder,
+    error_message,
+    error_status,
+    read_chunk,
+)
+
+__all__ = ["Given", "Head", "Options", "Step", "Steps", "Take", "steps_of"]
+
+_APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
+_CALLED = re.compile(rf"(?:{'|'.join(_APIS)})\Z")
+# The messages of OpenAI's threads have the last word of their path in common with Anthropic's API, and nothing else.
+_THREADS = re.compile(r"/threads/[^/]+/messages\Z")
+_EVENTS = "text/event-stream"
+_JSON = "application/json"
+
+# Written anew for a body that is not the one that came.
+_OF_A_BODY = ("accept", "accept-encoding", "content-encoding", "content-length", "content-type", "transfer-encoding")
+# Said of one connection, by whoever is at its other end.
+_OF_A_CONNECTION = ("connection", "keep-alive", "proxy-authenticate", "te", "trailer", "upgrade")
+_ANTHROPIC = re.compile(r"x-api-key|anthropic-.*")
+_PATH = re.compile(r'/[!"$->@-~]*')  # what is printable, without ? and #
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for all requests of a transport."""
+
+    settings: Settings
+    upstream_path: str | None
+    max_body: int
+    on_exchange: Callable[[Exchange], None] | None
+
+    def __post_init__(self) -> None:
+        if self.upstream_path is not None and not _PATH.fullmatch(self.upstream_path):
+            raise XMLToolsError(
+                f"upstream_path: expected a path such as '/v1/chat/completions', got {self.upstream_path!r:.80}; "
+                "the host is that of the request"
+            )
+        if type(self.max_body) is not int or self.max_body < 1:
+            raise XMLToolsError(f"max_body: expected a number of bytes from 1, got {self.max_body!r:.40}")
 
 
 class Take(Enum):
@@ -31,3 +78,233 @@ Step = httpx2.Request | Take
 Given = Head | httpx2.Response | bytes
 Steps = Generator[Step | Given, Any, None]
 """What to do, and what to give to the client. A request that is to be sent is answered by its response."""
+
+
+def steps_of(request: httpx2.Request, options: Options) -> Steps | None:
+    """Return the steps of a request, None for one that is not ours."""
+    path = request.url.path
+    found = _CALLED.search(path)
+    if request.method != "POST" or found is None or _THREADS.search(path):
+        return None
+    return _Translation(_APIS[found[0]], request, options).steps()
+
+
+class _Translation:
+    """One request and its answer, without any input and output of its own."""
+
+    def __init__(self, api: Api, request: httpx2.Request, options: Options) -> None:
+        self._api = api
+        self._request = request
+        self._options = options
+        self._begun = False
+
+    def steps(self) -> Steps:
+        """Say what to do next, from the reading of the request to the last byte for the client."""
+        try:
+            body = yield from self._whole("the request", 413)
+            exchange = Exchange(self._api, _object(body, "the request", 400), self._options.settings)
+        except Refusal as refusal:
+            yield from self._refused(refusal)
+            return
+        if self._options.on_exchange is not None:
+            self._options.on_exchange(exchange)
+        if exchange.plain:
+            yield (yield self._as_it_came(body))
+        else:
+            yield from self._translated(exchange)
+
+    def _translated(self, exchange: Exchange) -> Steps:
+        """Answer. What goes wrong has a status of its own, or is an event of the stream once that has begun."""
+        try:
+            yield from self._streamed(exchange) if exchange.streams else self._answered(exchange)
+        except (httpx2.HTTPError, XMLToolsError) as error:
+            if exchange.awaits_usage:  # all else has been said
+                yield exchange.end()
+            elif self._begun:
+                yield exchange.fail(_reason(error), status=_status(error))
+            elif isinstance(error, XMLToolsError):
+                yield from self._refused(error)
+            else:
+                raise
+
+    def _answered(self, exchange: Exchange) -> Steps:
+        answer = None
+        while answer is None:
+            response = yield self._to_upstream(exchange)
+            body = yield from self._whole("the upstream's answer", 502)
+            completion = _object(body, "the upstream's answer", 502) if response.is_success else {}
+            if "choices" not in completion:
+                yield from self._unsuccessful(response, body)
+                return
+            answer = exchange.answer(completion)
+        yield from self._say(200, answer, response.headers)
+
+    def _streamed(self, exchange: Exchange) -> Steps:
+        again = True
+        while again:
+            response = yield self._to_upstream(exchange)
+            if not response.is_success or response.headers.get("content-type", "").startswith(_JSON):
+                body = yield from self._whole("the upstream's answer", 502)
+                yield from self._unsuccessful(response, body)
+                return
+            head = Head(200, _response_headers(response.headers, self._api, f"{_EVENTS}; charset=utf-8"))
+            again = yield from self._chunks(exchange, head)
+
+    def _chunks(self, exchange: Exchange, head: Head) -> Generator[Step | Given, Any, bool]:
+        """Give the client what becomes of one stream of the upstream. Return whether another is to follow."""
+        decoder = SSEDecoder()
+        ended = is_whole = False
+        while not ended:
+            data = yield Take.TAKE
+            ended = data is None
+            for _, text in decoder.close() if data is None else decoder.feed(data):
+                ended = is_whole = text.startswith("[DONE]")
+                if not ended:
+                    yield from self._give(head, exchange.feed(read_chunk(text)))
+                    ended = exchange.done
+                if ended:
+                    break
+        if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
+            raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
+        yield from self._give(head, exchange.end(is_whole=is_whole))
+        return exchange.next_turn()
+
+    def _give(self, head: Head, data: bytes) -> Steps:
+        """Give the client a part of the stream. The head waits for the first: errors until then keep their status."""
+        if data and not self._begun:
+            self._begun = True
+            yield head
+        if data:
+            yield data
+
+    # Requests
+
+    def _to_upstream(self, exchange: Exchange) -> httpx2.Request:
+        headers = _request_headers(self._request.headers, self._api, streams=exchange.streams)
+        content = json.dumps(exchange.request, separators=(",", ":")).encode()
+        url, extensions = self._upstream_url(), self._request.extensions
+        return httpx2.Request("POST", url, headers=headers, content=content, extensions=extensions)
+
+    def _upstream_url(self) -> httpx2.URL:
+        url = self._request.url
+        raw, _, query = url.raw_path.partition(b"?")
+        path = self._options.upstream_path or _CALLED.sub("/chat/completions", raw.decode("ascii"))
+        # What Anthropic's clients ask after the question mark is not for a server of chat completions.
+        kept = b"?" + query if query and self._api != "messages" else b""
+        return url.copy_with(raw_path=path.encode("ascii") + kept)
+
+    def _as_it_came(self, body: bytes) -> httpx2.Request:
+        """The request again, since its body has been read."""
+        came = self._request
+        return httpx2.Request(came.method, came.url, headers=came.headers, content=body, extensions=came.extensions)
+
+    # Answers
+
+    def _whole(self, what: str, status: int) -> Generator[Step, Any, bytes]:
+        """Read what is open to its end. Raises Refusal if that is too far away."""
+        parts: list[bytes] = []
+        size = 0
+        while (data := (yield Take.TAKE)) is not None:
+            size += len(data)
+            if size > self._options.max_body:
+                raise Refusal(f"{what} has more than {self._options.max_body:,} bytes", status=status, code="too_large")
+            parts.append(data)
+        return b"".join(parts)
+
+    def _unsuccessful(self, response: httpx2.Response, body: bytes) -> Steps:
+        """Give the client an error of the upstream: as it is, where that is in the words of the client's API."""
+        as_it_is = self._api == "chat" or (self._api == "responses" and response.is_error)
+        if self._begun or response.is_success or not as_it_is:
+            raise _UpstreamError(_read(body), response)
+        yield Head(
+            response.status_code, _response_headers(response.headers, self._api, response.headers.get("content-type"))
+        )
+        yield body
+
+    def _refused(self, error: XMLToolsError) -> Steps:
+        """Say what is wrong: with the request, else with the upstream."""
+        status, headers = _status(error), getattr(error, "headers", None)
+        refusal = error if isinstance(error, Refusal) else Refusal(str(error), status=status, code="upstream_error")
+        yield from self._say(status, refusal.body(self._api), headers)
+
+    def _say(self, status: int, body: Mapping[str, Any], headers: httpx2.Headers | None = None) -> Steps:
+        content = json.dumps(body, separators=(",", ":")).encode()
+        written = _response_headers(headers or httpx2.Headers(), self._api, _JSON)
+        written["content-length"] = str(len(content))
+        yield Head(status, written)
+        yield content
+
+
+class _UpstreamError(Refusal):
+    """An error that the upstream reported in an answer of its own: `said` is its JSON."""
+
+    def __init__(self, said: Mapping[str, Any], response: httpx2.Response) -> None:
+        status = response.status_code if response.is_error else error_status(said)
+        super().__init__(error_message(said), status=status, code="upstream_error")
+        self.headers = response.headers
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, Refusal):
+        return error.status
+    return 504 if isinstance(error, httpx2.TimeoutException) else 502
+
+
+def _reason(error: Exception) -> str:
+    """What is told of an error. What the inner transport says of one may be about addresses: that is left out."""
+    return f"the upstream broke off ({type(error).__name__})" if isinstance(error, httpx2.HTTPError) else str(error)
+
+
+def _object(text: bytes | str, what: str, status: int) -> dict[str, Any]:
+    """Return the JSON object in a text. Raises Refusal for anything else."""
+    try:
+        value = json.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Refusal(f"{what} is no JSON object", status=status, code="invalid_json")
+    return value
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        return _object(body, "", 502)
+    except Refusal:
+        return {}
+
+
+# Headers of requests and responses whose bodies are written anew
+
+
+def _request_headers(came: httpx2.Headers, api: Api, *, streams: bool) -> httpx2.Headers:
+    """Return the headers for the upstream of a request that came from a client of an API."""
+    headers = _without(came, _OF_A_BODY)
+    if api == "messages":
+        _translate_credentials(headers)
+    headers["accept"] = _EVENTS if streams else _JSON
+    headers["accept-encoding"] = "identity"
+    headers["content-type"] = _JSON
+    return headers
+
+
+def _response_headers(headers: httpx2.Headers, api: Api, content_type: str | None) -> httpx2.Headers:
+    """Return the headers of a response that has another body than the upstream's."""
+    written = _without(headers, (*_OF_A_BODY, *_OF_A_CONNECTION))
+    if content_type is not None:
+        written["content-type"] = content_type
+    if api == "messages" and "x-request-id" in written:
+        written.setdefault("request-id", written["x-request-id"])
+    return written
+
+
+def _translate_credentials(headers: httpx2.Headers) -> None:
+    """Say who asks as OpenAI's servers expect it, and drop what only Anthropic's understand."""
+    key = headers.get("x-api-key")
+    if key is not None:
+        headers.setdefault("authorization", f"Bearer {key}")
+    for name in [name for name in headers if _ANTHROPIC.fullmatch(name)]:
+        del headers[name]
+
+
+def _without(headers: httpx2.Headers, names: tuple[str, ...]) -> httpx2.Headers:
+    return httpx2.Headers([(name, value) for name, value in headers.multi_items() if name.lower() not in names])

@@ -1,20 +1,58 @@
-"""The two transports."""
+"""The two transports: they do what the steps of a request say, one synchronously, the other on an event loop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 import httpx2
 
+from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Settings
-from xmltools.proxy.transport.course import course_of
-from xmltools.proxy.transport.drivers import AsyncLine, Line, response_of
-from xmltools.proxy.transport.options import DEFAULTS, MAX_BODY, Options, check_request
+from xmltools.proxy.transport.steps import Given, Head, Options, Step, Steps, Take, steps_of
 
-__all__ = ["AsyncXMLToolsTransport", "XMLToolsTransport"]
+__all__ = ["MAX_BODY", "AsyncXMLToolsTransport", "XMLToolsTransport"]
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes of a request, and of an answer that is no stream, unless the host says otherwise."""
+
+_DEFAULTS = Settings()
+_Inner = TypeVar("_Inner", httpx2.BaseTransport, httpx2.AsyncBaseTransport)
 
 
-class XMLToolsTransport(httpx2.BaseTransport):
+class _Transport(Generic[_Inner]):
+    """What the two have in common: their options, and which requests are translated."""
+
+    _make_inner: Callable[[], _Inner]
+    _client: str
+
+    def __init__(
+        self,
+        inner: _Inner | None = None,
+        *,
+        settings: Settings = _DEFAULTS,
+        upstream_path: str | None = None,
+        max_body: int = MAX_BODY,
+        on_exchange: Callable[[Exchange], None] | None = None,
+    ) -> None:
+        self._options = Options(settings, upstream_path, max_body, on_exchange)
+        self._inner: _Inner = self._make_inner() if inner is None else inner
+
+    def _steps(self, request: object) -> Steps | None:
+        """Return the steps of a request, None for one that passes through.
+
+        Raises XMLToolsError for a request of another library: `httpx` takes any transport, and fails later.
+        """
+        if isinstance(request, httpx2.Request):
+            return steps_of(request, self._options)
+        name, library = type(self).__name__, type(request).__module__.partition(".")[0]
+        raise XMLToolsError(
+            f"{name} is for httpx2.{self._client}, and this is a client of {library}; "
+            f"make it with httpx2: httpx2.{self._client}(transport={name}())"
+        )
+
+
+class XMLToolsTransport(_Transport[httpx2.BaseTransport], httpx2.BaseTransport):
     """A transport for `httpx2.Client` that gives function calling to a model that has none.
 
     Takes the transport that does the sending, by default `httpx2.HTTPTransport()`; what a client would be told of
@@ -30,30 +68,20 @@ class XMLToolsTransport(httpx2.BaseTransport):
     XMLToolsError for options that are none.
     """
 
-    def __init__(
-        self,
-        inner: httpx2.BaseTransport | None = None,
-        *,
-        settings: Settings = DEFAULTS,
-        upstream_path: str | None = None,
-        max_body: int = MAX_BODY,
-        on_exchange: Callable[[Exchange], None] | None = None,
-    ) -> None:
-        self._options = Options(settings, upstream_path, max_body, on_exchange)
-        self._inner = httpx2.HTTPTransport() if inner is None else inner
+    _make_inner = httpx2.HTTPTransport
+    _client = "Client"
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        check_request(request, type(self))
-        course = course_of(request, self._options)
-        if course is None:
+        steps = self._steps(request)
+        if steps is None:
             return self._inner.handle_request(request)
-        line = Line(self._inner, request, course.steps())
+        body = _Body(self._inner, request, steps)
         try:
-            return response_of(line.advance(), line)
+            return _response(body.advance(), body)
         except BaseException:
-            line.close()
+            body.close()
             raise
 
     def close(self) -> None:
@@ -61,35 +89,118 @@ class XMLToolsTransport(httpx2.BaseTransport):
         self._inner.close()
 
 
-class AsyncXMLToolsTransport(httpx2.AsyncBaseTransport):
+class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport):
     """`XMLToolsTransport` for `httpx2.AsyncClient`; the default of `inner` is `httpx2.AsyncHTTPTransport()`."""
 
-    def __init__(
-        self,
-        inner: httpx2.AsyncBaseTransport | None = None,
-        *,
-        settings: Settings = DEFAULTS,
-        upstream_path: str | None = None,
-        max_body: int = MAX_BODY,
-        on_exchange: Callable[[Exchange], None] | None = None,
-    ) -> None:
-        self._options = Options(settings, upstream_path, max_body, on_exchange)
-        self._inner = httpx2.AsyncHTTPTransport() if inner is None else inner
+    _make_inner = httpx2.AsyncHTTPTransport
+    _client = "AsyncClient"
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, translated if it is one for a model. Raises what the inner transport raises, and
         XMLToolsError where the client is none of httpx2."""
-        check_request(request, type(self))
-        course = course_of(request, self._options)
-        if course is None:
+        steps = self._steps(request)
+        if steps is None:
             return await self._inner.handle_async_request(request)
-        line = AsyncLine(self._inner, request, course.steps())
+        body = _AsyncBody(self._inner, request, steps)
         try:
-            return response_of(await line.advance(), line)
+            return _response(await body.advance(), body)
         except BaseException:
-            await line.aclose()
+            await body.aclose()
             raise
 
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
+
+
+class _Body(httpx2.SyncByteStream):
+    """Does what the steps of a request say. As a stream, it is the body of the response for the client."""
+
+    def __init__(self, inner: httpx2.BaseTransport, request: httpx2.Request, steps: Steps) -> None:
+        assert isinstance(request.stream, httpx2.SyncByteStream)
+        self._inner = inner
+        self._steps = steps
+        self._response: httpx2.Response | None = None
+        self._chunks = iter(request.stream)
+
+    def advance(self) -> Given | None:
+        """Do what is to be done until something is given to the client; return that, None at the end."""
+        step = _resume(self._steps, None)
+        while isinstance(step, (httpx2.Request, Take)):
+            step = _resume(self._steps, self._do(step))
+        return step
+
+    def _do(self, step: Step) -> Any:
+        try:
+            return next(self._chunks, None) if isinstance(step, Take) else self._send(step)
+        except httpx2.HTTPError as error:
+            return error
+
+    def _send(self, request: httpx2.Request) -> httpx2.Response:
+        self.close()
+        self._response = self._inner.handle_request(request)
+        self._chunks = self._response.iter_bytes()
+        return self._response
+
+    def __iter__(self) -> Iterator[bytes]:
+        while isinstance(data := self.advance(), bytes):
+            if data:
+                yield data
+
+    def close(self) -> None:
+        if self._response is not None:
+            self._response.close()
+
+
+class _AsyncBody(httpx2.AsyncByteStream):
+    """`_Body`, but waiting for the inner transport is left to the event loop."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, steps: Steps) -> None:
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
+        self._inner = inner
+        self._steps = steps
+        self._response: httpx2.Response | None = None
+        self._chunks = aiter(request.stream)
+
+    async def advance(self) -> Given | None:
+        step = _resume(self._steps, None)
+        while isinstance(step, (httpx2.Request, Take)):
+            step = _resume(self._steps, await self._do(step))
+        return step
+
+    async def _do(self, step: Step) -> Any:
+        try:
+            return await (anext(self._chunks, None) if isinstance(step, Take) else self._send(step))
+        except httpx2.HTTPError as error:
+            return error
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        await self.aclose()
+        self._response = await self._inner.handle_async_request(request)
+        self._chunks = self._response.aiter_bytes()
+        return self._response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while isinstance(data := await self.advance(), bytes):
+            if data:
+                yield data
+
+    async def aclose(self) -> None:
+        if self._response is not None:
+            await self._response.aclose()
+
+
+def _resume(steps: Steps, outcome: Any) -> Step | Given | None:
+    """Tell the steps what came of the last one; return the next, None if there is none."""
+    try:
+        return steps.throw(outcome) if isinstance(outcome, httpx2.HTTPError) else steps.send(outcome)
+    except StopIteration:
+        return None
+
+
+def _response(given: Given | None, body: _Body | _AsyncBody) -> httpx2.Response:
+    """Return the response for the client, made of what came first."""
+    if isinstance(given, httpx2.Response):
+        return given
+    assert isinstance(given, Head)
+    return httpx2.Response(given.status, headers=given.headers, stream=body)

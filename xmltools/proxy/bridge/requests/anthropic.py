@@ -1,4 +1,7 @@
-"""Requests of Anthropic's messages API, put into OpenAI's words."""
+"""Requests of Anthropic's messages API, put into OpenAI's words.
+
+Blocks of messages are put into text and images, which is all that many models know.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from xmltools import formats
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
 from xmltools.proxy.bridge.errors import Refusal
-from xmltools.proxy.bridge.requests.anthropic_blocks import plain_blocks
 from xmltools.proxy.bridge.requests.client_tools import anthropic_client_tool
 from xmltools.proxy.bridge.requests.incoming import (
     SAMPLING,
@@ -25,6 +27,7 @@ from xmltools.proxy.bridge.requests.incoming import (
     system_first,
     whole_number,
 )
+from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
 __all__ = ["read_messages_request"]
@@ -51,6 +54,8 @@ _ENGINE = SAMPLING | {
 }
 """What the upstream gets as it is: nothing of it has another meaning in Anthropic's API."""
 _MOST_TOKENS = 2**31 - 1
+_BLOCKS = ("text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking")
+_NO_FILES = "no files are kept here; give what is in it, as base64 or as text"
 
 
 def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> Incoming:
@@ -104,16 +109,12 @@ def _reply_format(form: Any, at: str, may_call: bool) -> dict[str, Any]:
     if form is None:
         return {}
     if may_call:
-        raise Refusal(f"{at}: a reply that must be JSON can't hold calls as text; leave it out, or the tools", param=at)
+        raise refusal(at, "a reply that must be JSON can't hold calls as text; leave it out, or the tools")
     schema = form.get("schema") if isinstance(form, Mapping) and form.get("type") == "json_schema" else None
     if not isinstance(schema, Mapping):
-        raise Refusal(f'{at}: expected {{"type": "json_schema", "schema": {{...}}}}, got {form!r:.80}', param=at)
-    return {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "reply", "schema": schema, "strict": True},
-        }
-    }
+        raise wrong(at, '{"type": "json_schema", "schema": {...}}', form)
+    named = {"name": "reply", "schema": schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def _thinking(value: Any, notes: Notes) -> bool:
@@ -124,22 +125,22 @@ def _thinking(value: Any, notes: Notes) -> bool:
     if kind not in ("enabled", "adaptive", "disabled"):
         right = f'expected {{"type": "enabled" | "adaptive" | "disabled"}}, got {value!r:.80}'
         if not isinstance(kind, str):
-            raise Refusal(f"thinking: {right}", param="thinking")
+            raise refusal("thinking", right)
         notes.ignore("thinking", right)
     return bool(kind != "disabled" and value.get("display") != "omitted")
 
 
 def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise Refusal("messages: expected a list of at least one message", param="messages")
-    source = {"messages": plain_blocks(body["messages"], notes)}
+        raise refusal("messages", "expected a list of at least one message")
+    source = {"messages": _plain_blocks(body["messages"], notes)}
     if body.get("system"):
         source["system"] = body["system"]
     try:
         return system_first(formats.load(source, "anthropic", issues=[]))
     except XMLToolsError as error:
         at = "system" if str(error).startswith("system: ") else "messages"
-        raise Refusal(f"{at}: {str(error).removeprefix('system: ')}", param=at) from None
+        raise refusal(at, str(error).removeprefix("system: ")) from None
 
 
 def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
@@ -155,7 +156,7 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
         "give a tool with an input_schema"
     )
     if not isinstance(kind, str):
-        raise Refusal(f"{at}: {why}", param=at)
+        raise refusal(at, why)
     notes.leave_out(at, kind, why)
     return None
 
@@ -165,14 +166,65 @@ def _choice(value: Any) -> tuple[Choice, bool]:
         return Choice(), True
     kind = value.get("type") if isinstance(value, Mapping) else None
     if kind not in ("auto", "any", "tool", "none"):
-        raise Refusal(
-            f'tool_choice: expected {{"type": "auto" | "any" | "tool" | "none"}}, got {value!r:.80}',
-            param="tool_choice",
-        )
+        raise wrong("tool_choice", '{"type": "auto" | "any" | "tool" | "none"}', value)
     parallel = not flag(value, "disable_parallel_tool_use", False, "tool_choice.")
     if kind == "tool":
         name = value.get("name")
         if not isinstance(name, str):
-            raise Refusal('tool_choice: expected {"type": "tool", "name": ...}, got no name', param="tool_choice")
+            raise refusal("tool_choice", 'expected {"type": "tool", "name": ...}, got no name')
         return Choice("required", (name,), named=True), parallel
     return Choice({"auto": "auto", "any": "required", "none": "none"}[kind]), parallel  # type: ignore[arg-type]
+
+
+# Blocks
+
+
+def _plain_blocks(messages: list[Any], notes: Notes) -> list[Any]:
+    """Return messages whose blocks can be read anywhere: documents and search results that are text become it.
+
+    What tools of Anthropic's servers did, and blocks that are not known, are noted and left out. Raises Refusal for a
+    block that refers to a file, and for one that is left out if it is to be strict.
+    """
+    return [_with_plain(message, f"messages[{number}].", notes) for number, message in enumerate(messages)]
+
+
+def _with_plain(source: Any, at: str, notes: Notes) -> Any:
+    if not isinstance(source, Mapping) or not isinstance(source.get("content"), list):
+        return source
+    blocks = enumerate(source["content"])
+    content = [plain for number, each in blocks for plain in _plain(each, f"{at}content[{number}]", notes)]
+    return {**source, "content": content}
+
+
+def _plain(block: Any, at: str, notes: Notes) -> list[Any]:
+    kind = block.get("type") if isinstance(block, Mapping) else None
+    if not isinstance(kind, str):
+        return [block]  # which is no block: its reader says so
+    source = block.get("source")
+    if kind == "container_upload" or (isinstance(source, Mapping) and source.get("type") == "file"):
+        raise Refusal(f"{at}: {_NO_FILES}", param="messages")
+    if kind == "document" and isinstance(source, Mapping) and source.get("type") in ("text", "content"):
+        inner = source.get("data") if source["type"] == "text" else source.get("content")
+        return [*_heading(block, "title", "context"), *_inside(inner, at, notes)]
+    if kind == "search_result":
+        return [*_heading(block, "title", "source"), *_inside(block.get("content"), at, notes)]
+    if kind == "tool_result":
+        return [_with_plain(block, f"{at}.", notes)]
+    if kind in _BLOCKS:
+        return [block]
+    notes.ignore(f"messages.{kind}", "blocks of this type can't be read here; leave it out", at)
+    return []
+
+
+def _heading(block: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    lines = [block[name] for name in names if isinstance(block.get(name), str) and block[name]]
+    return [{"type": "text", "text": "\n".join(lines) + "\n"}] if lines else []
+
+
+def _inside(content: Any, at: str, notes: Notes) -> list[Any]:
+    """Return the blocks of what is text, or a list of blocks. Raises Refusal for anything else."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise Refusal(f"{at}: expected text or a list of blocks in it, got {content!r:.60}", param="messages")
+    return list(_with_plain({"content": content}, f"{at}.", notes)["content"])

@@ -8,8 +8,7 @@ from typing import Any
 from xmltools import formats
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
-from xmltools.proxy.bridge.errors import Refusal
-from xmltools.proxy.bridge.requests.custom_tools import read_custom_tool
+from xmltools.proxy.bridge.requests.client_tools import read_custom_tool
 from xmltools.proxy.bridge.requests.incoming import (
     Choice,
     Incoming,
@@ -22,6 +21,7 @@ from xmltools.proxy.bridge.requests.incoming import (
     stops_of,
     whole_number,
 )
+from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
 __all__ = ["read_chat_request"]
@@ -49,12 +49,12 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
     notes = Notes(strict)
     custom: set[str] = set()
     tools = read_tools(body.get("tools"), lambda definition, at: _tool(definition, at, notes, custom))
-    choice = read_choice(body.get("tool_choice"))
+    choice = _choice(body.get("tool_choice"))
     fields = fields_of(body, _KNOWN, {**_REFUSED, **(_WITH_TOOLS if choice.of(tools) else {})})
     _check_format(fields, choice.of(tools))
     options = body.get("stream_options") or {}
     if not isinstance(options, Mapping):
-        raise Refusal(f"stream_options: expected an object, got {options!r:.60}", param="stream_options")
+        raise wrong("stream_options", "an object", options)
     return Incoming(
         model=model_of(body),
         conversation=_conversation(body.get("messages")),
@@ -73,11 +73,11 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
 
 def _conversation(messages: Any) -> Conversation:
     if not isinstance(messages, list) or not messages:
-        raise Refusal(f"messages: expected a list of at least one message, got {messages!r:.60}", param="messages")
+        raise wrong("messages", "a list of at least one message", messages)
     try:
         return formats.load(messages, "openai", issues=[])
     except XMLToolsError as error:
-        raise Refusal(f"messages: {error}", param="messages") from None
+        raise refusal("messages", str(error)) from None
 
 
 def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
@@ -88,7 +88,7 @@ def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | No
     if kind == "custom":
         inner = definition.get("custom")
         if not isinstance(inner, Mapping):
-            raise Refusal(f'{at}.custom: expected {{"name": ...}}, got {inner!r:.60}', param=f"{at}.custom")
+            raise wrong(f"{at}.custom", '{"name": ...}', inner)
         tool = read_custom_tool(inner, f"{at}.custom", notes)
         custom.add(tool.name)
         return tool
@@ -97,28 +97,25 @@ def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | No
         "give a function that does it"
     )
     if not isinstance(kind, str):
-        raise Refusal(f"{at}: {why}", param=at)
+        raise refusal(at, why)
     notes.leave_out(at, kind, why)
     return None
 
 
-def read_choice(value: Any) -> Choice:
+def _choice(value: Any) -> Choice:
     """Return what `tool_choice` asks for. Raises Refusal for what it is not."""
-    if value is None or value == "auto":
+    if value is None:
         return Choice()
-    if value == "none":
-        return Choice("none")
-    if value == "required":
-        return Choice("required")
-    if isinstance(value, Mapping):
-        found = _named(value)
-        if found is not None:
-            return found
-    raise Refusal(
-        'tool_choice: expected "auto", "none", "required", {"type": "function", "function": {"name": ...}}, '
+    if isinstance(value, str) and value in ("auto", "none", "required"):
+        return Choice(value)  # type: ignore[arg-type]
+    if isinstance(value, Mapping) and (found := _named(value)) is not None:
+        return found
+    raise wrong(
+        "tool_choice",
+        '"auto", "none", "required", {"type": "function", "function": {"name": ...}}, '
         '{"type": "custom", "custom": {"name": ...}} or '
-        f'{{"type": "allowed_tools", "allowed_tools": {{"mode": ..., "tools": [...]}}}}, got {value!r:.80}',
-        param="tool_choice",
+        '{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}',
+        value,
     )
 
 
@@ -149,7 +146,5 @@ def _name_of(tool: Any) -> str | None:
 def _check_format(fields: Mapping[str, Any], tools: list[Tool]) -> None:
     form = fields.get("response_format")
     if tools and isinstance(form, Mapping) and form.get("type") not in (None, "text"):
-        raise Refusal(
-            "response_format: a reply that must be JSON can't hold calls as text; leave it out, or the tools",
-            param="response_format",
-        )
+        why = "a reply that must be JSON can't hold calls as text; leave it out, or the tools"
+        raise refusal("response_format", why)

@@ -1,6 +1,8 @@
-"""Tools that the client runs, though only their type stands in the request: the maker's own models know them.
+"""Tools that have no schema of arguments in the request, though the client runs them.
 
-Other models don't, so they get the arguments that Anthropic documents for the type, or that OpenAI's items have.
+Of some only the type is given: the maker's own models know them. Other models don't, so they get the arguments that
+Anthropic documents for the type, or that OpenAI's items have. OpenAI's custom tools take one text: the model gets that
+as the one argument `input`.
 """
 
 from __future__ import annotations
@@ -8,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["anthropic_client_tool", "openai_client_tool"]
+from xmltools.proxy.bridge.requests.incoming import Notes, read_tool
+from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
+from xmltools.tools import Tool
+
+__all__ = ["anthropic_client_tool", "openai_client_tool", "read_custom_tool"]
 
 _TEXT = {"type": "string"}
 _LINE = {"type": "integer", "minimum": 0}
@@ -125,3 +131,42 @@ _OPENAI: dict[str, tuple[str, dict[str, Any], list[str], dict[str, Any]]] = {
     ),
 }
 """By their types: what they do, their arguments, those that are required, and what else a call must have."""
+
+
+# Custom tools
+
+_CUSTOM = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "description": "The whole input, as plain text."}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+def read_custom_tool(definition: Mapping[str, Any], at: str, notes: Notes) -> Tool:
+    """Return the tool of what a definition says of itself: `name`, `description` and `format`.
+
+    The model is told of a grammar in words. Raises Refusal with the place, also for a grammar if it is to be strict.
+    """
+    name, description, form = (definition.get(key) for key in ("name", "description", "format"))
+    if not isinstance(name, str):
+        raise wrong(at, "the name of a tool in its field name", name)
+    if form is not None and not isinstance(form, Mapping):
+        raise wrong(f"{at}.format", "an object", form)
+    if form and form.get("type", "text") != "text":
+        if notes.strict:
+            why = "the model can't be held to a grammar here; leave it out, and describe the input"
+            raise refusal(f"{at}.format", why)
+        description = f"{description or ''}\n\n{_in_words(form)}".strip()
+    return read_tool({"name": name, "description": description, "parameters": _CUSTOM}, at)
+
+
+def _in_words(form: Mapping[str, Any]) -> str:
+    """Return what the model is told of the form of an input."""
+    inner = form.get("grammar")  # chat completions put it deeper
+    grammar = inner if isinstance(inner, Mapping) else form
+    syntax, rules = grammar.get("syntax"), grammar.get("definition")
+    if form.get("type") == "grammar" and isinstance(rules, str):
+        kind = f" ({syntax})" if isinstance(syntax, str) else ""
+        return f"The input is plain text, no JSON, and has the form of this grammar{kind}:\n{rules}"
+    return "The input is plain text, no JSON."

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from xmltools import formats
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.models import Conversation, Message, Text, ToolResult
+from xmltools.models import Conversation, Message, Part, Text, ToolResult
 from xmltools.proxy.bridge.requests.incoming import system_first
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, object_in, refusal, text_in, wrong
 from xmltools.proxy.bridge.requests.responses_tools import SEARCH, Toolbox
@@ -70,18 +71,13 @@ def _marked(conversation: Conversation, failed: Collection[str]) -> Conversation
     """Return the conversation with the results of the calls that failed as errors: messages have no place for that."""
     if not failed:
         return conversation
+
+    def mark(part: Part) -> Part:
+        is_failed = isinstance(part, ToolResult) and part.call_id in failed
+        return part.model_copy(update={"is_error": True}) if is_failed else part
+
     return conversation.with_messages(
-        message.model_copy(
-            update={
-                "parts": tuple(
-                    part.model_copy(update={"is_error": True})
-                    if isinstance(part, ToolResult) and part.call_id in failed
-                    else part
-                    for part in message.parts
-                )
-            }
-        )
-        for message in conversation
+        message.model_copy(update={"parts": tuple(map(mark, message.parts))}) for message in conversation
     )
 
 
@@ -107,15 +103,16 @@ def _joined(messages: Iterable[Message]) -> list[Message]:
             turns[-1].append(message)
         else:
             turns.append([message])
-    return [turn[0] if len(turn) == 1 else _one(turn) for turn in turns]
+    return [
+        Message(role="assistant", parts=tuple(part for message in turn for part in message.parts))
+        if len(turn) > 1
+        else turn[0]
+        for turn in turns
+    ]
 
 
 def _are_texts(*messages: Message) -> bool:
     return all(isinstance(part, Text) for message in messages for part in message.parts[:1])
-
-
-def _one(turn: list[Message]) -> Message:
-    return Message(role="assistant", parts=tuple(part for message in turn for part in message.parts))
 
 
 def _message_of(item: Any, at: str, box: Toolbox) -> dict[str, Any] | None:
@@ -172,28 +169,17 @@ def _search_call(item: Object, at: str, box: Toolbox) -> dict[str, Any] | None:
     return _call_of(item, SEARCH, json.dumps(object_in(item, "arguments", at)), at)
 
 
-def _local_shell_call(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
-    action = {key: value for key, value in _whole(item, "action", at).items() if key != "type" and value != {}}
-    return _client_call(item, "local_shell", action, at)
-
-
-def _shell_call(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
-    return _client_call(item, "shell", _whole(item, "action", at), at)
-
-
-def _patch_call(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
-    return _client_call(item, "apply_patch", _whole(item, "operation", at), at)
-
-
-def _whole(item: Object, name: str, at: str) -> Object:
-    if item.get(name) is None:
-        raise wrong(f"{at}{name}", "an object", None)
-    return object_in(item, name, at)
-
-
-def _client_call(item: Object, name: str, arguments: Object, at: str) -> dict[str, Any]:
-    """Return a call of a tool that has a type instead of a name; what is null was left out."""
-    given = {key: value for key, value in arguments.items() if value is not None}
+def _client_call(name: str, field: str, item: Object, at: str, box: Toolbox) -> dict[str, Any]:
+    """Return a call of a tool that has a type instead of a name, and its arguments in a field; what is null was left
+    out, and so was what is empty for a local shell."""
+    if item.get(field) is None:
+        raise wrong(f"{at}{field}", "an object", None)
+    is_local = name == "local_shell"
+    given = {
+        key: value
+        for key, value in object_in(item, field, at).items()
+        if value is not None and not (is_local and (key == "type" or value == {}))
+    }
     return _call_of(item, name, json.dumps(given), at)
 
 
@@ -275,11 +261,11 @@ _ITEMS: dict[str, Callable[[Object, str, Toolbox], dict[str, Any] | None]] = {
     "tool_search_call": _search_call,
     "tool_search_output": _search_result,
     "additional_tools": _nothing,
-    "local_shell_call": _local_shell_call,
+    "local_shell_call": partial(_client_call, "local_shell", "action"),
     "local_shell_call_output": _result,
-    "shell_call": _shell_call,
+    "shell_call": partial(_client_call, "shell", "action"),
     "shell_call_output": _shell_result,
-    "apply_patch_call": _patch_call,
+    "apply_patch_call": partial(_client_call, "apply_patch", "operation"),
     "apply_patch_call_output": _patch_result,
     "agent_message": _agent_message,
 }

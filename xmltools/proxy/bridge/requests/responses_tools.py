@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xmltools.proxy.bridge.requests.client_tools import openai_client_tool
-from xmltools.proxy.bridge.requests.custom_tools import read_custom_tool
+from xmltools.proxy.bridge.requests.client_tools import openai_client_tool, read_custom_tool
 from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, read_tool
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, refusal, text_in
 from xmltools.tools import Tool

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from proxy.running import running
 from xmltools.proxy.server import ServeConfig
-from xmltools.proxy.server.start import report_upstream
+from xmltools.proxy.server.app import report_upstream
 
 
 def said(caplog: pytest.LogCaptureFixture, answer: Response, **config: str) -> list[tuple[str, str]]:

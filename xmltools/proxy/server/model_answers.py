@@ -1,29 +1,25 @@
-"""An answer that streams: what the upstream says is translated as it comes.
+"""The answers of a model: as a stream, or in one piece.
 
-A slow client slows the upstream down, and nothing piles up here. Nothing is sent before the upstream has begun, so
-that an error until then keeps its status; only if it takes long, the client is told that we are still here, and errors
-from then on are events of the stream.
+A stream is translated as it comes. A slow client slows the upstream down, and nothing piles up here. Nothing is sent
+before the upstream has begun, so that an error until then keeps its status; only if it takes long, the client is told
+that we are still here, and errors from then on are events of the stream.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Api, Refusal, SSEDecoder, error_message
-from xmltools.proxy.server.answers import send_failed, send_refused
-from xmltools.proxy.server.record import record_of
-from xmltools.proxy.server.service import Service
+from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message
+from xmltools.proxy.server.answers import Answer, Service, send_bytes
 from xmltools.proxy.server.translation import Translation
-from xmltools.proxy.server.upstream import UpstreamError, UpstreamStatusError
-from xmltools.proxy.server.watch import Watch
+from xmltools.proxy.server.upstream import Request, UpstreamError, UpstreamStatusError
 
-__all__ = ["StreamedAnswer"]
+__all__ = ["Ask", "StreamedAnswer", "WholeAnswer"]
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -41,20 +37,20 @@ _FAST = 8
 _LAST_WORDS = 1.0
 """Seconds for the error event when the server is stopped."""
 
+Ask = Callable[[Request], Awaitable[bytes]]
+"""Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
+Reply = Callable[[Ask], Awaitable[bytes]]
+"""Asks the upstream as often as it takes; returns the client's response, which is JSON. Raises as Ask does, and
+Refusal."""
 
-class StreamedAnswer:
+
+class StreamedAnswer(Answer):
     """Answers one request with a stream."""
 
-    def __init__(
-        self, service: Service, api: Api, exchange: Translation, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        self._service = service
-        self._api = api
+    def __init__(self, service: Service, exchange: Translation, scope: Scope, receive: Receive, send: Send) -> None:
+        every = service.config.keepalive
+        super().__init__(service, scope, receive, send, keepalive=self._keep_alive, every=every)
         self._exchange = exchange
-        self._scope = scope
-        self._send = send
-        self._record = record_of(scope)
-        self._watch = Watch(receive, keepalive=self._keep_alive, every=service.config.keepalive)
         self._passing_on = False
         self._kept_alive: anyio.Event | None = None
         self._ready: list[bytes] = []
@@ -65,61 +61,38 @@ class StreamedAnswer:
         """Answer."""
         self._service.metrics.streams.inc()
         try:
-            await self._watch.run(self._work)
-            await self._explain()
+            await super().run()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_LAST_WORDS, shield=True):
-                await self._fail(UpstreamError("the server is being stopped", 503))
+                await self._send_failure(UpstreamError("the server is being stopped", 503))
             raise
         finally:
             self._service.metrics.streams.dec()
 
-    async def _explain(self) -> None:
-        """Say why the work was cancelled, if it was."""
-        if self._watch.left:
-            self._record.outcome = "client_left"
-        elif self._watch.expired:
-            self._record.outcome = "timeout"
-            await self._fail(UpstreamError("the upstream said nothing for too long", 504))
-
     async def _work(self) -> None:
-        try:
-            while await self._turn():
-                pass
-        except UpstreamStatusError as error:
-            self._record.outcome = "upstream_error"
-            await self._refused(error)
-        except UpstreamError as error:
-            self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
-            await self._fail(error)
-        except Refusal as refusal:
-            self._record.outcome = "upstream_error"
-            await self._fail(UpstreamError(str(refusal), refusal.status))
-        except XMLToolsError as error:
-            self._record.outcome = "upstream_error"
-            await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
+        while await self._ask_upstream():
+            pass
 
-    async def _turn(self) -> bool:
+    async def _ask_upstream(self) -> bool:
         """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
-        config, upstream = self._service.config, self._service.upstream
+        upstream = self._service.upstream
         request = upstream.chat(self._scope, self._exchange.request, self._exchange.turn)
-        asked = time.perf_counter()
-        self._watch.wait(config.connect_timeout + config.first_byte_timeout)
+        self._ask()
         async with upstream.open(request, self._record) as answer:
             await answer.check()
             if answer.content_type.startswith("application/json"):
                 raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
             async with aclosing(answer.pieces) as pieces:
-                return await self._relay(pieces, asked)
+                return await self._relay(pieces)
 
-    async def _relay(self, pieces: AsyncGenerator[bytes, None], asked: float) -> bool:
+    async def _relay(self, pieces: AsyncGenerator[bytes, None]) -> bool:
         decoder = SSEDecoder()
         self._all_said = False
         fast, last = 0, 0.0
         async for piece in pieces:
             self._watch.busy()
             if self._record.ttft is None:
-                self._record.ttft = time.perf_counter() - asked
+                self._record.ttft = time.perf_counter() - self._asked
             try:
                 await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
@@ -133,7 +106,7 @@ class StreamedAnswer:
             fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
             if fast >= _FAST:
                 await anyio.sleep(_GATHERING)
-            self._watch.wait(_REST if self._exchange.awaits_usage else self._service.config.idle_timeout)
+            self._watch.wait(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
         return await self._end()
 
@@ -198,15 +171,16 @@ class StreamedAnswer:
         self._watch.finish()
         await self._pass_on(b"".join(self._ready), False)
 
-    async def _refused(self, error: UpstreamStatusError) -> None:
+    async def _send_status(self, error: UpstreamStatusError) -> None:
         if self._started:
-            self._ready.append(await self._exchange.fail(error_message(error.body, error.status), error.status))
-            await self._finish()
+            await self._send_error(error_message(error.body, error.status), error.status)
         else:
-            self._watch.finish()
-            await send_refused(self._scope, self._send, self._api, error)
+            await super()._send_status(error)
 
-    async def _fail(self, error: UpstreamError) -> None:
+    async def _send_refusal(self, refusal: Refusal) -> None:
+        await self._send_failure(UpstreamError(str(refusal), refusal.status))
+
+    async def _send_failure(self, error: UpstreamError) -> None:
         if self._watch.finished:
             return
         if self._exchange.awaits_usage:  # all else has been said
@@ -214,8 +188,36 @@ class StreamedAnswer:
             await self._exchange.end(self._ready)
             await self._finish()
         elif self._started:
-            self._ready.append(await self._exchange.fail(str(error), error.status))
-            await self._finish()
+            await self._send_error(str(error), error.status)
         else:
-            self._watch.finish()
-            await send_failed(self._scope, self._send, self._api, error)
+            await super()._send_failure(error)
+
+    async def _send_error(self, message: str, status: int) -> None:
+        """End the stream with an error."""
+        self._ready.append(await self._exchange.fail(message, status))
+        await self._finish()
+
+
+class WholeAnswer(Answer):
+    """Answers one request with what `reply` returns."""
+
+    _too_late = "the upstream took too long to answer"
+
+    def __init__(self, service: Service, reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(service, scope, receive, send)
+        self._reply = reply
+
+    async def _work(self) -> None:
+        body = await self._reply(self._body_of)
+        self._watch.finish()
+        await send_bytes(self._send, body, b"application/json")
+
+    async def _body_of(self, request: Request) -> bytes:
+        self._ask()
+        async with self._service.upstream.open(request, self._record) as answer:
+            if self._record.ttft is None:
+                self._record.ttft = time.perf_counter() - self._asked
+            await answer.check()
+            body = await answer.read(self._config.max_answer)
+        self._watch.busy()
+        return body

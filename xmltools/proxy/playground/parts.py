@@ -20,7 +20,7 @@ from xmltools.tools import Tool
 __all__ = ["MARKS", "Part", "gather_parts", "write_reading"]
 
 MARKS = 2_000
-"""Marks that are shown at most. How many repairs a call has is told all the same."""
+"""Marks that a page gets at most. It gets the number of a call's repairs all the same."""
 
 # How much of the source a mark covers: a tag, an entity, the bounds of CDATA, or a word.
 _TOKEN = re.compile(r"<!\[CDATA\[|\]\]>|</?[^<>\n]{0,80}>?|&#?\w{0,32};?|[\w.+-]{1,40}|.", re.DOTALL)
@@ -104,10 +104,9 @@ def _spans(text: str, parts: list[Part], marks: list[dict[str, Any]]) -> Iterato
     places: list[dict[int, list[int]]] = [{} for _ in parts]
     for number, mark in enumerate(marks):
         part = parts[mark["part"]]
-        shown = min(
-            max(mark["offset"], part.start), part.end - 1
-        )  # what is missing at the end is shown at the last sign
-        places[mark["part"]].setdefault(shown, []).append(number)
+        # What is missing at the end is marked at the last character.
+        place = min(max(mark["offset"], part.start), part.end - 1)
+        places[mark["part"]].setdefault(place, []).append(number)
     for number, part in enumerate(parts):
         for start, end, noted in _cut(text, part, places[number]):
             yield {"part": number, "kind": part.kind, "start": start, "end": end, "marks": noted}
@@ -128,44 +127,20 @@ def _cut(text: str, part: Part, places: dict[int, list[int]]) -> Iterator[tuple[
 
 def _write_part(part: Part, tools: list[Tool]) -> dict[str, Any]:
     written: dict[str, Any] = {"kind": part.kind, "span": [part.start, part.end]}
-    if isinstance(part.outcome, ToolCall):
-        return written | _write_call(part.outcome)
-    if isinstance(part.outcome, CallError):
-        return written | _write_error(part.outcome, tools)
+    found = part.outcome
+    if isinstance(found, ToolCall):
+        known = _fields(found, "id", "name", "server", "legacy_json")
+        return written | known | {"repairs": len(found.repairs), "arguments": write_rows(found.arguments)}
+    if isinstance(found, CallError):
+        known = _fields(found, "code", "message", "hint", "name", "server")
+        return written | known | {"arguments": write_rows(found.arguments), "retry": render_retry(found, tools)}
     return written | {"text": "".join(part.texts)}
 
 
-def _write_call(call: ToolCall) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "name": call.name,
-        "server": call.server,
-        "repairs": len(call.repairs),
-        "legacy_json": call.legacy_json,
-        "arguments": write_rows(call.arguments),
-    }
-
-
 def _write_notice(notice: Notice, tools: list[Tool]) -> dict[str, Any]:
-    return {
-        "code": notice.code,
-        "message": notice.message,
-        "name": notice.name,
-        "notation": notice.notation,
-        "whole": notice.is_whole,
-        "fenced": notice.is_fenced,
-        "span": list(notice.span),
-        "retry": render_retry(notice, tools),
-    }
+    flags = {"whole": notice.is_whole, "fenced": notice.is_fenced, "span": list(notice.span)}
+    return _fields(notice, "code", "message", "name", "notation") | flags | {"retry": render_retry(notice, tools)}
 
 
-def _write_error(error: CallError, tools: list[Tool]) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "name": error.name,
-        "server": error.server,
-        "arguments": write_rows(error.arguments),
-        "retry": render_retry(error, tools),
-    }
+def _fields(source: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}

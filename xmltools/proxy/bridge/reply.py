@@ -1,4 +1,4 @@
-"""The reply of one choice: text in, events out, by way of the parser and the filters that the request asks for."""
+"""Reads the reply of one choice: text in, events out, by way of the parser and the filters that a request asks for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from xmltools.parser import Parser
 from xmltools.proxy.bridge.filters import (
     HoldCalls,
     NoInvention,
-    NoReasoning,
     NoRepetition,
     OneCall,
     Outgoing,
@@ -29,11 +28,12 @@ from xmltools.proxy.bridge.filters import (
     StopText,
 )
 from xmltools.proxy.bridge.native_calls import NativeCalls
+from xmltools.proxy.bridge.requests.incoming import Incoming
+from xmltools.proxy.bridge.settings import Settings
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
 __all__ = ["ReplyReader"]
-
 
 _OPENER = f"<{FORGE.block}>"
 _MOST_FIRST = 1_024
@@ -43,55 +43,27 @@ _MOST_FIRST = 1_024
 class ReplyReader:
     """Reads one reply.
 
-    `tools` may be called; without any, the reply is text. `stop`: sequences that end its text. `live`: a call is told
-    of while it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be
-    sent back, unless it was told of. `keep_calls`: complete calls are put into `completed`, and not told of. `one`:
-    only the first call counts. `source`: the beginning of a block that the reply continues. `heard`: what the client
-    has of the replies before, which this one may begin with again. `told` hears of every event of the parser.
+    `tools` may be called; without any, the reply is text. The request, `incoming`, says how its text and its calls end
+    and whether the client wants reasoning; `settings`, where reasoning goes. `live`: the client hears of a call while
+    it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be sent back,
+    unless the client has heard of it. `keep_calls`: complete calls are put into `completed`, and not sent. `source`:
+    the beginning of a block that the reply continues. `sent_before`: the text of the replies before that the client
+    has, which this one may begin with again. `listen` hears of every event of the parser.
     """
-
-    __slots__ = (
-        "_filters",
-        "_first",
-        "_foreign",
-        "_hold",
-        "_invention",
-        "_is_idle",
-        "_is_live",
-        "_keep_calls",
-        "_last",
-        "_may_retry",
-        "_native",
-        "_new_id",
-        "_one",
-        "_outgoing",
-        "_parser",
-        "_place",
-        "_said",
-        "_source",
-        "_stop",
-        "_thoughts",
-        "_told",
-        "_tools",
-        "completed",
-        "goes_on",
-    )
 
     def __init__(
         self,
         tools: Sequence[Tool],
+        incoming: Incoming,
+        settings: Settings,
         *,
-        stop: Sequence[str],
         live: bool,
         keep_failure: bool,
         keep_calls: bool,
-        one: bool,
-        split_reasoning: bool,
-        show_reasoning: bool,
         new_id: Callable[[], str],
-        told: Callable[[Event], None],
+        listen: Callable[[Event], None],
         source: str = "",
-        heard: str = "",
+        sent_before: str = "",
     ) -> None:
         self._tools = tools
         self._new_id = new_id
@@ -100,24 +72,31 @@ class ReplyReader:
         self._last: Event | None = None  # of the parser
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
         self._keep_calls = keep_calls
-        self._may_retry = keep_failure
+        self._keeps_text = keep_failure
         self._invention = NoInvention(tool.name for tool in tools) if tools else None
-        again = NoRepetition(heard) if heard and not source else None
-        self._outgoing = Outgoing(keeps=keep_failure, before=heard, is_new=bool(heard) and not source)
-        self._one = OneCall() if one else None
-        self._stop = StopText(stop) if stop and tools else None
-        self._thoughts = ReasoningAsText() if show_reasoning and not split_reasoning else None
-        unheard = None if show_reasoning else NoReasoning()
+        is_new = bool(sent_before) and not source
+        self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new)
+        """The last filter, which knows what the client has."""
+        self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
+        self._stop = StopText(incoming.stop) if incoming.stop and tools else None
+        shows = incoming.show_reasoning
+        self._unwanted = (Noticed,) if shows else (Noticed, ReasoningDelta)  # events that no client hears of
+        self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         filters = (
-            *(unheard, self._thoughts, self._hold, self._invention, self._one, again, self._stop),
-            self._outgoing,
+            self._thoughts,
+            self._hold,
+            self._invention,
+            self._one,
+            NoRepetition(sent_before) if is_new else None,
+            self._stop,
+            self.outgoing,
         )
         self._filters = tuple(each for each in filters if each is not None)
         self._is_idle = False  # no filter has anything to do with text; so far nobody knows
         self._is_live = live
-        self._told = told
+        self._listen = listen
         self._foreign: Notice | None = None  # the first that may be sent back
-        self._said = Rope()
+        self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
         """The calls that are complete."""
@@ -135,31 +114,12 @@ class ReplyReader:
     def foreign(self) -> Notice | None:
         """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
         stand in a fence, and the reply has no call of ours."""
-        return None if self.completed or self.failed or self.failures or self._native else self._foreign
-
-    @property
-    def failures(self) -> int:
-        """How many calls the client was told of that failed."""
-        return self._outgoing.failed
-
-    def tell(self, failure: CallFailed) -> list[Event]:
-        """Return what to tell the client of a failure that was kept back."""
-        return list(self._outgoing.read([CallFailed(failure.error)]))
-
-    @property
-    def broken(self) -> CallError | None:
-        """Why the call failed that the client had heard of, if one did. The reply can only end with an error then."""
-        return self._outgoing.broken
+        return None if self.completed or self.failed or self.outgoing.failed or self._native else self._foreign
 
     @property
     def is_call_open(self) -> bool:
         """Whether the client has heard of a call, and not of its end."""
-        return self._outgoing.is_open and not self._keep_calls
-
-    @property
-    def heard(self) -> str:
-        """The text of the reply that the client has; kept only where a failure may be."""
-        return self._outgoing.said
+        return self.outgoing.is_open and not self._keep_calls
 
     @property
     def stop_found(self) -> str | None:
@@ -171,7 +131,7 @@ class ReplyReader:
         """Whether nothing that follows counts."""
         if self._is_idle:
             return False
-        return self._is_cut or self.failed is not None or self.broken is not None
+        return self._is_cut or self.failed is not None or self.outgoing.broken is not None
 
     @property
     def _is_cut(self) -> bool:
@@ -183,9 +143,9 @@ class ReplyReader:
         """Whether the reply was ended in front of a result that the model made up."""
         return self._invention is not None and self._invention.found
 
-    def said(self, error: CallError | None) -> str:
+    def written(self, error: CallError | None) -> str:
         """Return the reply as the model wrote it, up to the end of a call that failed."""
-        text = str(self._said)
+        text = str(self._written)
         if error is None:
             return text
         start, end = error.span
@@ -201,12 +161,15 @@ class ReplyReader:
         """Take the next text of the reply."""
         if self.done:
             return []
-        if self._may_retry:
-            self._said.append(piece)
+        if self._keeps_text:
+            self._written.append(piece)
         if self._parser is not None and self._source:
             piece = self._continued(piece)
         if self._parser is not None:
-            return self._beside(self._parsed(self._parser, piece))
+            events = self._parser.feed(piece)
+            if events:
+                self._last = events[-1]
+            return self._beside(events)
         self._place += len(piece)
         return self._beside([TextDelta.make(piece, self._place - len(piece))])
 
@@ -255,13 +218,7 @@ class ReplyReader:
         rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
         if self._stop is not None and self._stop.found is None:
             rest = [*self._stop.read(rest), *self._stop.close()]
-        return [*events, *self._outgoing.read(rest)]
-
-    def _parsed(self, parser: Parser, piece: str) -> list[Event]:
-        events = parser.feed(piece)
-        if events:
-            self._last = events[-1]
-        return events
+        return [*events, *self.outgoing.read(rest)]
 
     def _beside(self, events: list[Event]) -> list[Event]:
         return self._filtered(events if self._native is None else self._native.beside(events))
@@ -270,17 +227,17 @@ class ReplyReader:
         if self._is_idle and len(events) == 1:  # nearly always
             event = events[0]
             if isinstance(event, TextDelta):
-                self._told(event)
-                self._outgoing.keep(event)
+                self._listen(event)
+                self.outgoing.keep(event)
                 return events
             if self._is_live and isinstance(event, ArgumentDelta):
-                self._told(event)
+                self._listen(event)
                 return events
         for event in events:
-            self._told(event)
+            self._listen(event)
             if isinstance(event, Noticed):
                 self._notice(event.notice)
-        stream: Iterable[Event] = (event for event in events if not isinstance(event, Noticed))
+        stream: Iterable[Event] = (event for event in events if not isinstance(event, self._unwanted))
         for each in self._filters:
             stream = each.read(stream)
         passed = list(stream)

@@ -1,4 +1,4 @@
-"""Processes that read for the server what may take long, so that it always has time for all its clients."""
+"""The workers (`--helpers`): processes that read for the server what may take long, so no client waits for another."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import logging
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import xmltools
-from xmltools.proxy.bridge.helper import LENGTHS, HelperAnswer, pack_message
+from xmltools.proxy.bridge.worker import LENGTHS, WorkerAnswer, pack_message
 
-__all__ = ["Helper", "HelperLostError", "Helpers"]
+__all__ = ["Worker", "WorkerLostError", "Workers"]
 
 _LOG = logging.getLogger("xmltools.serve")
-_COMMAND = (sys.executable, "-P", "-m", "xmltools.proxy.bridge")
+_COMMAND = (sys.executable, "-P", "-m", "xmltools.proxy.bridge.worker")
 _PATIENCE = 5.0
 """Seconds in which a process ends that has nothing more to do."""
 
 
-class HelperLostError(Exception):
+class WorkerLostError(Exception):
     """The process that read something has ended, and what it knew is lost."""
 
 
-class Helper:
+class Worker:
     """One process. It does one thing after the other; `clients` are those for which it has something open."""
 
     def __init__(self) -> None:
         self.clients: Counter[str] = Counter()
         self.is_lost = False
         self._process: asyncio.subprocess.Process | None = None
-        self._waiting: dict[int, asyncio.Future[HelperAnswer]] = {}
+        self._waiting: deque[asyncio.Future[WorkerAnswer]] = deque()  # a worker answers in order
         self._reading: asyncio.Task[None] | None = None
         self._numbers = count(1)
 
@@ -58,26 +58,26 @@ class Helper:
         )
         self._reading = asyncio.create_task(self._read())
 
-    async def ask(self, head: dict[str, Any], body: bytes = b"") -> HelperAnswer:
-        """Send a message; return its answer. Raises HelperLostError if there is none."""
-        number = self.number()
-        answer: asyncio.Future[HelperAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+    async def ask(self, head: dict[str, Any], body: bytes = b"") -> WorkerAnswer:
+        """Send a message; return its answer. Raises WorkerLostError if there is none."""
+        answer = self.tell(head, body)
         try:
-            self.tell({**head, "ticket": number}, body)
             if self._process is not None and self._process.stdin is not None:
                 await self._process.stdin.drain()
             return await answer
         except ConnectionError:
-            raise HelperLostError from None
+            raise WorkerLostError from None
         finally:
-            self._waiting.pop(number, None)
+            answer.cancel()  # where nobody waits any more
 
-    def tell(self, head: dict[str, Any], body: bytes = b"") -> None:
-        """Send a message to which nobody waits for an answer."""
+    def tell(self, head: dict[str, Any], body: bytes = b"") -> asyncio.Future[WorkerAnswer]:
+        """Send a message; return what gets its answer."""
         if self.is_lost or self._process is None or self._process.stdin is None:
-            raise HelperLostError
+            raise WorkerLostError
+        answer: asyncio.Future[WorkerAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting.append(answer)
         self._process.stdin.write(pack_message(head, body))
+        return answer
 
     def give_back(self, client: str, number: int = 0) -> None:
         """Say that something of a client's is over, and by which number it was known."""
@@ -85,7 +85,7 @@ class Helper:
         if not self.clients[client]:
             del self.clients[client]
         if number and not self.is_lost:
-            self.tell({"do": "abandon", "number": number})
+            self.tell({"do": "abandon", "number": number}).cancel()
 
     async def _read(self) -> None:
         assert self._process is not None and self._process.stdout is not None
@@ -95,16 +95,16 @@ class Helper:
                 size, more = LENGTHS.unpack(await source.readexactly(LENGTHS.size))
                 head: dict[str, Any] = json.loads(await source.readexactly(size))
                 body = await source.readexactly(more)
-                waiting = self._waiting.get(head.get("ticket") or 0)
-                if waiting is not None and not waiting.done():
+                waiting = self._waiting.popleft()
+                if not waiting.done():
                     waiting.set_result((head, body))
         except (asyncio.IncompleteReadError, ConnectionError):
             _LOG.warning("a process that reads for the server has ended; another one is started when it is needed")
         finally:
             self.is_lost = True
-            for each in self._waiting.values():
+            for each in self._waiting:
                 if not each.done():
-                    each.set_exception(HelperLostError())
+                    each.set_exception(WorkerLostError())
 
     async def close(self) -> None:
         """End the process."""
@@ -136,21 +136,21 @@ async def _skip(source: asyncio.StreamReader) -> None:
             pass
 
 
-class Helpers:
+class Workers:
     """The processes of a server: at most so many, and each is started when it is first needed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._helpers: list[Helper] = []
+        self._workers: list[Worker] = []
         self._starting = asyncio.Lock()
         self._is_refused = False
 
     @property
     def pids(self) -> list[int]:
         """The numbers of the processes that run."""
-        return [each.pid for each in self._helpers if not each.is_lost]
+        return [each.pid for each in self._workers if not each.is_lost]
 
-    async def take(self, client: str) -> Helper | None:
+    async def take(self, client: str) -> Worker | None:
         """Return a process for something of a client's, None if the system lets us have none.
 
         A client keeps to one process while that has something open for it: so it can't fill all of them. Others get
@@ -159,31 +159,31 @@ class Helpers:
         if not self._most:
             return None
         async with self._starting:
-            for lost in [each for each in self._helpers if each.is_lost]:
-                self._helpers.remove(lost)
+            for lost in [each for each in self._workers if each.is_lost]:
+                self._workers.remove(lost)
                 await lost.close()
-            own = next((each for each in self._helpers if each.clients[client]), None)
-            helper = own or min(self._helpers, key=lambda each: len(each.clients), default=None)
-            if helper is None or (not own and helper.clients and len(self._helpers) < self._most):
-                helper = await self._start() or helper
-        if helper is not None:
-            helper.clients[client] += 1
-        return helper
+            own = next((each for each in self._workers if each.clients[client]), None)
+            worker = own or min(self._workers, key=lambda each: len(each.clients), default=None)
+            if worker is None or (not own and worker.clients and len(self._workers) < self._most):
+                worker = await self._start() or worker
+        if worker is not None:
+            worker.clients[client] += 1
+        return worker
 
-    async def _start(self) -> Helper | None:
-        helper = Helper()
+    async def _start(self) -> Worker | None:
+        worker = Worker()
         try:
-            await helper.start()
+            await worker.start()
         except OSError as error:
             if not self._is_refused:
                 self._is_refused = True
                 _LOG.warning("no process can be started (%s): what takes long is read where all clients wait", error)
             return None
-        self._helpers.append(helper)
-        return helper
+        self._workers.append(worker)
+        return worker
 
     async def close(self) -> None:
         """End all processes."""
-        helpers, self._helpers = self._helpers, []
-        for each in helpers:
+        workers, self._workers = self._workers, []
+        for each in workers:
             await each.close()

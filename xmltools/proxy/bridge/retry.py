@@ -1,0 +1,100 @@
+"""The retry: the model hears what was wrong with its rejected call, and answers once more.
+
+A reply is sent back to the model where one of its calls failed, where its call is in a notation that nobody here reads,
+or where it has no call though one was required. It is put at the end of the conversation, and after it a message that
+says what was wrong. What was right in the reply is kept: calls are not made twice, and text is not sent twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from xmltools.errors import CallError, Code, Notice
+from xmltools.models.events import CallCompleted
+from xmltools.proxy.bridge.reply import ReplyReader
+from xmltools.proxy.bridge.stats import Stats
+from xmltools.render import render_retry
+from xmltools.tools import Tool
+
+__all__ = ["Retry"]
+
+_KEPT = "Your other calls were right, and are carried out: do not write them again."
+
+
+class Retry:
+    """The replies of one exchange that were sent back to the model, and what is kept of them.
+
+    Takes the tools that may be called, the `stats` in which retries are counted, how many there may be at `most`, and
+    whether calls are written with the names of their servers.
+    """
+
+    def __init__(self, tools: list[Tool], stats: Stats, most: int, *, server_names: bool) -> None:
+        self._tools = tools
+        self._stats = stats
+        self._most = most
+        self._server_names = server_names
+        self._calls: list[CallCompleted] = []  # of all replies that were sent back
+        self.messages: list[dict[str, Any]] = []
+        """What the model gets after the conversation: each rejected reply, and what was wrong with it."""
+        self.unsent: list[CallCompleted] = []
+        """The calls of rejected replies that the client does not have yet."""
+        self.text_sent = ""
+        """The text of rejected replies that the client has."""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether a reply that is rejected now would be sent back."""
+        return self._stats.retries < self._most
+
+    def new_calls(self, reader: ReplyReader) -> list[CallCompleted]:
+        """Return the calls of a reply without those that the replies before it held too: the model wrote them again."""
+        if not self._calls:
+            return reader.completed
+        before = Counter(map(_identity, self._calls))
+        new: list[CallCompleted] = []
+        for event in reader.completed:
+            if before[_identity(event)] > 0:
+                before[_identity(event)] -= 1
+            else:
+                new.append(event)
+        return new
+
+    def send_back(self, reader: ReplyReader, new: list[CallCompleted], *, lacks_call: bool, live: bool) -> str | None:
+        """Send a reply back that ended in order, if something is wrong with it and a retry is left.
+
+        Takes its `new` calls, whether it has no call though one is required, and whether the client has its calls
+        already. Returns None if the reply stands; else the beginning of the next one, which is not empty where the
+        model is to go on with a call that was cut off.
+        """
+        # A call in another notation is no failure, but the model should hear that nobody reads it.
+        unread = None if self._calls else reader.foreign
+        if not self.is_left or (reader.failed is None and unread is None and not lacks_call):
+            return None
+        error = reader.failed.error if reader.failed is not None else None
+        self.messages += (
+            {"role": "assistant", "content": reader.written(error)},
+            {"role": "user", "content": self._reminder(error or unread, bool(self._calls or new))},
+        )
+        self._stats.retries += 1
+        self.text_sent += reader.outgoing.text
+        self._calls += new
+        self.unsent += () if live else new
+        return error.source if error is not None and error.code is Code.TRUNCATED else ""
+
+    def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
+        if error is not None:
+            text = render_retry(error, self._tools, server_names=self._server_names)
+            return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
+        names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
+        return (
+            f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "
+            "now, in the form that was described, and write nothing else."
+        )
+
+
+def _identity(event: CallCompleted) -> tuple[str, str, str]:
+    """Return what is equal for two calls that are the same."""
+    call = event.call
+    return call.name, call.server, json.dumps(call.arguments, sort_keys=True)
