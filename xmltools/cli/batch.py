@@ -13,14 +13,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xmltools.cli.inputs import UsageError, positive, read_tools
-from xmltools.cli.printing import one_line
+from xmltools.cli.shared import (
+    UsageError,
+    add_parser_options,
+    counted,
+    one_line,
+    parser_options,
+    positive,
+    read_tools,
+)
 from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
     from xmltools.batch import BatchOptions, BatchProgress, BatchSummary
 
-__all__ = ["declare_batch", "run_batch"]
+__all__ = ["batch", "declare_batch"]
 
 _FORMATS = ("parquet", "jsonl", "ndjson", "arrow", "feather", "csv", "jsonl.gz", "ndjson.gz", "csv.gz")
 _SHOWN = 5
@@ -69,10 +76,7 @@ def _declare_rows(parser: argparse.ArgumentParser) -> None:
     add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
     add("--tools-column", metavar="NAME", help="a column with the tools of each row, as lists or as JSON")
     add("--prefix", metavar="TEXT", default="", help="what the names of the columns that are added begin with")
-    add("--strict", action="store_true", help="make the first repair of a call an error")
-    add("--starts-in-reasoning", action="store_true", help="replies begin inside a reasoning region")
-    add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
-    add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+    add_parser_options(parser)
 
 
 def _declare_run(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +90,7 @@ def _declare_run(parser: argparse.ArgumentParser) -> None:
     add("--ray-address", metavar="ADDRESS", help="the cluster (default: one on this machine)")
 
 
-def run_batch(options: argparse.Namespace) -> int:
+def batch(options: argparse.Namespace) -> int:
     """Run `xmltools batch`. Returns the exit status."""
     if options.ray_address is not None and options.engine != "ray":
         raise UsageError("--ray-address: expected --engine ray with it")
@@ -107,7 +111,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.report is not None:
         _check_report(options.report)
     try:
-        summary = _on_ray(options, what) if options.engine == "ray" else _here(options, what)
+        summary = _parse(options, what)
     except KeyboardInterrupt:
         resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
         print(f"xmltools: stopped{resumed}", file=sys.stderr)
@@ -127,44 +131,25 @@ def _options(options: argparse.Namespace) -> BatchOptions:
         tools=tuple(read_tools(options.tools)) if options.tools is not None else None,
         tools_column=options.tools_column,
         prefix=options.prefix,
-        strict=options.strict,
-        starts_in_reasoning=options.starts_in_reasoning,
-        bracket_reasoning=options.bracket_reasoning,
-        code_fences=options.code_fences,
+        **parser_options(options),
     )
 
 
-def _here(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
-    from xmltools.batch import parse_files
+def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
+    files: tuple[Any, ...] = (options.inputs, options.output, what)
+    if options.engine == "local":
+        from xmltools.batch import parse_files
 
-    with _progress() as tell:
-        return parse_files(
-            options.inputs,
-            options.output,
-            what,
-            jobs=options.jobs,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            format=options.format,
-            on_progress=tell,
-        )
-
-
-def _on_ray(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
+        own = {name: getattr(options, name) for name in ("jobs", "resume", "overwrite")}
+        with _progress() as tell:
+            return parse_files(*files, format=options.format, on_progress=tell, **own)
     for name in ("jobs", "resume", "overwrite"):
         if getattr(options, name):
             raise UsageError(f"--{name}: expected --engine local with it")
     from xmltools.batch.ray.dataset import run_on_ray
 
     with _progress() as tell:
-        return run_on_ray(
-            options.inputs,
-            options.output,
-            what,
-            address=options.ray_address,
-            format=options.format,
-            on_progress=tell,
-        )
+        return run_on_ray(*files, address=options.ray_address, format=options.format, on_progress=tell)
 
 
 @contextmanager
@@ -196,19 +181,15 @@ def _print_summary(summary: BatchSummary) -> None:
     if not summary.rows and summary.outputs and not summary.seconds:
         print("Nothing was left to do: the output is complete", file=sys.stderr)
         return
-    rows = _counted(summary.rows, "row")
+    rows = counted(summary.rows, "row")
     before = f", {summary.skipped_rows:,} of them before" if summary.skipped_rows else ""
     clean = f" ({summary.clean_calls / summary.calls:.1%} clean)" if summary.calls else ""
-    calls = _counted(summary.calls, "call") + clean
+    calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
     print(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}", file=sys.stderr)
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
             print(one_line(f"  {what}: {_most_frequent(counts)}"), file=sys.stderr)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _most_frequent(counts: Mapping[str, int]) -> str:

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
 from types import ModuleType
@@ -18,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from xmltools.cli.shared import did_you_mean
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 
@@ -101,9 +101,8 @@ def _make_tool(module: ModuleType, name: str) -> Tool:
     missing = object()
     source = getattr(module, name, missing)
     if source is missing:
-        near = get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], n=3, cutoff=0.5)
-        told = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise XMLToolsError(f"the module has no such name{told}")
+        suggestion = did_you_mean(name, (each for each in vars(module) if not each.startswith("_")), most=3)
+        raise XMLToolsError("; ".join(filter(None, ("the module has no such name", suggestion))))
     if not callable(source) or (isinstance(source, type) and not _is_model(source)):
         kind = "a class" if isinstance(source, type) else f"a value of type {type(source).__name__}"
         raise XMLToolsError(f"expected a function or a pydantic model class, found {kind}")

@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from xmltools.cli.conformance.judge import Difference
-from xmltools.cli.conformance.run import Result
+from xmltools.cli.conformance.run import Difference, Result
 
 __all__ = ["Score", "report", "score", "write_failures", "write_table"]
 
@@ -38,12 +37,8 @@ def score(results: Iterable[Result]) -> Score:
     """Return the score of some results."""
     results = list(results)
     verdicts = [result.verdict for result in results]
-    return Score(
-        passed=verdicts.count("passed"),
-        failed=verdicts.count("failed"),
-        no_answer=verdicts.count("no answer"),
-        cut_matters=sum(result.cut_matters for result in results),
-    )
+    passed, failed, lost = (verdicts.count(verdict) for verdict in ("passed", "failed", "no answer"))
+    return Score(passed, failed, lost, sum(result.cut_matters for result in results))
 
 
 def report(results: Sequence[Result]) -> dict[str, Any]:
@@ -72,16 +67,9 @@ def _by_file(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def _failure(result: Result) -> dict[str, Any]:
-    return {
-        "id": result.case.id,
-        "file": result.case.file,
-        "rule": result.case.rule,
-        "verdict": result.verdict,
-        "way": result.way,
-        "reason": result.reason,
-        "differences": [difference._asdict() for difference in result.differences],
-        "cut_matters": result.cut_matters,
-    }
+    about = {name: getattr(result.case, name) for name in ("id", "file", "rule")}
+    found = {name: getattr(result, name) for name in ("verdict", "way", "reason", "cut_matters")}
+    return about | found | {"differences": [difference._asdict() for difference in result.differences]}
 
 
 def write_table(results: Sequence[Result]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the command line takes in: files and standard input as text, as tools or as JSON.
+"""What the commands share: types of arguments, reading files and standard input, and printing.
 
 Everything is UTF-8. Each error names the file and the place in it. Tools are the host's own and are read as `json`
 reads them; calls and results hold what models and tools wrote, and are read as strictly as in a reply.
@@ -8,18 +8,39 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import JSONError, loads
+from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool, load_tools
 
-__all__ = ["UsageError", "open_file", "positive", "read_chunks", "read_text", "read_tools", "read_values"]
+__all__ = [
+    "VISIBLE",
+    "UsageError",
+    "add_parser_options",
+    "counted",
+    "did_you_mean",
+    "element_name",
+    "number",
+    "one_line",
+    "one_standard_input",
+    "parser_options",
+    "positive",
+    "read_chunks",
+    "read_text",
+    "read_tools",
+    "read_values",
+    "whole_number",
+    "write_text",
+]
 
 _READ_SIZE = 1 << 16
 _DEPTH = 128
@@ -30,14 +51,74 @@ class UsageError(Exception):
     """Wrong usage that argparse can't see. The message is for one line on stderr, the exit status is 2."""
 
 
-def positive(text: str) -> int:
-    """Read a whole number from 1, for argparse. Raises `argparse.ArgumentTypeError` for anything else."""
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
-    return int(text)
+# Arguments
 
 
-def open_file(name: str) -> AbstractContextManager[Any]:
+def whole_number(least: int, most: int = 999_999_999) -> Callable[[str], int]:
+    """Return a type for argparse: a whole number within these bounds."""
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= most:
+            return int(text)
+        through = f" through {most}" if most != 999_999_999 else ""
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least}{through}, got {text!r:.80}")
+
+    return read
+
+
+positive = whole_number(1)
+
+
+def number(text: str) -> float:
+    """Read a number from 0, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text!r:.80}")
+    return value
+
+
+def element_name(text: str) -> str:
+    """Read the name of an element, for argparse."""
+    if not is_xml_name(text):
+        raise argparse.ArgumentTypeError(f"expected the name of an element, got {text!r:.80}; give one such as think")
+    return text
+
+
+def add_parser_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the parser that `parse` and `batch` have."""
+    add = parser.add_argument
+    add("--strict", action="store_true", help="make the first repair of a call an error")
+    add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
+    add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
+    add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+
+
+def parser_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of these options."""
+    return {
+        name: getattr(options, name) for name in ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
+    }
+
+
+def one_standard_input(names: str, *given: str | None) -> None:
+    """Raise `UsageError` if more than one of the arguments that are named is `-`."""
+    if given.count("-") > 1:
+        raise UsageError(f"only one of {names} can be standard input")
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.5) -> str:
+    """Return a question for the known names that are most like this one, "" if none is."""
+    near = get_close_matches(name[:100], list(known), n=most, cutoff=cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+# Input
+
+
+def _open_file(name: str) -> AbstractContextManager[Any]:
     """Return a context with the binary file; `-` is standard input. Raises `UsageError` if it can't be opened."""
     if name == "-":
         if sys.stdin is None:
@@ -52,7 +133,7 @@ def open_file(name: str) -> AbstractContextManager[Any]:
 def read_chunks(name: str, chunk_size: int | None = None) -> Iterator[str]:
     """Yield a file's text as it comes, in pieces of at most `chunk_size` characters. Bad bytes become U+FFFD."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    with open_file(name) as file:
+    with _open_file(name) as file:
         while data := file.read1(_READ_SIZE):
             yield from _cut(decode(data), chunk_size)
     yield from _cut(decode(b"", True), chunk_size)
@@ -65,7 +146,7 @@ def _cut(text: str, size: int | None) -> Iterator[str]:
 
 def read_text(name: str) -> str:
     """Return a file's text. Raises `XMLToolsError` if it is no UTF-8."""
-    with open_file(name) as file:
+    with _open_file(name) as file:
         data = file.read()
     try:
         return str(data, "utf-8")
@@ -127,3 +208,29 @@ def _load(text: str, name: str, line: int, what: str) -> Any:
 def _place(text: str, offset: int, line: int) -> str:
     """Return line and column, from 1, of an offset in text that begins on `line`."""
     return f"{line + text.count(chr(10), 0, offset)}:{offset - text.rfind(chr(10), 0, offset)}"
+
+
+# Output
+
+# What a model writes must not steer the terminal: control characters are shown as their pictures.
+VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
+VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
+
+
+def one_line(message: str) -> str:
+    """Return a message as it may be shown in one line of a terminal."""
+    return " ".join(message.split("\n")).translate(VISIBLE)
+
+
+def write_text(text: str) -> None:
+    """Print text, with a line break at its end: for a program as it is, in UTF-8; on a terminal without controls."""
+    if sys.stdout.isatty():
+        text = "\n".join(map(one_line, text.split("\n")))
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
