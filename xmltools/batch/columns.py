@@ -7,17 +7,17 @@ part has the types of its own rows, and says of each column whether it is JSON; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from xmltools.batch.arrow import pa
+from xmltools.batch.arrow import json_text, pa, values_as_text
 from xmltools.batch.json_lines import Line, text_of
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.plain import plain_json, plain_values
 from xmltools.errors import XMLToolsError
 
-__all__ = ["fit", "plain_schema", "settle", "table_of", "unmarked"]
+__all__ = ["fit", "settle", "table_of", "unmarked", "without_dictionaries"]
 
 _MARK = b"xmltools"
 _JSON, _SMALL = {_MARK: b"json"}, {_MARK: b"small"}
@@ -32,14 +32,10 @@ _DEPTH = 16
 
 def table_of(lines: Sequence[Line], options: BatchOptions) -> Any:
     """Return the objects of lines as a table. A line without an object is kept as text."""
-    objects = [line.object if line.object is not None else _kept(line, options) for line in lines]
+    objects = [{options.invalid_line: text_of(each.source)} if each.object is None else each.object for each in lines]
     names = dict.fromkeys(name for each in objects for name in each)
     columns = [_column(name, [each.get(name) for each in objects]) for name in names]
     return pa.Table.from_arrays([array for _, array in columns], schema=pa.schema([field for field, _ in columns]))
-
-
-def _kept(line: Line, options: BatchOptions) -> dict[str, Any]:
-    return {options.invalid_line: text_of(line.source)}
 
 
 def _column(name: str, values: list[Any]) -> tuple[Any, Any]:
@@ -75,7 +71,7 @@ def _can_be_stored(type: Any, depth: int = 1) -> bool:
 
 
 def _as_json(values: Iterable[Any]) -> Any:
-    return pa.array([None if value is None else plain_json(value) for value in values], pa.string())
+    return pa.array([None if value is None else json_text(value) for value in values], pa.string())
 
 
 # Of several parts
@@ -84,46 +80,31 @@ def _as_json(values: Iterable[Any]) -> Any:
 def settle(schemas: Iterable[Any], options: BatchOptions) -> Any:
     """Return the schema that holds the rows of all parts: their columns in the order in which they come, and then those
     that were added. A column whose types are too different is one of JSON."""
-    found: dict[str, _Found] = {}
+    found: dict[str, dict[Any, Any]] = {}  # fields that are alike are kept once
+    occurrences = Counter[str]()
     metadata, parts = None, 0
     for schema in schemas:
         parts += 1
         metadata = metadata or schema.metadata
-        _check_repeated(schema)
+        repeated = [name for name in schema.names if schema.names.count(name) > 1]
+        if repeated:
+            raise XMLToolsError(f"there are several columns {repeated[0]!r:.80}; rename all but one")
         for field in schema:
-            found.setdefault(field.name, _Found()).add(field)
+            found.setdefault(field.name, {}).setdefault((field.type, _mark(field), field.nullable), field)
+            occurrences[field.name] += 1
     added = set(options.added)
     names = [name for name in found if name not in added] + [name for name in options.added if name in found]
-    return pa.schema([found[name].settled(parts) for name in names], metadata)
+    return pa.schema([_settled(list(found[name].values()), occurrences[name] < parts) for name in names], metadata)
 
 
-def _check_repeated(schema: Any) -> None:
-    repeated = [name for name in schema.names if schema.names.count(name) > 1]
-    if repeated:
-        raise XMLToolsError(f"there are several columns {repeated[0]!r:.80}; rename all but one")
-
-
-class _Found:
-    """What parts say of one column. Those that say the same are kept once."""
-
-    def __init__(self) -> None:
-        self._fields: dict[Any, Any] = {}
-        self._parts = 0
-
-    def add(self, field: Any) -> None:
-        """Take what a part says."""
-        self._fields.setdefault((field.type, _is_json(field), _is_small(field), field.nullable), field)
-        self._parts += 1
-
-    def settled(self, parts: int) -> Any:
-        """Return the column for all parts, of which there are so many."""
-        fields = list(self._fields.values())
-        first = fields[0]
-        type = None if any(map(_is_json, fields)) else _common(fields)
-        if type is None:
-            return pa.field(first.name, pa.string(), metadata=_JSON)
-        nullable = self._parts < parts or any(field.nullable for field in fields)
-        return pa.field(first.name, type, nullable, metadata=_without_mark(first.metadata))
+def _settled(fields: list[Any], is_missing: bool) -> Any:
+    """Return the column for all parts. Takes what they say of it, and whether one does not have it."""
+    first = fields[0]
+    type = None if any(_mark(field) == "json" for field in fields) else _common(fields)
+    if type is None:
+        return pa.field(first.name, pa.string(), metadata=_JSON)
+    nullable = is_missing or any(field.nullable for field in fields)
+    return pa.field(first.name, type, nullable, metadata=_without_mark(first.metadata))
 
 
 def _common(fields: list[Any]) -> Any:
@@ -131,7 +112,8 @@ def _common(fields: list[Any]) -> Any:
     type = reduce(_merged, (field.type for field in fields))
     if type is not None:
         return type
-    fitting = all(pa.types.is_float64(each.type) or pa.types.is_null(each.type) or _is_small(each) for each in fields)
+    is_float, is_null = pa.types.is_float64, pa.types.is_null
+    fitting = all(is_float(each.type) or is_null(each.type) or _mark(each) == "small" for each in fields)
     return pa.float64() if fitting else None
 
 
@@ -159,12 +141,9 @@ def _merged_structs(type: Any, other: Any) -> Any:
     return None if None in inner else pa.struct(list(zip(names, inner, strict=True)))
 
 
-def _is_json(field: Any) -> bool:
-    return (field.metadata or {}).get(_MARK) == _JSON[_MARK]
-
-
-def _is_small(field: Any) -> bool:
-    return (field.metadata or {}).get(_MARK) == _SMALL[_MARK]
+def _mark(field: Any) -> str:
+    mark: bytes = (field.metadata or {}).get(_MARK, b"")
+    return mark.decode()
 
 
 def _without_mark(metadata: Any) -> Any:
@@ -182,14 +161,11 @@ def unmarked(schema: Any) -> Any:
     return pa.schema(fields, schema.metadata)
 
 
-def plain_schema(schema: Any) -> Any:
+def without_dictionaries(schema: Any) -> Any:
     """Return a schema without dictionaries: their columns have the types of their values."""
-    fields = [field.with_type(_plain_type(field.type)) for field in schema]
+    is_dictionary = pa.types.is_dictionary
+    fields = [each.with_type(each.type.value_type) if is_dictionary(each.type) else each for each in schema]
     return pa.schema(fields, schema.metadata)
-
-
-def _plain_type(type: Any) -> Any:
-    return type.value_type if pa.types.is_dictionary(type) else type
 
 
 def _fitted(table: Any, field: Any) -> Any:
@@ -197,6 +173,6 @@ def _fitted(table: Any, field: Any) -> Any:
     if place < 0:
         return pa.nulls(table.num_rows, field.type)
     column = table.column(place)
-    if _is_json(field) and not _is_json(table.schema.field(place)):
-        return _as_json(plain_values(column))
+    if _mark(field) == "json" != _mark(table.schema.field(place)):
+        return _as_json(values_as_text(column))
     return column if column.type == field.type else column.cast(field.type)

@@ -215,8 +215,8 @@ COMMANDS = {
         "parse the replies in whole files, on all cores: Parquet, Arrow, JSON Lines, CSV",
         "Read a column of replies, or of chat messages, and write the same rows with six columns more: text, "
         "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. A run "
-        "that was killed goes on with --resume. Errors in rows are counted on stderr, and the exit status is 1 for them "
-        "only with --fail-on-errors. Needs the extra batch for all but JSON Lines: pip install 'xmltools[batch]'.",
+        "that was killed goes on with --resume. Errors in rows are counted on stderr, and the exit status is 1 for "
+        "them only with --fail-on-errors. Needs the extra batch for all but JSON Lines: pip install 'xmltools[batch]'.",
         "xmltools batch replies.parquet calls.parquet --tools tools.json",
         declare_batch,
         batch,

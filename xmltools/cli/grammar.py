@@ -63,19 +63,7 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
     add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
     add("--backend", metavar="NAME", help="with --engine: its grammar backend, such as xgrammar or llguidance")
     add("--api", metavar="NAME", help="with --engine: its API: openai, native, python, responses or chat")
-    _declare_calls(parser)
-    _declare_text(parser)
-    add(
-        "--output",
-        metavar="PATH",
-        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
-    )
-    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
-
-
-def _declare_calls(parser: argparse.ArgumentParser) -> None:
-    """Declare which calls there may be. What is not given stays out of the options: the engine may not have it."""
-    add = parser.add_argument
+    # What is not given stays out of the options: the engine may not have it.
     add(
         "--tool-choice",
         choices=("auto", "required", "one", "named", "arguments"),
@@ -91,11 +79,6 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
         help="a region of reasoning in <TAG> may come first, such as think",
     )
     add("--starts-in-reasoning", action="store_const", const=True, help="the reply begins inside the reasoning")
-
-
-def _declare_text(parser: argparse.ArgumentParser) -> None:
-    """Declare how the calls may be written."""
-    add = parser.add_argument
     add("--order", choices=("any", "schema"), help="the order of arguments: any, or that of the schema (default: any)")
     add("--white-space", metavar="N", type=whole_number(0), help="at most N characters of white space between elements")
     add("--cdata", choices=("allowed", "required", "forbidden"), help="how text is quoted (default: CDATA is allowed)")
@@ -106,6 +89,12 @@ def _declare_text(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="forbid </tool> in CDATA, for readers that search for it",
     )
+    add(
+        "--output",
+        metavar="PATH",
+        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
+    )
+    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
 
 
 def grammar(options: argparse.Namespace) -> int:

@@ -9,15 +9,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.interop import (
-    CALL_FORMATS,
-    DEFINITION_FORMATS,
-    RESULT_FORMATS,
-    at,
-    load_calls,
-    load_definitions,
-    load_result,
-)
+from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
+from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
+from xmltools.cli.interop.fields import at
+from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 from xmltools.cli.python_tools import import_tools, is_target
 from xmltools.cli.shared import (
     UsageError,
@@ -169,14 +164,12 @@ def _find_tool(call: ToolCall, tools: Tools) -> tuple[ToolCall, Tool]:
     same = [each for each in tools.values() if each.name == call.name]
     if len(same) == 1 and "server" not in call.model_fields_set:
         return call.model_copy(update={"server": same[0].server}), same[0]
-    raise XMLToolsError(_no_tool(call, [each.name for each in tools.values()], [each.server for each in same]))
-
-
-def _no_tool(call: ToolCall, names: list[str], servers: list[str]) -> str:
-    if servers:
-        return f"the tool {call.name!r:.80} is not on server {call.server!r:.80}, only on {_listed(servers)}"
+    if same:
+        servers = _listed([each.server for each in same])
+        raise XMLToolsError(f"the tool {call.name!r:.80} is not on server {call.server!r:.80}, only on {servers}")
+    names = [each.name for each in tools.values()]
     suggestion = did_you_mean(call.name, names, most=3) or f"there are {_listed(names)}"
-    return f"there is no tool {call.name!r:.80}; {suggestion}"
+    raise XMLToolsError(f"there is no tool {call.name!r:.80}; {suggestion}")
 
 
 def _listed(names: list[str]) -> str:

@@ -19,54 +19,18 @@ from xmltools.errors import XMLToolsError
 __all__ = ["declare_replay", "declare_serve", "replay", "serve"]
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
-_MAX_STREAMS = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
-_HELPERS = (
-    "processes that read, beside the server, what may take long (default: as many as cores, 2 to 4; 0, or --demo: none)"
-)
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools serve`."""
-    _declare_upstream(parser)
-    _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
-    _declare_calls(parser)
-    _declare_access(parser)
-    _declare_limits(parser)
     add = parser.add_argument
-    add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
-    add("--live", action="store_true", help="show the streams that pass through at /live")
-    add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
-
-
-def _declare_upstream(parser: argparse.ArgumentParser) -> None:
     upstream = parser.add_mutually_exclusive_group(required=True)
     upstream.add_argument(
         "--upstream", metavar="URL", help="a server with OpenAI's chat completions, such as http://localhost:8000/v1"
     )
     upstream.add_argument("--demo", action="store_true", help="a scripted model in its place, to try things out")
     _declare_speed(parser, "how fast the demo speaks")
-
-
-def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(
-        "--speed", metavar="X", type=number, default=1.0, help=f"{what}: 2 is twice as fast, 0 does not wait"
-    )
-
-
-def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "") -> None:
-    add = parser.add_argument
-    add("--host", metavar="HOST", default="127.0.0.1", help=f"where to listen (default: only for this machine){note}")
-    add(
-        "--port",
-        metavar="N",
-        type=whole_number(0, 65535),
-        default=port,
-        help=f"default: {port}; 0 takes any that is free",
-    )
-
-
-def _declare_calls(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
     add(
         "--retry",
         dest="retries",
@@ -99,10 +63,6 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
         help="leave what the model writes in <think> in its text",
     )
     add("--strict-requests", action="store_true", help="refuse unknown fields and tools that only the provider runs")
-
-
-def _declare_access(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
     for name, values, metavar, what in (
@@ -110,13 +70,12 @@ def _declare_access(parser: argparse.ArgumentParser) -> None:
         ("host", "hosts", "NAME", "a name under which the server is reached"),
     ):
         add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
-
-
-def _declare_limits(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--max-body", metavar="BYTES", type=positive, default=16 << 20, help="size of a request (default: 16 MiB)")
-    add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=_MAX_STREAMS)
-    add("--helpers", metavar="N", type=whole_number(0, 64), help=_HELPERS)
+    streams = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
+    helpers = "processes that read, beside the server, what may take long "
+    helpers += "(default: as many as cores, 2 to 4; 0, or --demo: none)"
+    add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=streams)
+    add("--helpers", metavar="N", type=whole_number(0, 64), help=helpers)
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
         ("timeout", 600.0, "until the upstream begins to answer"),
@@ -127,6 +86,27 @@ def _declare_limits(parser: argparse.ArgumentParser) -> None:
         field = "first_byte_timeout" if name == "timeout" else name.replace("-", "_")
         what = f"{what} (default: {seconds:g})"
         add(f"--{name}", dest=field, metavar="SECONDS", type=number, default=seconds, help=what)
+    add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
+    add("--live", action="store_true", help="show the streams that pass through at /live")
+    add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
+
+
+def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--speed", metavar="X", type=number, default=1.0, help=f"{what}: 2 is twice as fast, 0 does not wait"
+    )
+
+
+def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "") -> None:
+    add = parser.add_argument
+    add("--host", metavar="HOST", default="127.0.0.1", help=f"where to listen (default: only for this machine){note}")
+    add(
+        "--port",
+        metavar="N",
+        type=whole_number(0, 65535),
+        default=port,
+        help=f"default: {port}; 0 takes any that is free",
+    )
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -134,15 +114,10 @@ def serve(options: argparse.Namespace) -> int:
     run: Callable[..., int] = _module("xmltools.proxy.server").run
     config = _config(options)
     if config.api_key is None and not config.is_loopback:
-        print(_open_to_all(config.host), file=sys.stderr, flush=True)
+        warning = f"whoever reaches {config.host} can use the upstream, since no key is asked for"
+        advice = "set --require-key-env, or listen at 127.0.0.1"
+        print(f"xmltools: warning: {warning}; {advice}", file=sys.stderr, flush=True)
     return run(config, log_format=options.log_format)
-
-
-def _open_to_all(host: str) -> str:
-    return (
-        f"xmltools: warning: whoever reaches {host} can use the upstream, since no key is asked for; "
-        "set --require-key-env, or listen at 127.0.0.1"
-    )
 
 
 def _config(options: argparse.Namespace) -> Any:

@@ -99,13 +99,16 @@ def _is_whole(path: Path) -> bool:
 def replace(path: Path, *data: bytes, sync: bool = True) -> None:
     """Write a file that is there only when all of it is; with `sync`, when all of it is on the disk."""
     # Who was killed may have left one, and who lost its parent may still be writing: each has its own.
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with draft.open("wb") as file:
-        file.writelines(data)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
+    draft = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            file.writelines(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def open_part(path: Path) -> tuple[dict[str, Any], Any]:

@@ -18,18 +18,10 @@ from xmltools.batch.options import BatchOptions
 from xmltools.batch.summary import Counts
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Assembly", "put_together"]
+__all__ = ["Assembly"]
 
 _GROUP = 32 << 20
 """Bytes of a row group, or a record batch, from which on it is written."""
-
-
-def put_together(parts: Sequence[Path], target: Path, kind: Kind, options: BatchOptions, counts: Counts) -> None:
-    """Write what is in the parts to `target`, and add what they say of their rows to `counts`. As `Assembly` does."""
-    with Assembly(target, kind, options, counts) as assembly:
-        for part in parts:
-            assembly.add(part)
-        assembly.finish()
 
 
 class Assembly:
@@ -47,10 +39,8 @@ class Assembly:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._counts = counts
         self._file = self._draft.open("wb")
-        if kind.format == "jsonl":
-            self._writer: _Lines | _Tables = _Lines(self._file)
-        else:
-            self._writer = _Tables(self._file, kind, options, alike=alike)
+        is_lines = kind.format == "jsonl"
+        self._tables = None if is_lines else _Tables(self._file, kind, options, alike=alike)
 
     def __enter__(self) -> Assembly:
         return self
@@ -60,7 +50,8 @@ class Assembly:
 
     def close(self) -> None:
         """Leave it; what is not finished is gone."""
-        self._writer.close()
+        if self._tables is not None:
+            self._tables.close()
         self._file.close()
         self._draft.unlink(missing_ok=True)
 
@@ -69,29 +60,19 @@ class Assembly:
         counted, rows = open_part(part)
         self._counts.add(counted)
         with rows:
-            self._writer.add(part, rows)
+            if self._tables is None:
+                shutil.copyfileobj(rows, self._file, 1 << 20)
+            else:
+                self._tables.add(part, rows)
 
     def finish(self) -> None:
         """Say that there are no more: now the file is there."""
-        self._writer.finish()
+        if self._tables is not None:
+            self._tables.finish()
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         self._draft.replace(self._target)
-
-
-class _Lines:
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def add(self, part: Path, rows: IO[bytes]) -> None:
-        shutil.copyfileobj(rows, self._file, 1 << 20)
-
-    def finish(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 # Tables
@@ -105,7 +86,7 @@ class _Tables:
         self._alike = alike
         self._waiting: list[Path] = []
         self._schema: Any = None
-        self._write: Callable[[Any], object] = _nowhere
+        self._write: Callable[[Any], object]
         self._held: list[Any] = []
         self._size = 0
         self._open = ExitStack()
@@ -173,10 +154,6 @@ class _Tables:
             ) from None
 
 
-def _nowhere(table: Any) -> None:
-    raise AssertionError("nothing is open")
-
-
 def _schema_of(part: Path) -> Any:
     from xmltools.batch.arrow import pa
 
@@ -187,7 +164,7 @@ def _schema_of(part: Path) -> Any:
 
 def _empty(options: BatchOptions) -> Any:
     from xmltools.batch.arrow import pa
-    from xmltools.batch.kernel import OUTPUT_SCHEMA
+    from xmltools.batch.table import OUTPUT_SCHEMA
 
     return pa.schema([field.with_name(options.prefix + field.name) for field in OUTPUT_SCHEMA])
 
@@ -204,9 +181,9 @@ def _parquet(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
 @contextmanager
 def _arrow(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
     from xmltools.batch.arrow import pa
-    from xmltools.batch.columns import plain_schema, unmarked
+    from xmltools.batch.columns import unmarked, without_dictionaries
 
-    plain = plain_schema(unmarked(schema))
+    plain = without_dictionaries(unmarked(schema))
     with pa.ipc.new_file(file, plain) as writer:
         # Batches of a file share their dictionaries, and those of parts differ: such columns are their values here.
         yield lambda table: writer.write_table(table.cast(plain).combine_chunks())
@@ -214,7 +191,7 @@ def _arrow(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
 
 @contextmanager
 def _csv(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
-    from xmltools.batch.plain import records_of
+    from xmltools.batch.arrow import records_of
 
     # The level and the missing time are those of parts of JSON Lines.
     packed: Any = gzip.GzipFile("", "wb", 6, file, 0) if kind.gzipped else file
@@ -224,7 +201,7 @@ def _csv(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
 
     def write(table: Any) -> None:
         for batch in table.to_batches(2048):
-            writer.writerows(map(_cells, records_of(batch)))
+            writer.writerows(map(_cell, record.values()) for record in records_of(batch))
 
     yield write
     text.flush()
@@ -233,16 +210,12 @@ def _csv(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
         packed.close()
 
 
-def _cells(record: dict[str, Any]) -> list[str]:
-    return [_cell(value) for value in record.values()]
-
-
 def _cell(value: Any) -> str:
-    from xmltools.batch.plain import plain_json
+    from xmltools.batch.arrow import json_text
 
     if isinstance(value, str):
         return value
-    return "" if value is None else plain_json(value)
+    return "" if value is None else json_text(value)
 
 
 _WRITERS = {"parquet": _parquet, "arrow": _arrow, "csv": _csv}

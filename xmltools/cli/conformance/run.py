@@ -48,12 +48,13 @@ class Result(NamedTuple):
     lost: bool = False
 
 
-class _RefusalError(Exception):
-    """The program says that it can't read the case."""
+class _UnusableError(Exception):
+    """An answer that cannot be compared. The message says why; `is_refusal`: the program says that it can't read the
+    case."""
 
-
-class _BrokenAnswerError(Exception):
-    """What came is no answer to the line that was sent. The message says why."""
+    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
+        super().__init__(message)
+        self.is_refusal = is_refusal
 
 
 def run_program(command: str, cases: Iterable[Case], *, timeout: float = 10.0) -> Iterator[Result]:
@@ -89,17 +90,13 @@ def _run_case(program: Program, case: Case) -> Result:
     for number, (way, chunks) in enumerate(ways(case)):
         try:
             found.append((way, _ask(program, case, f"{case.id}/{number}", chunks)))
-        except _RefusalError as error:
-            return Result(case, "no answer", way, str(error), cut_matters=number > 0)
         except NoAnswerError as error:
             return Result(case, "no answer", way, str(error), cut_matters=number > 0, lost=True)
-        except _BrokenAnswerError as error:
+        except _UnusableError as error:
+            if error.is_refusal:
+                return Result(case, "no answer", way, str(error), cut_matters=number > 0)
             program.stop()
             return Result(case, "failed", way, str(error), cut_matters=number > 0, lost=True)
-    return _judge(case, found)
-
-
-def _judge(case: Case, found: list[tuple[str, list[Difference]]]) -> Result:
     way, wrong = next(((way, wrong) for way, wrong in found if wrong), ("", []))
     if not wrong:
         return Result(case, "passed")
@@ -112,7 +109,7 @@ def _ask(program: Program, case: Case, id: str, chunks: list[str]) -> list[Diffe
     try:
         return list(differences(case.expect, _read_answer(line, id)))
     except RecursionError:
-        raise _BrokenAnswerError("expected an answer, got JSON that is nested too deeply") from None
+        raise _UnusableError("expected an answer, got JSON that is nested too deeply") from None
 
 
 def _read_answer(line: bytes, id: str) -> dict[str, Any]:
@@ -121,11 +118,11 @@ def _read_answer(line: bytes, id: str) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise _BrokenAnswerError(f"expected an answer, a JSON object in one line, got {line[:60]!r}")
+        raise _UnusableError(f"expected an answer, a JSON object in one line, got {line[:60]!r}")
     if "usage_error" in answer:
-        raise _RefusalError(f"usage_error: {answer['usage_error']!s:.200}")
+        raise _UnusableError(f"usage_error: {answer['usage_error']!s:.200}", is_refusal=True)
     if answer.get("id") != id:
-        raise _BrokenAnswerError(f"expected the answer with the id {id!r}, got the id {answer.get('id')!r:.80}")
+        raise _UnusableError(f"expected the answer with the id {id!r}, got the id {answer.get('id')!r:.80}")
     return answer
 
 
