@@ -16,14 +16,7 @@ __all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
 ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 
-_OF_THE_PARSER = (
-    "strict",
-    "reasoning_tags",
-    "starts_in_reasoning",
-    "bracket_reasoning",
-    "code_fences",
-    "limits",
-)
+_OF_THE_PARSER = ("strict", "reasoning_tags", "starts_in_reasoning", "bracket_reasoning", "code_fences", "limits")
 
 
 class BatchUsageError(XMLToolsError):

@@ -14,7 +14,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -29,13 +29,11 @@ from xmltools.batch.files.reading import check_columns, read_weighted
 from xmltools.batch.files.workers import Task, Worker
 from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
-from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.batch.table import parse_table
 from xmltools.errors import XMLToolsError
 
 __all__ = ["parse_dataset", "run_on_ray"]
-
-Tell = Callable[[BatchProgress], object]
 
 _BLOCK = 16 << 20
 """Bytes of the pieces that one task parses, and so about those of a file that it writes."""
@@ -249,8 +247,12 @@ def _parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions,
     counts, problem = Counts(), None
     try:
         with TemporaryDirectory() as parts, Assembly(folder / file, kind, options, counts) as assembly:
-            # The columns depend on all parts, so that these must still be there at the end.
-            for part in _parsed(found, sources, _worker(options), Path(parts), kind):
+            for place, piece in enumerate(found):
+                source, problem = sources[piece.pop("number")], piece.pop("problem")
+                if problem is not None:
+                    raise XMLToolsError(problem)
+                part, lines = Path(parts) / str(place), source.kind.format == "jsonl"
+                _worker(options).do(Task(path=part, source=str(source.path), lines=lines, kind=kind, **piece))
                 assembly.add(part)
             assembly.finish()
     except (XMLToolsError, OSError, MemoryError) as error:
@@ -262,19 +264,6 @@ def _parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions,
 def _worker(options: BatchOptions) -> Worker:
     """Return the worker of this process, which has made its tools for the tasks that come after the first."""
     return Worker(options)
-
-
-def _parsed(
-    pieces: Iterable[dict[str, Any]], sources: Sequence[Source], worker: Worker, parts: Path, kind: Kind
-) -> Iterator[Path]:
-    """Yield the parts that the worker makes of pieces. Raises `XMLToolsError` for one that could not be read."""
-    for place, piece in enumerate(pieces):
-        source, problem = sources[piece.pop("number")], piece.pop("problem")
-        if problem is not None:
-            raise XMLToolsError(problem)
-        path = parts / str(place)
-        worker.do(Task(path=path, source=str(source.path), lines=source.kind.format == "jsonl", kind=kind, **piece))
-        yield path
 
 
 # Ray itself: where it comes from, and its cluster

@@ -73,10 +73,18 @@ def convert(options: argparse.Namespace) -> int:
             else:
                 read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
                 read = read.model_copy(update={"messages": watch("writing", read.messages)})
-                own = _of_text(options.target, options, tools) | _of_store(options.now)
+                own = _of_text(options.target, options, tools)
+                if options.now is not None:  # the same ids and times each time
+                    numbers = itertools.count(1)
+                    own |= {"now": options.now, "new_id": lambda: f"id_{next(numbers)}"}
                 written = dump(read, options.target, **common, **own)
     _tell(place, issues)
-    _print(written)
+    try:
+        data = json.dumps(written, ensure_ascii=False, indent=2).encode()
+    except UnicodeEncodeError:  # lone surrogates have no other spelling
+        data = json.dumps(written, indent=2).encode()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
     return 0
 
 
@@ -94,12 +102,6 @@ def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None)
     return {"bracket_reasoning": options.bracket_reasoning} | ({"tools": tools} if tools is not None else {})
 
 
-def _of_store(now: float | None) -> dict[str, Any]:
-    """Return the options that make the same ids and times each time, if a time is given."""
-    numbers = itertools.count(1)
-    return {} if now is None else {"now": now, "new_id": lambda: f"id_{next(numbers)}"}
-
-
 def _tell(place: str, issues: list[Issue]) -> None:
     """Say on stderr what was lost: each place, but no more than some of one kind."""
     told = Counter[str]()
@@ -110,15 +112,6 @@ def _tell(place: str, issues: list[Issue]) -> None:
     for code, count in told.items():
         if count > _SHOWN:
             print(f"{place}: {code}: {count - _SHOWN:,} more of this kind", file=sys.stderr)
-
-
-def _print(value: Any) -> None:
-    try:
-        data = json.dumps(value, ensure_ascii=False, indent=2).encode()
-    except UnicodeEncodeError:  # lone surrogates have no other spelling
-        data = json.dumps(value, indent=2).encode()
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data + b"\n")
 
 
 # Progress

@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 from xmltools.cli.shared import UsageError, element_name, one_line, positive, read_tools, whole_number, write_text
 from xmltools.errors import XMLToolsError
-from xmltools.tools import Tool
 
 __all__ = ["declare_grammar", "grammar"]
 
@@ -108,8 +107,18 @@ def grammar(options: argparse.Namespace) -> int:
             out = _flag(*given)
             raise UsageError(f"--format relaxng describes a stored block, whoever wrote it: leave {out} out")
     tools = read_tools(options.tools)
+    from xmltools.grammar import build_grammar, grammar_issues
+    from xmltools.grammar.engines import engine_issues, for_engine
+
+    texts: Any
     try:
-        texts, issues = _build(options, tools, given)
+        if options.engine is None:
+            format = options.format or "gbnf"
+            texts, issues = build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
+        else:
+            given |= {name: getattr(options, name) for name in _CHOSEN}
+            texts = json.dumps(for_engine(options.engine, tools, **given), indent=2)
+            issues = engine_issues(options.engine, tools, **given)
     except XMLToolsError as error:
         raise _in_our_words(str(error), options.tools) from None
     _write(texts, options.output)
@@ -127,19 +136,6 @@ def _in_our_words(message: str, tools: str) -> Exception:
 
 def _flag(name: str, *_: str) -> str:
     return "--no-end-tag-in-cdata" if name == "end_tag_in_cdata" else f"--{name.replace('_', '-')}"
-
-
-def _build(options: argparse.Namespace, tools: list[Tool], given: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """Return a text, or the text of each tool, and what it does not express."""
-    from xmltools.grammar import build_grammar, grammar_issues
-    from xmltools.grammar.engines import engine_issues, for_engine
-
-    if options.engine is None:
-        format = options.format or "gbnf"
-        return build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
-    given |= {"backend": options.backend, "api": options.api, "format": options.format}
-    fields = for_engine(options.engine, tools, **given)
-    return json.dumps(fields, indent=2), engine_issues(options.engine, tools, **given)
 
 
 # Output

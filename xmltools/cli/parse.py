@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from xmltools.cli.shared import (
@@ -66,26 +66,23 @@ def parse(options: argparse.Namespace) -> int:
         printer = _Coloured(lines)
     else:
         printer = _Parts(write, lines)
-    failures = 0
-    for chunk in read_chunks(options.file, options.chunk_size):
-        lines.add(chunk)
-        failures += _show(parser.feed(chunk), printer, lines, options.file)
-    failures += _show(parser.close(), printer, lines, options.file)
-    printer.end(parser.unclosed_reasoning)
-    return 1 if failures else 0
 
+    def events() -> Iterator[Event]:
+        for chunk in read_chunks(options.file, options.chunk_size):
+            lines.add(chunk)
+            yield from parser.feed(chunk)
+        yield from parser.close()
 
-def _show(events: list[Event], printer: _Events | _Parts | _Coloured, lines: Lines, name: str) -> int:
-    """Print events, and report on stderr what failed. Returns how many failed."""
     failures = 0
-    for event in events:
+    for event in events():
         printer.show(event)
         if isinstance(event, CallFailed):
             failures += 1
             line, column = lines.locate(event.error.span[0])
-            message = f"{name}:{line}:{column}: {event.error.code}: {event.error.message}"
+            message = f"{options.file}:{line}:{column}: {event.error.code}: {event.error.message}"
             print(one_line(message), file=sys.stderr)
-    return failures
+    printer.end(parser.unclosed_reasoning)
+    return 1 if failures else 0
 
 
 def _fields(source: object, names: str) -> dict[str, Any]:

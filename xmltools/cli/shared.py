@@ -127,7 +127,16 @@ def _open_file(name: str) -> AbstractContextManager[Any]:
     try:
         return Path(name).open("rb")
     except (OSError, ValueError) as error:
-        raise UsageError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+        found = f"{name}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError("; ".join(filter(None, (found, _file_like(name))))) from None
+
+
+def _file_like(name: str) -> str:
+    """Ask whether another file in the same folder is meant."""
+    try:
+        return did_you_mean(Path(name).name, (each.name for each in Path(name).parent.iterdir()), cutoff=0.75)
+    except (OSError, ValueError):
+        return ""
 
 
 def read_chunks(name: str, chunk_size: int | None = None) -> Iterator[str]:

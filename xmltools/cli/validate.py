@@ -17,7 +17,6 @@ from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
-    from xmltools.tools import Tool
 
 __all__ = ["declare_explain", "declare_validate", "explain", "validate"]
 
@@ -66,10 +65,21 @@ def validate(options: argparse.Namespace) -> int:
     one_standard_input("the FILEs and --tools", *options.files, options.tools)
     if options.statistics and options.format not in ("text", "json"):
         raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
-    from xmltools.lint import write_report, write_statistics
+    from xmltools.lint import examine, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
-    checked, unread = _examine(options.files, tools, options.strict)
+    checked, unread = [], False
+    for name in options.files:
+        try:
+            text = read_text(name)
+        except XMLToolsError as error:
+            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
+            unread = True
+            continue
+        checked.append(examine(text, tools, strict=options.strict, source=name))
+        if not checked[-1].blocks and _JSON.match(text):
+            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
+            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
     findings = [finding for each in checked for finding in each.findings]
     if options.statistics:
         lines = write_statistics(findings, options.format)
@@ -80,25 +90,6 @@ def validate(options: argparse.Namespace) -> int:
     sys.stdout.flush()
     print(_summary(findings, checked), file=sys.stderr)
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
-
-
-def _examine(names: Sequence[str], tools: list[Tool] | None, strict: bool) -> tuple[list[Examined], bool]:
-    """Check each file. Returns what came of those that are text, and whether any is not."""
-    from xmltools.lint import examine
-
-    checked, unread = [], False
-    for name in names:
-        try:
-            text = read_text(name)
-        except XMLToolsError as error:
-            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
-            unread = True
-            continue
-        checked.append(examine(text, tools, strict=strict, source=name))
-        if not checked[-1].blocks and _JSON.match(text):
-            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
-            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
-    return checked, unread
 
 
 def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:

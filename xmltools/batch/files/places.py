@@ -147,7 +147,7 @@ def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return ""
     names = [each.name for each in path.parent.iterdir() if each.is_dir() or kind_of(each)]
-    near = get_close_matches(path.name, names, n=1, cutoff=0.6)
+    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f"; did you mean {path.with_name(near[0])}?" if near else ""
 
 
@@ -162,7 +162,8 @@ def find_targets(sources: Sequence[Source], output: Place, format: str | None = 
     if format is not None and format not in FORMATS:
         raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
     path = Path(output)
-    if not _is_folder(output):
+    is_folder = path.is_dir() or fspath(output).endswith(("/", "\\")) or "." not in path.name
+    if not is_folder:
         kind = ENDINGS[f".{format}"] if format else _kind_of(path, ", or / for a folder")
         return [Target(path, kind, tuple(sources))]
     targets = [_beside(path, source, format) for source in sources]
@@ -174,11 +175,6 @@ def find_targets(sources: Sequence[Source], output: Place, format: str | None = 
         if absolute(target.path) == absolute(source.path):
             raise BatchUsageError(f"{source.path} would be written over itself; give another folder")
     return targets
-
-
-def _is_folder(output: Place) -> bool:
-    path = Path(output)
-    return path.is_dir() or fspath(output).endswith(("/", "\\")) or "." not in path.name
 
 
 def _beside(folder: Path, source: Source, format: str | None) -> Target:

@@ -189,7 +189,7 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
     from xmltools.batch.arrow import pa
 
     size = source.size
-    with source.path.open("rb") as raw, _text_of(raw, source) as file:
+    with source.path.open("rb") as raw, io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="") as file:
         records = _records(csv.reader(file, strict=True), source)
         header = next(records, [])
         if len(set(header)) < len(header):
@@ -199,10 +199,6 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
         for rows in _bunches(records):
             columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema), min(1.0, raw.tell() / size)
-
-
-def _text_of(raw: IO[bytes], source: Source) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="")
 
 
 def _records(reader: Any, source: Source) -> Iterator[list[str]]:

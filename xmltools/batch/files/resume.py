@@ -31,10 +31,6 @@ class Parts:
         self.folder = output.with_name(output.name + PARTS)
         self._manifest = self.folder / _MANIFEST
 
-    def exists(self) -> bool:
-        """Return whether there is anything of a run."""
-        return self.folder.exists()
-
     def begin(self, run: Mapping[str, Any]) -> None:
         """Make the folder for a run, of which `run` says all that its parts depend on."""
         self.folder.mkdir(parents=True, exist_ok=True)

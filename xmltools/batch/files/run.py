@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.files.places import Target, absolute, find_sources, find_targets
+from xmltools.batch.files.places import Place, Target, absolute, find_sources, find_targets
 from xmltools.batch.files.reading import ROWS, SIZE, check_columns, read_weighted
 from xmltools.batch.files.resume import Parts
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
-from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.errors import XMLToolsError
 
 __all__ = ["parse_files"]
 
 _LITTLE = 4 << 20
 """Bytes of input for which no other process is worth its start."""
-
-Place = str | PathLike[str]
-Tell = Callable[[BatchProgress], object]
 
 
 def parse_files(
@@ -95,9 +91,9 @@ class _Run:
 
     def _check_place(self) -> None:
         """Raise if something is in the way."""
-        if self.overwrite or (self.resume and self.parts.exists()):
+        if self.overwrite or (self.resume and self.parts.folder.exists()):
             return
-        if self.parts.exists():
+        if self.parts.folder.exists():
             raise BatchUsageError(
                 f"{self.parts.folder}: an earlier run did not end; --resume (resume=True) goes on with it, "
                 "--overwrite (overwrite=True) begins anew"
@@ -110,7 +106,7 @@ class _Run:
 
     def _is_complete(self) -> bool:
         """Return whether all that is asked for is there, and nothing that it was made of has changed since."""
-        return not self.parts.exists() and all(map(_is_newer, self.targets))
+        return not self.parts.folder.exists() and all(map(_is_newer, self.targets))
 
     def go(self, tell: Tell) -> BatchSummary:
         """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
@@ -125,7 +121,7 @@ class _Run:
             if complete:
                 return BatchSummary(outputs=outputs)
             depends = _what_counts(self.options, self.targets)
-            if self.resume and self.parts.exists():
+            if self.resume and self.parts.folder.exists():
                 self.parts.resume(depends)
             else:
                 self.parts.discard()

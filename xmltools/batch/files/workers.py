@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 from xmltools.batch.files.places import Kind
 from xmltools.batch.files.resume import write_part
-from xmltools.batch.json_lines import Line, as_json, parse_lines, written
+from xmltools.batch.json_lines import as_json, parse_lines, written
 from xmltools.batch.options import BatchOptions
 from xmltools.batch.rows import Row, RowParser
 from xmltools.batch.summary import Counts
@@ -77,18 +77,14 @@ class Worker:
         write_part(task.path, counts.as_json(), rows)
 
     def _from_lines(self, task: Task, counts: Counts) -> bytes:
-        lines = self._counted(task, counts)
+        lines = list(parse_lines(task.read(), task.first, task.source, self._options, self._parser))
+        for line in lines:
+            counts.see(line.row)
         if task.kind.format == "jsonl":
             return b"".join(written(line, self._options) + b"\n" for line in lines)
-        from xmltools.batch.columns import table_of
+        from xmltools.batch.files.tables import table_of
 
-        found = list(lines)
-        return self._encode(table_of(found, self._options), [line.row for line in found])
-
-    def _counted(self, task: Task, counts: Counts) -> Iterator[Line]:
-        for line in parse_lines(task.read(), task.first, task.source, self._options, self._parser):
-            counts.see(line.row)
-            yield line
+        return self._encode(table_of(lines, self._options), [line.row for line in lines])
 
     def _from_table(self, task: Task, counts: Counts) -> bytes:
         from xmltools.batch.arrow import pa

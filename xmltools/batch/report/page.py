@@ -181,14 +181,6 @@ def _meaning(code: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-
-
-def _sum_of(counts: Counter[Any], keys: Iterable[Any]) -> int:
-    return sum(counts[key] for key in keys)
-
-
 # Drawings
 
 
@@ -246,9 +238,9 @@ _FILTERS = {
     "lines_of_sizes": _lines_of_sizes,
     "meaning": _meaning,
     "number": "{:,}".format,
-    "of": _sum_of,
+    "of": lambda counts, keys: sum(counts[key] for key in keys),
     "percent": percent,
     "without_elements": _without_elements,
     "plural": _plural,
-    "ranked": _ranked,
+    "ranked": lambda counts: sorted(counts.items(), key=lambda each: (-each[1], each[0])),
 }

@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 from xmltools.cli.conformance.corpus import Case, ways
 from xmltools.cli.conformance.process import NoAnswerError, Program
 from xmltools.errors import XMLToolsError
 
 __all__ = ["Difference", "Result", "differences", "run_program"]
-
-Verdict: TypeAlias = Literal["passed", "failed", "no answer"]
 
 _PATIENCE = 10
 _ENTRY_DEFAULTS = {"calls": {"legacy_json": False}, "errors": {}}
@@ -40,7 +38,7 @@ class Result(NamedTuple):
     """
 
     case: Case
-    verdict: Verdict
+    verdict: Literal["passed", "failed", "no answer"]
     way: str = ""
     reason: str = ""
     differences: Sequence[Difference] = ()

@@ -27,11 +27,6 @@ class Score(NamedTuple):
     no_answer: int
     cut_matters: int
 
-    @property
-    def cases(self) -> int:
-        """How many cases there were."""
-        return self.passed + self.failed + self.no_answer
-
 
 def score(results: Iterable[Result]) -> Score:
     """Return the score of some results."""
@@ -53,10 +48,8 @@ def report(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _halves(results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    halves: tuple[list[Result], list[Result]] = ([], [])
-    for result in results:
-        halves[result.case.optional].append(result)
-    return halves
+    results = list(results)
+    return [each for each in results if not each.case.optional], [each for each in results if each.case.optional]
 
 
 def _by_file(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -80,16 +73,13 @@ def write_table(results: Sequence[Result]) -> Iterator[str]:
     for name, half in (("required", required), ("optional", optional)):
         if half:
             yield from (_row(file, width, score(each)) for file, each in _by_file(half).items())
-            yield _row(name, width, score(half)) + f"  {_share(score(half))}"
+            whole = score(half)
+            # Rounded down: only a score without a failure is 100 %.
+            yield _row(name, width, whole) + f"  {whole.passed * 1000 // len(half) / 10:.1f} %"
 
 
 def _row(name: str, width: int, score: Score) -> str:
     return f"{name:<{width}}  {score.passed:>6}  {score.failed:>6}  {score.no_answer:>9}  {score.cut_matters:>11}"
-
-
-def _share(score: Score) -> str:
-    # Rounded down: only a score without a failure is 100 %.
-    return f"{score.passed * 1000 // score.cases / 10:.1f} %"
 
 
 def write_failures(results: Iterable[Result]) -> Iterator[str]:

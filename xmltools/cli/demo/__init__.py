@@ -110,9 +110,7 @@ def _prepare(workspace: Workspace) -> None:
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(recording.source(), encoding="utf-8", newline="")
     (workspace.folder / "reply.txt").write_text(recording.replies()[0], encoding="utf-8", newline="")
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in workspace.tools
-    ]
+    tools = [tool.model_dump(include={"name", "description", "parameters"}) for tool in workspace.tools]
     (workspace.folder / "tools.json").write_text(json.dumps(tools, indent=2) + "\n", encoding="utf-8")
 
 
