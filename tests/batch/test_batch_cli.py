@@ -74,7 +74,7 @@ def test_a_folder_may_get_another_format(run):
     [
         (["nope.jsonl", "out.jsonl"], 2, "nope.jsonl: there is no such file or folder"),
         (["in.jsnl", "out.jsonl"], 2, "did you mean in.jsonl?"),
-        (["in.jsonl", "out.xlsx"], 2, "out.xlsx: the ending says no format"),
+        (["in.jsonl", "out.xlsx"], 2, "out.xlsx: the name does not say the format"),
         (["in.jsonl", "t.jsonl"], 2, "t.jsonl: there is such a file already; --overwrite"),
         (["in.jsonl", "out.jsonl", "--column", "replies"], 2, "no column 'replies'; did you mean 'reply'?"),
         (["in.jsonl", "out.jsonl", "--tools", "none.json"], 2, "none.json: No such file"),

@@ -18,8 +18,8 @@ from support.often import examples
 
 import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
-from xmltools.batch.files import run as files
-from xmltools.batch.files.outputs import read_outputs
+from xmltools.batch.files.places import find_sources
+from xmltools.batch.files.reading import ROWS, SIZE, read_outputs, read_pieces
 
 OPTIONS = BatchOptions()
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"
@@ -123,7 +123,7 @@ def test_no_more_processes_are_begun_than_there_is_work_for(tmp_path):
 
 def test_a_worker_makes_arrays_without_loading_pandas():
     program = (
-        "import sys; from xmltools.batch.files.pool import _load_less; _load_less()\n"
+        "import sys; from xmltools.batch.files.workers import _load_less; _load_less()\n"
         "import pyarrow; pyarrow.array(['a']); print('pandas' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -404,8 +404,8 @@ def test_a_pattern_is_read_in_the_order_of_names_and_without_the_output(tmp_path
     [
         ("rows.jsnl", "out.jsonl", "no such file.*did you mean .*rows.jsonl"),
         ("x*.jsonl", "out.jsonl", "no file fits"),
-        ("notes.txt", "out.jsonl", "the ending says no format"),
-        ("rows.jsonl", "out.txt", "the ending says no format"),
+        ("notes.txt", "out.jsonl", "the name does not say the format"),
+        ("rows.jsonl", "out.txt", "the name does not say the format"),
         ("rows.jsonl", "rows.jsonl", "the output is one of the inputs"),
         ("empty", "out.jsonl", "no file to read"),
         ("rows.jsonl", "there.jsonl", "overwrite"),
@@ -570,14 +570,14 @@ def test_an_interrupt_ends_the_run_and_its_workers_at_once(tmp_path, many):
 def test_pieces_do_not_depend_on_the_number_of_processes_and_are_bounded(tmp_path):
     long = [{"reply": "x" * 1_000_000}] * 9 + [{"reply": "y"}] * 5000
     source = jsonl(tmp_path / "in.jsonl", *long)
-    (found,) = files.find_sources(source, "out")
-    sizes = [(piece.rows, len(piece.encode())) for piece in files.read_pieces(found)]
+    (found,) = find_sources(source, "out")
+    sizes = [(piece.rows, len(piece.encode())) for piece in read_pieces(found)]
     assert sum(rows for rows, _ in sizes) == 5009 and len(sizes) == 8
-    assert all(rows <= files.ROWS and size < files.SIZE + 1_100_000 for rows, size in sizes)
+    assert all(rows <= ROWS and size < SIZE + 1_100_000 for rows, size in sizes)
     pq.write_table(pa.Table.from_pylist(long), tmp_path / "in.parquet")
-    (found,) = files.find_sources(tmp_path / "in.parquet", "out")
-    pieces = [(piece.rows, piece.first, len(piece.encode())) for piece in files.read_pieces(found)]
-    assert all(rows <= files.ROWS and size < files.SIZE + 100_000 for rows, _, size in pieces)
+    (found,) = find_sources(tmp_path / "in.parquet", "out")
+    pieces = [(piece.rows, piece.first, len(piece.encode())) for piece in read_pieces(found)]
+    assert all(rows <= ROWS and size < SIZE + 100_000 for rows, _, size in pieces)
     assert [first for _, first, _ in pieces] == [1 + sum(each[0] for each in pieces[:at]) for at in range(len(pieces))]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import xmltools as xt
 from xmltools.batch import BatchOptions, parse_dataset, parse_files, parse_table
-from xmltools.batch.ray.dataset import run_on_ray
+from xmltools.batch.ray import run_on_ray
 from xmltools.errors import XMLToolsError
 
 # Ray's own modules warn of each other.
@@ -253,7 +253,7 @@ ALONE = """
 import socket
 import sys
 from xmltools.batch import BatchOptions
-from xmltools.batch.ray.dataset import run_on_ray
+from xmltools.batch.ray import run_on_ray
 
 def look(progress):
     import ray
@@ -281,7 +281,7 @@ def test_a_run_that_begins_ray_is_quiet_and_reached_from_nowhere_else(ray, tmp_p
 JOIN = """
 import sys
 from xmltools.batch import BatchOptions
-from xmltools.batch.ray.dataset import run_on_ray
+from xmltools.batch.ray import run_on_ray
 
 print(run_on_ray(sys.argv[1], sys.argv[2], BatchOptions(), address=sys.argv[3]).rows)
 """

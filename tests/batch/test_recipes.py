@@ -44,7 +44,7 @@ def reply(number):
 
 
 @pytest.mark.parametrize("library", ["ray", "daft", "datasets", "pyspark"])
-def test_a_recipe_gives_what_the_kernel_gives(tmp_path, library):
+def test_a_recipe_gives_what_parse_table_gives(tmp_path, library):
     if find_spec(library) is None or (library == "pyspark" and shutil.which("java") is None):
         pytest.skip(f"{library} is not installed, or has no Java")
     (recipe,) = (each for each in RECIPES if re.search(rf"^(import|from) {library}\b", each, re.MULTILINE))

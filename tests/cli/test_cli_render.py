@@ -15,14 +15,9 @@ from hypothesis import strategies as st
 
 from xmltools import Media, Text, Tool, ToolCall, XMLToolsError, parse, read_results, render_call, render_instructions
 from xmltools.cli.commands import COMMANDS
-from xmltools.cli.interop import (
-    CALL_FORMATS,
-    DEFINITION_FORMATS,
-    RESULT_FORMATS,
-    load_calls,
-    load_definitions,
-    load_result,
-)
+from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
+from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
+from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 
 XMLTOOLS = [sys.executable, "-m", "xmltools"]
 ADD = {

@@ -10,7 +10,7 @@ import pytest
 
 from xmltools import Tool, ToolCall, __version__, render_call
 from xmltools.cli.commands import COMMANDS
-from xmltools.cli.lint import _FORMATS
+from xmltools.cli.validate import _FORMATS
 from xmltools.lint import CODES, FORMATS, explain
 
 ADD = {
@@ -188,7 +188,9 @@ def test_what_is_no_code_is_one_line_and_status_2(run, arguments, said):
 
 
 def test_the_other_commands_do_not_pay_for_it():
-    program = "import sys, xmltools.cli.lint; print(sorted({'lxml', 'defusedxml', 'xmltools.lint'} & set(sys.modules)))"
+    program = (
+        "import sys, xmltools.cli.validate; print(sorted({'lxml', 'defusedxml', 'xmltools.lint'} & set(sys.modules)))"
+    )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert answer.stdout.strip() == "[]"
     assert FORMATS == _FORMATS

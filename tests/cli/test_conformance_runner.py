@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmltools.cli.conformance import Case, differences, find_corpus, read_corpus, run_program, score, ways
+from xmltools.cli.conformance.corpus import Case, find_corpus, read_corpus, ways
+from xmltools.cli.conformance.run import differences, run_program
+from xmltools.cli.conformance.score import score
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 OWN = f"{shlex.quote(sys.executable)} -m xmltools conformance"

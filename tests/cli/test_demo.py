@@ -7,10 +7,8 @@ import re
 import pytest
 
 from xmltools.cli.demo import run
-from xmltools.cli.demo.calculator import CalculatorError, calculate
-from xmltools.cli.demo.patch import PatchError, apply_patch
+from xmltools.cli.demo.tools import ToolError, Workspace, apply_patch, calculate
 from xmltools.cli.demo.view import PlainView, argument_name, shorten, type_name
-from xmltools.cli.demo.workspace import Workspace
 from xmltools.models import ToolCall
 from xmltools.parser import Parser, parse
 from xmltools.proxy.scripted import demo_recording as recording
@@ -159,7 +157,7 @@ def test_a_diff_that_fits(diff, new):
     ],
 )
 def test_a_diff_that_does_not_fit(diff, message):
-    with pytest.raises(PatchError, match=message):
+    with pytest.raises(ToolError, match=message):
         apply_patch(OLD, diff)
 
 
@@ -186,7 +184,7 @@ def test_calculating(expression, value):
 
 @pytest.mark.parametrize("expression", ["", "1 +", "(1", "1 2", "1/0", "5 % 0", "a", "__import__('os')", "(" * 101])
 def test_what_cannot_be_calculated(expression):
-    with pytest.raises(CalculatorError):
+    with pytest.raises(ToolError):
         calculate(expression)
 
 

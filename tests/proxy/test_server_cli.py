@@ -19,7 +19,7 @@ import pytest
 from proxy.running import running
 from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Upstream, reply
 from xmltools.cli import serve as _cli_serve
-from xmltools.cli.inputs import UsageError
+from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.server import run_app
 

@@ -4,7 +4,7 @@
     table = parse_table(table, options)  # a pyarrow.Table in, the same with the calls of each row out
     summary = parse_files("replies/*.parquet", "calls.parquet", options)
 
-`parse_table` is the kernel, and everything else a way to bring rows to it. No row is lost: one that cannot be read is
+`parse_table` does the work, and everything else brings rows to it. No row is lost: one that cannot be read is
 one with errors. Names are loaded when they are first used: JSON Lines need no pyarrow, and only clusters need ray.
 """
 
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xmltools.batch.files.run import parse_files
-    from xmltools.batch.kernel import OUTPUT_SCHEMA, parse_table
     from xmltools.batch.options import BatchOptions
-    from xmltools.batch.ray.dataset import parse_dataset
+    from xmltools.batch.ray import parse_dataset
     from xmltools.batch.report.page import write_report
     from xmltools.batch.summary import BatchProgress, BatchSummary
+    from xmltools.batch.table import OUTPUT_SCHEMA, parse_table
 
 _HOMES = {
-    "OUTPUT_SCHEMA": "kernel",
+    "OUTPUT_SCHEMA": "table",
     "BatchOptions": "options",
     "BatchProgress": "summary",
     "BatchSummary": "summary",
-    "parse_dataset": "ray.dataset",
+    "parse_dataset": "ray",
     "parse_files": "files.run",
-    "parse_table": "kernel",
+    "parse_table": "table",
     "write_report": "report.page",
 }
 

@@ -16,14 +16,7 @@ __all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
 ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 
-_OF_THE_PARSER = (
-    "strict",
-    "reasoning_tags",
-    "starts_in_reasoning",
-    "bracket_reasoning",
-    "code_fences",
-    "limits",
-)
+_OF_THE_PARSER = ("strict", "reasoning_tags", "starts_in_reasoning", "bracket_reasoning", "code_fences", "limits")
 
 
 class BatchUsageError(XMLToolsError):
@@ -76,16 +69,11 @@ class BatchOptions:
         """The names of the columns that are added, with their prefix."""
         return tuple(self.prefix + name for name in ADDED)
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The names of the columns that are read."""
-        return (self.column,) if self.tools_column is None else (self.column, self.tools_column)
-
     def check_columns(self, names: Collection[str], where: str = "the table") -> None:
         """Raise `XMLToolsError` unless the columns `where` hold those that are read, and none that is added."""
         self.check_names(names, where)
-        for name in self.needed:
-            if name not in names:
+        for name in (self.column, self.tools_column):
+            if name is not None and name not in names:
                 raise BatchUsageError(f"{where}: there is no column {name!r:.80}{_others(name, names)}")
 
     def check_names(self, names: Collection[str], where: str) -> None:

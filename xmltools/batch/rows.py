@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 from xmltools.parser import Parser
 from xmltools.parser.toolbox import Toolbox
-from xmltools.tools import Tool, load_tools
+from xmltools.tools import load_tools
 
 __all__ = ["SURROGATE", "Row", "RowParser", "compact", "failed_row", "replies_in"]
 
@@ -67,39 +67,34 @@ class RowParser:
     """Parses rows, one after the other."""
 
     def __init__(self, options: BatchOptions) -> None:
-        self._options = options.parser
-        self._toolsets = _Toolsets(options.tools)
-        self._read = self._messages if options.messages else self._reply
+        self._options = options
+        self._toolbox = None if options.tools is None else Toolbox(options.tools)
 
     def parse(self, value: Any, tools: Any = None) -> Row:
         """Return what is in a row's value. Takes the row's own tools, if it has any. Nothing in a row raises."""
         try:
-            toolbox = self._toolsets.find(tools)
+            toolbox = self._toolbox if tools is None else _toolbox_of(_json_of(tools))
         except XMLToolsError as error:
             return failed_row("invalid_tools", str(error))
-        return Row("", "", [], [], [], []) if value is None else self._read(value, toolbox)
-
-    def _reply(self, value: Any, toolbox: Toolbox | None) -> Row:
-        if not isinstance(value, str):
-            return failed_row("invalid_reply", f"expected text, got {type(value).__name__}")
-        return self._join([(0, value)], toolbox)
-
-    def _messages(self, value: Any, toolbox: Toolbox | None) -> Row:
         try:
-            replies = replies_in(value)
+            replies = [] if value is None else self._replies(value)
         except XMLToolsError as error:
-            return failed_row("invalid_messages", str(error))
-        return self._join(replies, toolbox)
-
-    def _join(self, replies: Iterable[tuple[int, str]], toolbox: Toolbox | None) -> Row:
+            return failed_row("invalid_messages" if self._options.messages else "invalid_reply", str(error))
         texts, thoughts = [], []
         row = Row("", "", [], [], [], [])
         for index, reply in replies:
-            parser = Parser(toolbox, argument_deltas=False, new_id=_no_id, **self._options)
+            parser = Parser(toolbox, argument_deltas=False, new_id=_no_id, **self._options.parser)
             text, thought = _gather(chain(parser.feed(reply), parser.close()), index, row)
             texts.append(text)
             thoughts.append(thought)
         return row._replace(text=_paragraphs(texts), reasoning=_paragraphs(thoughts))
+
+    def _replies(self, value: Any) -> list[tuple[int, str]]:
+        if self._options.messages:
+            return replies_in(value)
+        if not isinstance(value, str):
+            raise XMLToolsError(f"expected text, got {type(value).__name__}")
+        return [(0, value)]
 
 
 def _no_id() -> str:
@@ -123,9 +118,12 @@ def _gather(events: Iterator[Event], index: int, row: Row) -> tuple[str, str]:
             row.repairs.extend(_repair(each, len(row.calls), event.call) for each in event.call.repairs)
             row.calls.append(_call(event.call, len(row.calls) + 1, index))
         elif isinstance(event, CallFailed):
-            row.errors.append(_error(event.error, index))
+            error = event.error
+            row.errors.append(_found(error, index, hint=error.hint, name=error.name))
         elif isinstance(event, Noticed):
-            row.notices.append(_notice(event.notice, index))
+            notice = event.notice
+            fields = {"notation": notice.notation, "name": notice.name}
+            row.notices.append(_found(notice, index, **fields, whole=notice.is_whole, fenced=notice.is_fenced))
     return "".join(texts), "".join(thoughts)
 
 
@@ -157,32 +155,10 @@ def _repair(repair: Repair, number: int, call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _error(error: CallError, index: int) -> dict[str, Any]:
-    start, end = error.span
-    return {
-        "code": error.code.value,
-        "message": error.message,
-        "hint": error.hint,
-        "name": error.name,
-        "message_index": index,
-        "start": start,
-        "end": end,
-    }
-
-
-def _notice(notice: Notice, index: int) -> dict[str, Any]:
-    start, end = notice.span
-    return {
-        "code": notice.code.value,
-        "message": notice.message,
-        "notation": notice.notation,
-        "name": notice.name,
-        "whole": notice.is_whole,
-        "fenced": notice.is_fenced,
-        "message_index": index,
-        "start": start,
-        "end": end,
-    }
+def _found(found: CallError | Notice, index: int, **fields: Any) -> dict[str, Any]:
+    start, end = found.span
+    common = {"code": found.code.value, "message": found.message}
+    return {**common, **fields, "message_index": index, "start": start, "end": end}
 
 
 # Chat messages: which of them the assistant wrote, and what their text is
@@ -195,27 +171,21 @@ def replies_in(value: Any) -> list[tuple[int, str]]:
     (no text), or a list of parts, whose texts are joined. Raises `XMLToolsError` for anything else.
     """
     if isinstance(value, str):
-        value = _messages_of(value)
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise XMLToolsError(f"expected {_RIGHT}: {error}") from None
     if isinstance(value, Mapping) and "messages" in value:
         value = value["messages"]
     if not isinstance(value, (list, tuple)):
         raise XMLToolsError(f"expected {_RIGHT}, got {type(value).__name__}")
-    return list(_replies(value))
-
-
-def _messages_of(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise XMLToolsError(f"expected {_RIGHT}: {error}") from None
-
-
-def _replies(messages: list[Any] | tuple[Any, ...]) -> Iterator[tuple[int, str]]:
-    for index, message in enumerate(messages):
+    replies = []
+    for index, message in enumerate(value):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise XMLToolsError(f"message {index}: expected an object with a role and a content")
         if message["role"] == "assistant":
-            yield index, _content(message.get("content"), index)
+            replies.append((index, _content(message.get("content"), index)))
+    return replies
 
 
 def _content(content: Any, index: int) -> str:
@@ -229,34 +199,18 @@ def _content(content: Any, index: int) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-# The tools of a row, made once for all rows that have the same
-
-
-class _Toolsets:
-    """Finds the toolbox of a row: that of all rows, or the row's own."""
-
-    def __init__(self, common: tuple[Tool, ...] | None) -> None:
-        self._common = None if common is None else Toolbox(common)
-        self._read = lru_cache(maxsize=_KEPT)(_toolbox_of)
-
-    def find(self, own: Any = None) -> Toolbox | None:
-        """Return the toolbox for a row's own tools, parsed or as JSON text; that of all rows if it has none (None).
-
-        Raises `XMLToolsError` if they cannot be read.
-        """
-        if own is None:
-            return self._common
-        return self._read(own if isinstance(own, str) else _json_of(own))
-
-
 def _json_of(own: Any) -> str:
+    if isinstance(own, str):
+        return own
     try:
         return json.dumps(own)
     except (TypeError, ValueError, RecursionError) as error:
         raise XMLToolsError(f"expected tools, or their JSON, got {type(own).__name__}: {error}") from None
 
 
+@lru_cache(maxsize=_KEPT)
 def _toolbox_of(text: str) -> Toolbox:
+    """Return the toolbox for a row's own tools, made once for all rows that have the same."""
     try:
         return Toolbox(load_tools(json.loads(text)))
     except XMLToolsError:

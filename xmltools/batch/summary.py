@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from xmltools.batch.rows import Row
 
-__all__ = ["BatchProgress", "BatchSummary", "Counts"]
+__all__ = ["BatchProgress", "BatchSummary", "Counts", "Tell"]
 
 _NAMES = 1000
 """Names of tools that are counted apart. Without tools given, a name is what a model wrote."""
@@ -25,6 +25,9 @@ class BatchProgress:
     rows: int
     skipped_rows: int
     share: float
+
+
+Tell = Callable[[BatchProgress], object]
 
 
 @dataclass(frozen=True, slots=True)

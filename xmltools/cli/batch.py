@@ -1,6 +1,6 @@
 """`xmltools batch`: files of replies in, the same files with what is in the replies out.
 
-`xmltools.batch` is imported when the command runs: the other commands need neither it nor pyarrow.
+What parses is imported when the command runs: the other commands need neither processes nor pyarrow.
 """
 
 from __future__ import annotations
@@ -8,19 +8,25 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from xmltools.cli.inputs import UsageError, positive, read_tools
-from xmltools.cli.printing import one_line
+from xmltools.batch.options import BatchOptions, BatchUsageError
+from xmltools.batch.summary import BatchProgress, BatchSummary
+from xmltools.cli.shared import (
+    UsageError,
+    add_parser_options,
+    counted,
+    one_line,
+    parser_options,
+    positive,
+    read_tools,
+)
 from xmltools.errors import XMLToolsError
 
-if TYPE_CHECKING:
-    from xmltools.batch import BatchOptions, BatchProgress, BatchSummary
-
-__all__ = ["declare_batch", "run_batch"]
+__all__ = ["batch", "declare_batch"]
 
 _FORMATS = ("parquet", "jsonl", "ndjson", "arrow", "feather", "csv", "jsonl.gz", "ndjson.gz", "csv.gz")
 _SHOWN = 5
@@ -44,12 +50,6 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools batch`."""
     parser.formatter_class = _Paragraphs
     parser.epilog = _EXAMPLES
-    _declare_files(parser)
-    _declare_rows(parser)
-    _declare_run(parser)
-
-
-def _declare_files(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
     add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
@@ -60,23 +60,12 @@ def _declare_files(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="write a page with plots and the worst rows; R.json or R.parquet: the counts, for your own plots",
     )
-
-
-def _declare_rows(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--column", metavar="NAME", help="the column with the replies (default: reply; with --messages: messages)")
     add("--messages", action="store_true", help="the column holds chat messages, as lists or as JSON")
     add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
     add("--tools-column", metavar="NAME", help="a column with the tools of each row, as lists or as JSON")
     add("--prefix", metavar="TEXT", default="", help="what the names of the columns that are added begin with")
-    add("--strict", action="store_true", help="make the first repair of a call an error")
-    add("--starts-in-reasoning", action="store_true", help="replies begin inside a reasoning region")
-    add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
-    add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
-
-
-def _declare_run(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    add_parser_options(parser)
     add("--jobs", metavar="N", type=positive, help="processes that parse (default: one for each core)")
     begin = parser.add_mutually_exclusive_group()
     begin.add_argument("--resume", action="store_true", help="go on with a run that was stopped or killed")
@@ -86,13 +75,11 @@ def _declare_run(parser: argparse.ArgumentParser) -> None:
     add("--ray-address", metavar="ADDRESS", help="the cluster (default: one on this machine)")
 
 
-def run_batch(options: argparse.Namespace) -> int:
+def batch(options: argparse.Namespace) -> int:
     """Run `xmltools batch`. Returns the exit status."""
     if options.ray_address is not None and options.engine != "ray":
         raise UsageError("--ray-address: expected --engine ray with it")
     try:
-        from xmltools.batch.options import BatchUsageError
-
         return _run(options)
     except BatchUsageError as error:
         raise UsageError(str(error)) from None
@@ -103,68 +90,53 @@ def run_batch(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    what = _options(options)
-    if options.report is not None:
-        _check_report(options.report)
-    try:
-        summary = _on_ray(options, what) if options.engine == "ray" else _here(options, what)
-    except KeyboardInterrupt:
-        resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
-        print(f"xmltools: stopped{resumed}", file=sys.stderr)
-        return _INTERRUPTED
-    _print_summary(summary)
-    if options.report is not None:
-        _write_report(options.report, summary, what)
-    return 1 if options.fail_on_errors and summary.failed_rows else 0
-
-
-def _options(options: argparse.Namespace) -> BatchOptions:
-    from xmltools.batch import BatchOptions
-
-    return BatchOptions(
+    what = BatchOptions(
         column=options.column or ("messages" if options.messages else "reply"),
         messages=options.messages,
         tools=tuple(read_tools(options.tools)) if options.tools is not None else None,
         tools_column=options.tools_column,
         prefix=options.prefix,
-        strict=options.strict,
-        starts_in_reasoning=options.starts_in_reasoning,
-        bracket_reasoning=options.bracket_reasoning,
-        code_fences=options.code_fences,
+        **parser_options(options),
     )
+    report: Path | None = options.report
+    if report is not None:  # before the run, which may be long
+        from xmltools.batch import write_report  # says what is not installed
+
+        if not report.absolute().parent.is_dir():
+            raise UsageError(f"--report: there is no folder {report.parent}; make it, or give another place")
+    try:
+        summary = _parse(options, what)
+    except KeyboardInterrupt:
+        resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
+        print(f"xmltools: stopped{resumed}", file=sys.stderr)
+        return _INTERRUPTED
+    _print_summary(summary)
+    if report is not None:
+        from xmltools.batch.files.reading import read_outputs
+
+        try:
+            batches = read_outputs(summary.outputs, what)
+            write_report(batches, report, column=what.column, messages=what.messages, prefix=what.prefix)
+        except XMLToolsError as error:
+            raise XMLToolsError(f"the output is written, but not the report: {error}") from None
+    return 1 if options.fail_on_errors and summary.failed_rows else 0
 
 
-def _here(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
-    from xmltools.batch import parse_files
+def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
+    files: tuple[Any, ...] = (options.inputs, options.output, what)
+    if options.engine == "local":
+        from xmltools.batch import parse_files
 
-    with _progress() as tell:
-        return parse_files(
-            options.inputs,
-            options.output,
-            what,
-            jobs=options.jobs,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            format=options.format,
-            on_progress=tell,
-        )
-
-
-def _on_ray(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
+        own = {name: getattr(options, name) for name in ("jobs", "resume", "overwrite")}
+        with _progress() as tell:
+            return parse_files(*files, format=options.format, on_progress=tell, **own)
     for name in ("jobs", "resume", "overwrite"):
         if getattr(options, name):
             raise UsageError(f"--{name}: expected --engine local with it")
-    from xmltools.batch.ray.dataset import run_on_ray
+    from xmltools.batch.ray import run_on_ray
 
     with _progress() as tell:
-        return run_on_ray(
-            options.inputs,
-            options.output,
-            what,
-            address=options.ray_address,
-            format=options.format,
-            on_progress=tell,
-        )
+        return run_on_ray(*files, address=options.ray_address, format=options.format, on_progress=tell)
 
 
 @contextmanager
@@ -196,40 +168,14 @@ def _print_summary(summary: BatchSummary) -> None:
     if not summary.rows and summary.outputs and not summary.seconds:
         print("Nothing was left to do: the output is complete", file=sys.stderr)
         return
-    rows = _counted(summary.rows, "row")
+    rows = counted(summary.rows, "row")
     before = f", {summary.skipped_rows:,} of them before" if summary.skipped_rows else ""
     clean = f" ({summary.clean_calls / summary.calls:.1%} clean)" if summary.calls else ""
-    calls = _counted(summary.calls, "call") + clean
+    calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
     print(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}", file=sys.stderr)
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
-            print(one_line(f"  {what}: {_most_frequent(counts)}"), file=sys.stderr)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _most_frequent(counts: Mapping[str, int]) -> str:
-    shown = [f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN]]
-    return ", ".join(shown) + (f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else "")
-
-
-def _check_report(target: Path) -> None:
-    """Find out before the run, which may be long, that its report could not be written."""
-    from xmltools.batch import write_report  # noqa: F401  # says what is not installed
-
-    if not target.absolute().parent.is_dir():
-        raise UsageError(f"--report: there is no folder {target.parent}")
-
-
-def _write_report(target: Path, summary: Any, what: BatchOptions) -> None:
-    from xmltools.batch import write_report
-    from xmltools.batch.files.outputs import read_outputs
-
-    try:
-        batches = read_outputs(summary.outputs, what)
-        write_report(batches, target, column=what.column, messages=what.messages, prefix=what.prefix)
-    except XMLToolsError as error:
-        raise XMLToolsError(f"the output is written, but not the report: {error}") from None
+            shown = ", ".join(f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN])
+            more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+            print(one_line(f"  {what}: {shown}{more}"), file=sys.stderr)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from xmltools.cli.inputs import UsageError, read_tools, read_values
-from xmltools.cli.interop import at
-from xmltools.cli.printing import one_line
-from xmltools.errors import Issue
+from xmltools.cli.interop.fields import at
+from xmltools.cli.shared import UsageError, number, one_line, one_standard_input, read_tools, read_values
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import FORMATS, dump, load, recognise
 from xmltools.formats.forge import json_to_xml
 from xmltools.tools import Tool
@@ -46,7 +45,7 @@ def declare_convert(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--now",
-        type=float,
+        type=number,
         metavar="SECONDS",
         help="the time (since 1970) of messages that have none; ids that are made are id_1, id_2, … then (to wolo)",
     )
@@ -55,19 +54,18 @@ def declare_convert(parser: argparse.ArgumentParser) -> None:
 
 def convert(options: argparse.Namespace) -> int:
     """Run `xmltools convert`. Returns the exit status."""
-    if options.file == options.tools == "-":
-        raise UsageError("only one of FILE and --tools can be standard input")
+    one_standard_input("FILE and --tools", options.file, options.tools)
+    if options.now is not None and options.target != "wolo":
+        raise UsageError("--now is for wolo, which stores ids and times: give --to wolo")
     tools = read_tools(options.tools) if options.tools else None
     ((place, value),) = read_values(options.file, "a conversation")
     issues: list[Issue] = []
     with at(place):
-        source = options.source or recognise(value)
+        source = options.source or _recognise(value)
         if options.bracket_reasoning and "forge" not in (source, options.target):
             raise UsageError("--bracket-reasoning is for forge: give --from forge or --to forge")
         if options.json_to_xml and (source, options.target) != ("forge", "forge"):
             raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
-        if options.now is not None and options.target != "wolo":
-            raise UsageError("--now is for wolo, which stores ids and times: give --to wolo")
         common: dict[str, Any] = {"issues": issues, "strict": options.strict}
         with _progress(value) as watch:
             if options.json_to_xml:
@@ -75,11 +73,26 @@ def convert(options: argparse.Namespace) -> int:
             else:
                 read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
                 read = read.model_copy(update={"messages": watch("writing", read.messages)})
-                own = _of_text(options.target, options, tools) | _of_store(options.now)
+                own = _of_text(options.target, options, tools)
+                if options.now is not None:  # the same ids and times each time
+                    numbers = itertools.count(1)
+                    own |= {"now": options.now, "new_id": lambda: f"id_{next(numbers)}"}
                 written = dump(read, options.target, **common, **own)
     _tell(place, issues)
-    _print(written)
+    try:
+        data = json.dumps(written, ensure_ascii=False, indent=2).encode()
+    except UnicodeEncodeError:  # lone surrogates have no other spelling
+        data = json.dumps(written, indent=2).encode()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
     return 0
+
+
+def _recognise(value: Any) -> str:
+    try:
+        return recognise(value)
+    except XMLToolsError as error:
+        raise XMLToolsError(f"{error}; give it as --from") from None
 
 
 def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None) -> dict[str, Any]:
@@ -87,12 +100,6 @@ def _of_text(format: str, options: argparse.Namespace, tools: list[Tool] | None)
     if format != "forge":
         return {}
     return {"bracket_reasoning": options.bracket_reasoning} | ({"tools": tools} if tools is not None else {})
-
-
-def _of_store(now: float | None) -> dict[str, Any]:
-    """Return the options that make the same ids and times each time, if a time is given."""
-    numbers = itertools.count(1)
-    return {} if now is None else {"now": now, "new_id": lambda: f"id_{next(numbers)}"}
 
 
 def _tell(place: str, issues: list[Issue]) -> None:
@@ -105,15 +112,6 @@ def _tell(place: str, issues: list[Issue]) -> None:
     for code, count in told.items():
         if count > _SHOWN:
             print(f"{place}: {code}: {count - _SHOWN:,} more of this kind", file=sys.stderr)
-
-
-def _print(value: Any) -> None:
-    try:
-        data = json.dumps(value, ensure_ascii=False, indent=2).encode()
-    except UnicodeEncodeError:  # lone surrogates have no other spelling
-        data = json.dumps(value, indent=2).encode()
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data + b"\n")
 
 
 # Progress
@@ -142,29 +140,14 @@ def _progress(value: Any) -> Iterator[Watch]:
             if not isinstance(sequence, (list, tuple)):
                 return sequence
             task = progress.add_task(words, total=len(sequence))
-            kind = _WatchedList if isinstance(sequence, list) else _WatchedTuple
-            watched = kind(sequence)
-            watched.tick = lambda done: progress.update(task, completed=done)
-            return watched
+            base: Any = type(sequence)
+
+            def walk(watched: Any) -> Iterator[Any]:
+                for place, each in enumerate(base.__iter__(watched)):
+                    if place % 100 == 0:
+                        progress.update(task, completed=place)
+                    yield each
+
+            return type("Watched", (base,), {"__iter__": walk})(sequence)
 
         yield watch
-
-
-class _Watched:
-    """A sequence that says how far an iteration over it has come. Each new iteration begins anew."""
-
-    tick: Callable[[int], object]
-
-    def __iter__(self) -> Iterator[Any]:
-        for number, each in enumerate(super().__iter__()):  # type: ignore[misc]
-            if number % 100 == 0:
-                self.tick(number)
-            yield each
-
-
-class _WatchedList(_Watched, list[Any]):
-    pass
-
-
-class _WatchedTuple(_Watched, tuple[Any, ...]):
-    pass

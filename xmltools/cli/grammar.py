@@ -6,20 +6,16 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from xmltools.cli.inputs import UsageError, read_tools
-from xmltools.cli.printing import one_line
+from xmltools.cli.shared import UsageError, element_name, one_line, positive, read_tools, whole_number, write_text
 from xmltools.errors import XMLToolsError
-from xmltools.syntax.markup import is_xml_name
-from xmltools.tools import Tool
 
 __all__ = ["declare_grammar", "grammar"]
 
@@ -66,36 +62,24 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
     add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
     add("--backend", metavar="NAME", help="with --engine: its grammar backend, such as xgrammar or llguidance")
     add("--api", metavar="NAME", help="with --engine: its API: openai, native, python, responses or chat")
-    _declare_calls(parser)
-    _declare_text(parser)
-    add(
-        "--output",
-        metavar="PATH",
-        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
-    )
-    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
-
-
-def _declare_calls(parser: argparse.ArgumentParser) -> None:
-    """Declare which calls there may be. What is not given stays out of the options: the engine may not have it."""
-    add = parser.add_argument
+    # What is not given stays out of the options: the engine may not have it.
     add(
         "--tool-choice",
         choices=("auto", "required", "one", "named", "arguments"),
         help="calls or none, at least one, exactly one, one of the tool --name, or its arguments alone (default: auto)",
     )
     add("--name", metavar="NAME", help="the tool, with --tool-choice named or arguments")
-    add("--max-calls", metavar="N", type=_count(1), help="at most N calls a reply")
+    add("--max-calls", metavar="N", type=positive, help="at most N calls a reply")
     add("--lazy", action="store_const", const=True, help="llama.cpp: begin at the opening tag, which triggers it")
-    add("--reasoning", metavar="TAG", type=_tag, help="a region of reasoning in <TAG> may come first, such as think")
+    add(
+        "--reasoning",
+        metavar="TAG",
+        type=element_name,
+        help="a region of reasoning in <TAG> may come first, such as think",
+    )
     add("--starts-in-reasoning", action="store_const", const=True, help="the reply begins inside the reasoning")
-
-
-def _declare_text(parser: argparse.ArgumentParser) -> None:
-    """Declare how the calls may be written."""
-    add = parser.add_argument
     add("--order", choices=("any", "schema"), help="the order of arguments: any, or that of the schema (default: any)")
-    add("--white-space", metavar="N", type=_count(0), help="at most N characters of white space between elements")
+    add("--white-space", metavar="N", type=whole_number(0), help="at most N characters of white space between elements")
     add("--cdata", choices=("allowed", "required", "forbidden"), help="how text is quoted (default: CDATA is allowed)")
     add(
         "--no-end-tag-in-cdata",
@@ -104,49 +88,46 @@ def _declare_text(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="forbid </tool> in CDATA, for readers that search for it",
     )
-
-
-def _count(least: int) -> Any:
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r:.80}")
-        return int(text)
-
-    return read
-
-
-def _tag(text: str) -> str:
-    if not is_xml_name(text):
-        raise argparse.ArgumentTypeError(f"expected the name of an element, got {text!r:.80}")
-    return text
+    add(
+        "--output",
+        metavar="PATH",
+        help="write to this file; for relaxng of several tools to this folder, a NAME.rng for each tool",
+    )
+    add("--check", action="store_true", help="exit with 1 if anything of the schemas is not expressed")
 
 
 def grammar(options: argparse.Namespace) -> int:
     """Run `xmltools grammar`. Returns the exit status."""
     given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
-    _check_usage(options, given)
+    if options.engine is None:
+        for name in ("backend", "api"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
+        if options.format == "relaxng" and given:
+            out = _flag(*given)
+            raise UsageError(f"--format relaxng describes a stored block, whoever wrote it: leave {out} out")
     tools = read_tools(options.tools)
+    from xmltools.grammar import build_grammar, grammar_issues
+    from xmltools.grammar.engines import engine_issues, for_engine
+
+    texts: Any
     try:
-        texts, issues = _build(options, tools, given)
+        if options.engine is None:
+            format = options.format or "gbnf"
+            texts, issues = build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
+        else:
+            given |= {name: getattr(options, name) for name in _CHOSEN}
+            texts = json.dumps(for_engine(options.engine, tools, **given), indent=2)
+            issues = engine_issues(options.engine, tools, **given)
     except XMLToolsError as error:
-        raise _as_told_here(str(error), options.tools) from None
+        raise _in_our_words(str(error), options.tools) from None
     _write(texts, options.output)
     for issue in issues:
         print(one_line(f"note: {issue}"), file=sys.stderr)
     return 1 if issues and options.check else 0
 
 
-def _check_usage(options: argparse.Namespace, given: Mapping[str, Any]) -> None:
-    if options.engine is not None:
-        return
-    for name in ("backend", "api"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} needs --engine, one of {', '.join(_ENGINES)}")
-    if options.format == "relaxng" and given:
-        raise UsageError(f"--format relaxng says what a stored block is, whoever wrote it: leave {_flag(*given)} out")
-
-
-def _as_told_here(message: str, tools: str) -> Exception:
+def _in_our_words(message: str, tools: str) -> Exception:
     """Return the error with a message of `xmltools.grammar`: about an option, spelled as it is here, or the tools."""
     if not _ABOUT_AN_OPTION.match(message):
         return XMLToolsError(f"{tools}: {message}")
@@ -157,62 +138,29 @@ def _flag(name: str, *_: str) -> str:
     return "--no-end-tag-in-cdata" if name == "end_tag_in_cdata" else f"--{name.replace('_', '-')}"
 
 
-def _build(options: argparse.Namespace, tools: list[Tool], given: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """Return a text, or the text of each tool, and what it does not express."""
-    from xmltools.grammar import build_grammar, grammar_issues
-    from xmltools.grammar.engines import engine_issues, for_engine
-
-    if options.engine is None:
-        format = options.format or "gbnf"
-        return build_grammar(tools, format, **given), grammar_issues(tools, format, **given)
-    given |= {"backend": options.backend, "api": options.api, "format": options.format}
-    fields = for_engine(options.engine, tools, **given)
-    return json.dumps(fields, indent=2), engine_issues(options.engine, tools, **given)
-
-
 # Output
 
 
-def _write(texts: str | Mapping[str, str], path: str | None) -> None:
-    if isinstance(texts, str):
-        _write_text(texts, path)
-    elif path is None:
-        raise UsageError(f"relaxng has a schema for each of {len(texts)} tools: give a folder for them with --output")
-    else:
-        _write_folder(texts.items(), Path(path))
-
-
-def _write_text(text: str, path: str | None) -> None:
-    if path is not None:
-        _save(Path(path), text)
+def _write(texts: str | Mapping[str, str], output: str | None) -> None:
+    if output is None:
+        if not isinstance(texts, str):
+            count = len(texts)
+            raise UsageError(f"relaxng has a schema for each of {count} tools: give a folder for them with --output")
+        write_text(texts)
         return
-    if sys.stdout.isatty():
-        text = "\n".join(map(one_line, text.split("\n")))
-    elif isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    sys.stdout.write(_with_line_end(text))
-
-
-def _write_folder(texts: Iterable[tuple[str, str]], folder: Path) -> None:
+    path = Path(output)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(texts, str):
+            _save(path, texts)
+            return
+        path.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            # Any name is a file in the folder: a slash is %2F there, and two names are never one file.
+            path = Path(output) / f"{quote(name, safe=' ')}.rng"
+            _save(path, text)
     except (OSError, ValueError) as error:
-        raise _unwritable(folder, error) from None
-    for name, text in texts:
-        # Any name is a file in the folder: a slash is %2F there, and two names are never one file.
-        _save(folder / f"{quote(name, safe=' ')}.rng", text)
+        raise UsageError(f"--output: {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _save(path: Path, text: str) -> None:
-    try:
-        path.write_text(_with_line_end(text), encoding="utf-8", newline="\n")
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: Path, error: OSError | ValueError) -> UsageError:
-    return UsageError(f"{path}: {getattr(error, 'strerror', None) or error}")
-
-
-def _with_line_end(text: str) -> str:
-    return text if text.endswith("\n") else text + "\n"
+    path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8", newline="\n")

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
 from types import ModuleType
@@ -18,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from xmltools.cli.shared import did_you_mean
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 
@@ -43,7 +43,8 @@ def import_tools(target: str) -> list[Tool]:
     name, _, attributes = target.partition(":")
     tools = []
     with _current_folder():
-        module = _import(name)
+        with _foreign_code(f"module {name!r:.80} can't be imported"):
+            module = import_module(name)
         for each in [each.strip() for each in attributes.split(",")] if attributes else _public_names(module):
             with _foreign_code(f"{name}:{each}"):
                 tools.append(_make_tool(module, each))
@@ -59,11 +60,6 @@ def _current_folder() -> Iterator[None]:
     finally:
         with suppress(ValueError):  # the module may have changed the path
             sys.path.remove("")
-
-
-def _import(name: str) -> ModuleType:
-    with _foreign_code(f"module {name!r:.80} can't be imported"):
-        return import_module(name)
 
 
 @contextmanager
@@ -82,15 +78,12 @@ def _public_names(module: ModuleType) -> list[str]:
     """Return the names of the public functions and models that a module defines, in the order of its source."""
     names: dict[int, str] = {}
     for name, value in vars(module).items():
-        if not name.startswith("_") and _is_defined_in(module, value):
+        is_tool = isfunction(value) or _is_model(value)
+        if is_tool and not name.startswith("_") and value.__module__ == module.__name__:
             names.setdefault(id(value), name)
     if not names:
         raise XMLToolsError(f"module {module.__name__!r} defines no public function and no pydantic model class")
     return list(names.values())
-
-
-def _is_defined_in(module: ModuleType, value: Any) -> bool:
-    return (isfunction(value) or _is_model(value)) and value.__module__ == module.__name__
 
 
 def _is_model(value: Any) -> bool:
@@ -101,9 +94,8 @@ def _make_tool(module: ModuleType, name: str) -> Tool:
     missing = object()
     source = getattr(module, name, missing)
     if source is missing:
-        near = get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], n=3, cutoff=0.5)
-        told = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise XMLToolsError(f"the module has no such name{told}")
+        suggestion = did_you_mean(name, (each for each in vars(module) if not each.startswith("_")), most=3)
+        raise XMLToolsError("; ".join(filter(None, ("the module has no such name", suggestion))))
     if not callable(source) or (isinstance(source, type) and not _is_model(source)):
         kind = "a class" if isinstance(source, type) else f"a value of type {type(source).__name__}"
         raise XMLToolsError(f"expected a function or a pydantic model class, found {kind}")

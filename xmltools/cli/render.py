@@ -6,27 +6,29 @@
 from __future__ import annotations
 
 import argparse
-import io
-import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.inputs import UsageError, positive, read_chunks, read_text, read_tools, read_values
-from xmltools.cli.interop import (
-    CALL_FORMATS,
-    DEFINITION_FORMATS,
-    RESULT_FORMATS,
-    at,
-    load_calls,
-    load_definitions,
-    load_result,
-)
-from xmltools.cli.printing import one_line
+from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
+from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
+from xmltools.cli.interop.fields import at
+from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 from xmltools.cli.python_tools import import_tools, is_target
+from xmltools.cli.shared import (
+    UsageError,
+    did_you_mean,
+    element_name,
+    one_standard_input,
+    positive,
+    read_chunks,
+    read_text,
+    read_tools,
+    read_values,
+    write_text,
+)
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
-from xmltools.syntax.markup import SPACES, is_valid_name, is_xml_name
+from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools import Tool
 
 __all__ = ["call", "declare_call", "declare_docs", "declare_result", "docs", "result"]
@@ -57,24 +59,17 @@ def declare_docs(parser: argparse.ArgumentParser) -> None:
     )
     add("--single", action="store_true", help="at most one call a reply")
     add("--required", action="store_true", help="at least one call a reply")
-    add("--reasoning", metavar="TAG", type=_tag, help="ask to think in <TAG> first, such as think")
+    add("--reasoning", metavar="TAG", type=element_name, help="ask to think in <TAG> first, such as think")
     add("--bracket-reasoning", action="store_true", help="ask to think in a paragraph in [brackets] first")
     add("--server-names", action="store_true", help="calls name their server, also where all tools are on one")
     add("--preamble", metavar="FILE", help="text of your own to stand before it all")
-
-
-def _tag(text: str) -> str:
-    if not is_xml_name(text):
-        raise argparse.ArgumentTypeError(f"expected the name of an element, got {text!r:.80}")
-    return text
 
 
 def docs(options: argparse.Namespace) -> int:
     """Run `xmltools docs`. Returns the exit status."""
     from xmltools.render import render_instructions
 
-    if options.tools == options.preamble == "-":
-        raise UsageError("only one of TOOLS and --preamble can be standard input")
+    one_standard_input("TOOLS and --preamble", options.tools, options.preamble)
     if options.reasoning and options.bracket_reasoning:
         raise UsageError("only one of --reasoning and --bracket-reasoning can be given")
     preamble = read_text(options.preamble) if options.preamble else ""
@@ -90,7 +85,7 @@ def docs(options: argparse.Namespace) -> int:
             preamble=preamble,
             server_names=options.server_names,
         )
-    _write(text)
+    write_text(text)
     return 0
 
 
@@ -136,8 +131,7 @@ def call(options: argparse.Namespace) -> int:
     from xmltools.render import render_call
     from xmltools.render.writable import only_server
 
-    if options.file == options.tools == "-":
-        raise UsageError("only one of FILE and --tools can be standard input")
+    one_standard_input("FILE and --tools", options.file, options.tools)
     tools = _by_name(options.tools) if options.tools else None
     only = None if options.server_names else only_server(tools.values() if tools else ())
     blocks = []
@@ -149,7 +143,7 @@ def call(options: argparse.Namespace) -> int:
                 found, tool = (each, None) if tools is None else _find_tool(each, tools)
                 named = found.server != only
                 blocks.append(render_call(found, tool, legacy_json=options.legacy_json, server_names=named))
-    _write("\n\n".join(blocks))
+    write_text("\n\n".join(blocks))
     return 0
 
 
@@ -170,15 +164,12 @@ def _find_tool(call: ToolCall, tools: Tools) -> tuple[ToolCall, Tool]:
     same = [each for each in tools.values() if each.name == call.name]
     if len(same) == 1 and "server" not in call.model_fields_set:
         return call.model_copy(update={"server": same[0].server}), same[0]
-    raise XMLToolsError(_no_tool(call, [each.name for each in tools.values()], [each.server for each in same]))
-
-
-def _no_tool(call: ToolCall, names: list[str], servers: list[str]) -> str:
-    if servers:
-        return f"the tool {call.name!r:.80} is not on server {call.server!r:.80}, only on {_listed(servers)}"
-    near = get_close_matches(call.name[:100], names, n=3, cutoff=0.5)
-    told = f"did you mean {' or '.join(near)}?" if near else f"there are {_listed(names)}"
-    return f"there is no tool {call.name!r:.80}; {told}"
+    if same:
+        servers = _listed([each.server for each in same])
+        raise XMLToolsError(f"the tool {call.name!r:.80} is not on server {call.server!r:.80}, only on {servers}")
+    names = [each.name for each in tools.values()]
+    suggestion = did_you_mean(call.name, names, most=3) or f"there are {_listed(names)}"
+    raise XMLToolsError(f"there is no tool {call.name!r:.80}; {suggestion}")
 
 
 def _listed(names: list[str]) -> str:
@@ -221,14 +212,5 @@ def result(options: argparse.Namespace) -> int:
     with at("-"):
         given = load_result(value, options.format, options.name)
     given = given.model_copy(update={"is_error": given.is_error or options.error})
-    _write(render_result(given, unsafe_verbatim=options.verbatim, max_characters=options.max_characters))
+    write_text(render_result(given, unsafe_verbatim=options.verbatim, max_characters=options.max_characters))
     return 0
-
-
-def _write(text: str) -> None:
-    """Print text, with a line break at its end: for a program as it is, in UTF-8; on a terminal without controls."""
-    if sys.stdout.isatty():
-        text = "\n".join(map(one_line, text.split("\n")))
-    elif isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")

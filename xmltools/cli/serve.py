@@ -9,62 +9,33 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.inputs import UsageError, positive
+from xmltools.cli.shared import UsageError, number, positive, whole_number
 from xmltools.errors import XMLToolsError
 
 __all__ = ["declare_replay", "declare_serve", "replay", "serve"]
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
-_NUMBERED = argparse.ArgumentTypeError
-_MAX_STREAMS = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
-_HELPERS = (
-    "processes that read, beside the server, what may take long (default: as many as cores, 2 to 4; 0, or --demo: none)"
-)
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools serve`."""
-    _declare_upstream(parser)
-    _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
-    _declare_calls(parser)
-    _declare_access(parser)
-    _declare_limits(parser)
     add = parser.add_argument
-    add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
-    add("--live", action="store_true", help="show the streams that pass through at /live")
-    add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
-
-
-def _declare_upstream(parser: argparse.ArgumentParser) -> None:
     upstream = parser.add_mutually_exclusive_group(required=True)
     upstream.add_argument(
         "--upstream", metavar="URL", help="a server with OpenAI's chat completions, such as http://localhost:8000/v1"
     )
     upstream.add_argument("--demo", action="store_true", help="a scripted model in its place, to try things out")
     _declare_speed(parser, "how fast the demo speaks")
-
-
-def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(
-        "--speed", metavar="X", type=_number, default=1.0, help=f"{what}: 2 is twice as fast, 0 does not wait"
-    )
-
-
-def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "") -> None:
-    add = parser.add_argument
-    add("--host", metavar="HOST", default="127.0.0.1", help=f"where to listen (default: only for this machine){note}")
-    add("--port", metavar="N", type=_port, default=port, help=f"default: {port}; 0 takes any that is free")
-
-
-def _declare_calls(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    _declare_address(parser, 8080, "; from elsewhere anybody may ask, unless there is a key: see --require-key-env")
     add(
         "--retry",
+        dest="retries",
         metavar="N",
-        type=_count,
+        type=whole_number(0, 10),
         default=1,
         help="tell the model what was wrong with a failed or missing call, up to N times (default: 1; 0: never)",
     )
@@ -74,29 +45,37 @@ def _declare_calls(parser: argparse.ArgumentParser) -> None:
         help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
         "tried again: the stream ends with an error, and a client must not run what it has of the call",
     )
+    engines = f"{', '.join(_ENGINES[:-1])} or {_ENGINES[-1]}"
     add(
-        "--grammar", metavar="ENGINE", choices=_ENGINES, help=f"send a grammar with each request, to {_words(_ENGINES)}"
+        "--grammar",
+        dest="engine",
+        metavar="ENGINE",
+        choices=_ENGINES,
+        help=f"send a grammar with each request, to {engines}",
     )
     add("--style", choices=("full", "compact"), default="full", help="how the instructions describe tools")
     add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
     add("--result-role", choices=("user", "tool"), default="user", help="the role of messages with results")
-    add("--keep-think", action="store_true", help="leave what the model writes in <think> in its text")
+    add(
+        "--keep-think",
+        dest="split_reasoning",
+        action="store_false",
+        help="leave what the model writes in <think> in its text",
+    )
     add("--strict-requests", action="store_true", help="refuse unknown fields and tools that only the provider runs")
-
-
-def _declare_access(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
-    add("--allow-origin", metavar="ORIGIN", action="append", default=[], help="let web pages of ORIGIN use the server")
-    add("--allow-host", metavar="NAME", action="append", default=[], help="a name under which the server is reached")
-
-
-def _declare_limits(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    for name, values, metavar, what in (
+        ("origin", "origins", "ORIGIN", "let web pages of ORIGIN use the server"),
+        ("host", "hosts", "NAME", "a name under which the server is reached"),
+    ):
+        add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
     add("--max-body", metavar="BYTES", type=positive, default=16 << 20, help="size of a request (default: 16 MiB)")
-    add("--max-streams", metavar="N", type=_streams, default=1000, help=_MAX_STREAMS)
-    add("--helpers", metavar="N", type=_helpers, help=_HELPERS)
+    streams = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
+    helpers = "processes that read, beside the server, what may take long "
+    helpers += "(default: as many as cores, 2 to 4; 0, or --demo: none)"
+    add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=streams)
+    add("--helpers", metavar="N", type=whole_number(0, 64), help=helpers)
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
         ("timeout", 600.0, "until the upstream begins to answer"),
@@ -104,43 +83,30 @@ def _declare_limits(parser: argparse.ArgumentParser) -> None:
         ("keepalive", 15.0, "of silence until a streaming client is told that we are here"),
         ("grace", 30.0, "that open streams may go on when the server is stopped"),
     ):
-        add(f"--{name}", metavar="SECONDS", type=_number, default=seconds, help=f"{what} (default: {seconds:g})")
+        field = "first_byte_timeout" if name == "timeout" else name.replace("-", "_")
+        what = f"{what} (default: {seconds:g})"
+        add(f"--{name}", dest=field, metavar="SECONDS", type=number, default=seconds, help=what)
+    add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
+    add("--live", action="store_true", help="show the streams that pass through at /live")
+    add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
 
 
-def _words(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+def _declare_speed(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--speed", metavar="X", type=number, default=1.0, help=f"{what}: 2 is twice as fast, 0 does not wait"
+    )
 
 
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise _NUMBERED(f"expected a number from 0, got {text!r:.60}")
-    return number
-
-
-def _port(text: str) -> int:
-    return _whole(text, 65535)
-
-
-def _count(text: str) -> int:
-    return _whole(text, 10)
-
-
-def _streams(text: str) -> int:
-    return _whole(text, 99_999)
-
-
-def _helpers(text: str) -> int:
-    return _whole(text, 64)
-
-
-def _whole(text: str, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= most):
-        raise _NUMBERED(f"expected a whole number from 0 through {most}, got {text!r:.60}")
-    return int(text)
+def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "") -> None:
+    add = parser.add_argument
+    add("--host", metavar="HOST", default="127.0.0.1", help=f"where to listen (default: only for this machine){note}")
+    add(
+        "--port",
+        metavar="N",
+        type=whole_number(0, 65535),
+        default=port,
+        help=f"default: {port}; 0 takes any that is free",
+    )
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -148,56 +114,29 @@ def serve(options: argparse.Namespace) -> int:
     run: Callable[..., int] = _module("xmltools.proxy.server").run
     config = _config(options)
     if config.api_key is None and not config.is_loopback:
-        print(_open_to_all(config.host), file=sys.stderr, flush=True)
+        warning = f"whoever reaches {config.host} can use the upstream, since no key is asked for"
+        advice = "set --require-key-env, or listen at 127.0.0.1"
+        print(f"xmltools: warning: {warning}; {advice}", file=sys.stderr, flush=True)
     return run(config, log_format=options.log_format)
-
-
-def _open_to_all(host: str) -> str:
-    return (
-        f"xmltools: warning: whoever reaches {host} can use the upstream, since no key is asked for; "
-        "set --require-key-env, or listen at 127.0.0.1"
-    )
 
 
 def _config(options: argparse.Namespace) -> Any:
     from xmltools.proxy.bridge import Settings
     from xmltools.proxy.server import ServeConfig
 
-    api_key = _key(options.require_key_env, "--require-key-env")
-    upstream_key = _key(options.upstream_key_env, "--upstream-key-env")
+    given = vars(options) | {
+        "api_key": _key(options.require_key_env, "--require-key-env"),
+        "upstream_key": _key(options.upstream_key_env, "--upstream-key-env"),
+        "origins": tuple(options.origins),
+        "hosts": tuple(options.hosts),
+    }
+
+    def made(kind: Any) -> Any:
+        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
+
     try:
-        settings = Settings(
-            style=options.style,
-            result_role=options.result_role,
-            split_reasoning=not options.keep_think,
-            retries=options.retry,
-            live_arguments=options.live_arguments,
-            engine=options.grammar,
-            server_names=options.server_names,
-            strict_requests=options.strict_requests,
-        )
-        return ServeConfig(
-            upstream=options.upstream,
-            demo=options.demo,
-            speed=options.speed,
-            host=options.host,
-            port=options.port,
-            settings=settings,
-            api_key=api_key,
-            upstream_key=upstream_key,
-            connect_timeout=options.connect_timeout,
-            first_byte_timeout=options.timeout,
-            idle_timeout=options.idle_timeout,
-            keepalive=options.keepalive,
-            grace=options.grace,
-            max_body=options.max_body,
-            max_streams=options.max_streams,
-            helpers=options.helpers,
-            live=options.live,
-            record=options.record,
-            origins=tuple(options.allow_origin),
-            hosts=tuple(options.allow_host),
-        )
+        given["settings"] = made(Settings)
+        return made(ServeConfig)
     except XMLToolsError as error:
         raise UsageError(str(error)) from None
 

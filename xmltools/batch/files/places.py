@@ -105,28 +105,25 @@ def find_sources(inputs: Place | Iterable[Place], output: Place) -> list[Source]
             if source.path == Path(each) or not any(our in path.parents for our in ours):
                 found.setdefault(path, source)
     if not found:
-        raise BatchUsageError(f"{', '.join(fspath(each) for each in given) or 'inputs'}: {_nothing()}")
+        where = ", ".join(fspath(each) for each in given) or "inputs"
+        raise BatchUsageError(f"{where}: there is no file to read; the name of one ends with {_ALL}")
     return list(found.values())
-
-
-def _nothing() -> str:
-    return f"there is no file to read; it ends with {_ALL}"
 
 
 def _expand(name: str) -> list[Source]:
     path = Path(name)
     if path.is_dir():
         return [Source(each, each.relative_to(path), kind) for each, kind in _inside(path)]
-    if path.exists():
-        return [Source(path, Path(path.name), _known(path))]
-    if not _GLOB.search(name):
-        raise BatchUsageError(f"{name}: there is no such file or folder{_near(path)}")
-    # Not Path.glob: it takes no pattern that begins at the root.
-    names = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-    files = [path for path in map(Path, names) if path.is_file()]
+    files = [path]
+    if not path.exists():
+        if not _GLOB.search(name):
+            raise BatchUsageError(f"{name}: there is no such file or folder{_near(path)}")
+        # Not Path.glob: it takes no pattern that begins at the root.
+        names = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+        files = [path for path in map(Path, names) if path.is_file()]
     if not files:
         raise BatchUsageError(f"{name}: no file fits this pattern")
-    return [Source(each, Path(each.name), _known(each)) for each in files]
+    return [Source(each, Path(each.name), _kind_of(each)) for each in files]
 
 
 def _inside(folder: Path) -> Iterator[tuple[Path, Kind]]:
@@ -137,17 +134,20 @@ def _inside(folder: Path) -> Iterator[tuple[Path, Kind]]:
             yield each, kind
 
 
-def _known(path: Path) -> Kind:
+def _kind_of(path: Path, otherwise: str = "") -> Kind:
     kind = kind_of(path)
     if kind is None:
-        raise BatchUsageError(f"{path}: the ending says no format; expected {_ALL}")
+        raise BatchUsageError(
+            f"{path}: the name does not say the format; expected one that ends with {_ALL}{otherwise}"
+        )
     return kind
 
 
 def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return ""
-    near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1, cutoff=0.6)
+    names = [each.name for each in path.parent.iterdir() if each.is_dir() or kind_of(each)]
+    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f"; did you mean {path.with_name(near[0])}?" if near else ""
 
 
@@ -162,19 +162,19 @@ def find_targets(sources: Sequence[Source], output: Place, format: str | None = 
     if format is not None and format not in FORMATS:
         raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
     path = Path(output)
-    if not _is_folder(output):
-        kind = ENDINGS[f".{format}"] if format else kind_of(path)
-        if kind is None:
-            raise BatchUsageError(f"{path}: the ending says no format; expected {_ALL}, or / for a folder")
+    is_folder = path.is_dir() or fspath(output).endswith(("/", "\\")) or "." not in path.name
+    if not is_folder:
+        kind = ENDINGS[f".{format}"] if format else _kind_of(path, ", or / for a folder")
         return [Target(path, kind, tuple(sources))]
     targets = [_beside(path, source, format) for source in sources]
-    _check_names(targets)
+    taken: dict[Path, Source] = {}
+    for target, source in zip(targets, sources, strict=True):
+        other = taken.setdefault(target.path, source)
+        if other is not source:
+            raise BatchUsageError(f"{other.path} and {source.path} would both be written to {target.path}; rename one")
+        if absolute(target.path) == absolute(source.path):
+            raise BatchUsageError(f"{source.path} would be written over itself; give another folder")
     return targets
-
-
-def _is_folder(output: Place) -> bool:
-    path = Path(output)
-    return path.is_dir() or fspath(output).endswith(("/", "\\")) or "." not in path.name
 
 
 def _beside(folder: Path, source: Source, format: str | None) -> Target:
@@ -183,17 +183,6 @@ def _beside(folder: Path, source: Source, format: str | None) -> Target:
         return Target(folder / name, source.kind, (source,))
     ending = max((each for each in ENDINGS if name.name.lower().endswith(each)), key=len)
     return Target(folder / name.with_name(f"{name.name[: -len(ending)]}.{format}"), ENDINGS[f".{format}"], (source,))
-
-
-def _check_names(targets: Sequence[Target]) -> None:
-    taken: dict[Path, Source] = {}
-    for target in targets:
-        source = target.sources[0]
-        other = taken.setdefault(target.path, source)
-        if other is not source:
-            raise BatchUsageError(f"{other.path} and {source.path} would both be written to {target.path}; rename one")
-        if absolute(target.path) == absolute(source.path):
-            raise BatchUsageError(f"{source.path} would be written over itself; give another folder")
 
 
 def absolute(place: Place) -> Path:

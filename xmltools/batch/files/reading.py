@@ -13,16 +13,16 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
-from xmltools.batch.files.places import Source
+from xmltools.batch.files.places import Source, find_sources
+from xmltools.batch.json_lines import read_object
 from xmltools.batch.options import BatchOptions
+from xmltools.batch.rows import Row, compact
 from xmltools.errors import XMLToolsError
 
-if TYPE_CHECKING:
-    from typing import IO
-
-__all__ = ["ROWS", "SIZE", "Piece", "check_columns", "encode", "read_batches", "read_pieces"]
+__all__ = ["ROWS", "SIZE", "Piece", "check_columns", "encode", "read_outputs", "read_pieces", "read_weighted"]
 
 ROWS = 1024
 """Rows of a piece, at most."""
@@ -52,7 +52,15 @@ def read_pieces(source: Source) -> Iterator[Piece]:
     """Yield the pieces of a file in order. Raises `XMLToolsError` if it is not of its format."""
     if source.kind.format == "jsonl":
         return _read_lines(source)
-    return _read_batches(source)
+    return __batches_in(source)
+
+
+def read_weighted(source: Source, total: int) -> Iterator[tuple[Piece, float]]:
+    """Yield the pieces of a file, each with its share of `total`, the bytes of all files. Raises as `read_pieces`."""
+    share = 0.0
+    for piece in read_pieces(source):
+        yield piece, (piece.share - share) * source.size / total
+        share = piece.share
 
 
 # JSON Lines
@@ -96,15 +104,15 @@ def _lines(file: IO[bytes], source: Source) -> Iterator[bytes]:
 # Batches
 
 
-def _read_batches(source: Source) -> Iterator[Piece]:
+def __batches_in(source: Source) -> Iterator[Piece]:
     first = 1
-    for batch, share in read_batches(source):
+    for batch, share in _batches_in(source):
         for part in _cut(batch):
             yield Piece(part.num_rows, first, share, partial(encode, part))
             first += part.num_rows
 
 
-def read_batches(source: Source) -> Iterator[tuple[Any, float]]:
+def _batches_in(source: Source) -> Iterator[tuple[Any, float]]:
     """Yield the record batches of a file that holds no lines, one at least, each with how much of it has been read.
 
     Raises `XMLToolsError` if it is not of its format.
@@ -113,7 +121,10 @@ def read_batches(source: Source) -> Iterator[tuple[Any, float]]:
 
     readers = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv}
     try:
-        yield from readers[source.kind.format](source)
+        batches = readers[source.kind.format](source)
+        schema, _ = next(batches)
+        yield next(batches, (pa.RecordBatch.from_pylist([], schema=schema), 1.0))
+        yield from batches
     except pa.ArrowInvalid as error:
         raise XMLToolsError(f"{source.path}: expected a file of {source.kind.format}: {error}") from None
 
@@ -142,17 +153,19 @@ def _cut(batch: Any) -> Iterator[Any]:
         yield batch
 
 
+# These yield the schema first, and then the batches.
+
+
 def _read_parquet(source: Source) -> Iterator[tuple[Any, float]]:
-    from xmltools.batch.arrow import pa, pq
+    from xmltools.batch.arrow import pq
 
     # Neither whole row groups nor whole columns are held.
     with pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20) as file:
-        total, done = file.metadata.num_rows, 0
+        yield file.schema_arrow, 0.0
+        done = 0
         for batch in file.iter_batches(ROWS, use_threads=False):
             done += batch.num_rows
-            yield batch, done / max(1, total)
-        if not total:
-            yield pa.RecordBatch.from_pylist([], schema=file.schema_arrow), 1.0
+            yield batch, done / max(1, file.metadata.num_rows)
 
 
 def _read_arrow(source: Source) -> Iterator[tuple[Any, float]]:
@@ -160,29 +173,13 @@ def _read_arrow(source: Source) -> Iterator[tuple[Any, float]]:
 
     size = source.size
     with pa.OSFile(str(source.path)) as file:
-        reader = _open_arrow(file)
-        batches = iter(reader) if isinstance(reader, pa.RecordBatchReader) else _batches_of(reader)
-        empty = True
-        for batch in batches:
-            empty = False
-            yield batch, min(1.0, file.tell() / size)
-        if empty:
-            yield pa.RecordBatch.from_pylist([], schema=reader.schema), 1.0
-
-
-def _open_arrow(file: Any) -> Any:
-    """Return a reader of a file, in either of the two forms that Arrow has."""
-    from xmltools.batch.arrow import pa
-
-    if file.read(6) == b"ARROW1":
+        # Arrow has two forms of files.
+        is_file = file.read(6) == b"ARROW1"
         file.seek(0)
-        return pa.ipc.open_file(file)
-    file.seek(0)
-    return pa.ipc.open_stream(file)
-
-
-def _batches_of(reader: Any) -> Iterator[Any]:
-    return (reader.get_batch(number) for number in range(reader.num_record_batches))
+        reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+        yield reader.schema, 0.0
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+            yield batch, min(1.0, file.tell() / size)
 
 
 # CSV: everything is text
@@ -192,23 +189,16 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
     from xmltools.batch.arrow import pa
 
     size = source.size
-    with source.path.open("rb") as raw, _text_of(raw, source) as file:
+    with source.path.open("rb") as raw, io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="") as file:
         records = _records(csv.reader(file, strict=True), source)
         header = next(records, [])
         if len(set(header)) < len(header):
             raise XMLToolsError(f"{source.path}: two columns have one name; rename one of them")
         schema = pa.schema([(name, pa.string()) for name in header])
-        empty = True
+        yield schema, 0.0
         for rows in _bunches(records):
-            empty = False
             columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema), min(1.0, raw.tell() / size)
-        if empty:
-            yield pa.RecordBatch.from_pylist([], schema=schema), 1.0
-
-
-def _text_of(raw: IO[bytes], source: Source) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="")
 
 
 def _records(reader: Any, source: Source) -> Iterator[list[str]]:
@@ -247,32 +237,50 @@ def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
 def check_columns(source: Source, options: BatchOptions) -> None:
     """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does. Lines of JSON without any
     object have no columns that could be wrong."""
-    names = _columns_of(source)
+    is_lines = source.kind.format == "jsonl"
+    names = _keys_of(source) if is_lines else next(_batches_in(source))[0].schema.names
     if names is not None:
         options.check_columns(names, str(source.path))
 
 
-def _columns_of(source: Source) -> list[str] | None:
-    """The names of a file's columns. Those of JSON Lines are the keys of its first lines; None if there are no objects
-    in them."""
-    if source.kind.format == "jsonl":
-        return _keys_of(source)
-    for piece in read_pieces(source):
-        return _names_in(piece.encode())
-    return []
-
-
-def _names_in(data: bytes) -> list[str]:
-    from xmltools.batch.arrow import pa
-
-    names: list[str] = pa.ipc.open_stream(data).schema.names
-    return names
-
-
 def _keys_of(source: Source) -> list[str] | None:
-    from xmltools.batch.json_lines import read_object
-
+    """Return the keys of the objects in a file's first lines, None if there are no objects in them."""
     with source.path.open("rb") as raw, _unpacked(raw, source) as file:
         objects = [read_object(line)[0] for line in islice(_lines(file, source), _LOOK) if not line.isspace()]
     found = [each for each in objects if each is not None]
     return list(dict.fromkeys(key for each in found for key in each)) if found else None
+
+
+# What a run has written, for the report
+
+
+def read_outputs(paths: Iterable[Path], options: BatchOptions) -> Iterator[Any]:
+    """Yield the rows of outputs as record batches, in order. A folder stands for the files in it.
+
+    Those of JSON Lines have the column that was parsed, as text, and those that were added.
+    """
+    for path in paths:
+        for source in find_sources(path, ""):
+            if source.kind.format == "jsonl":
+                yield from _from_lines(source, options)
+            else:
+                yield from (batch for batch, _ in _batches_in(source))
+
+
+def _from_lines(source: Source, options: BatchOptions) -> Iterator[Any]:
+    from xmltools.batch.arrow import pa
+    from xmltools.batch.table import with_rows
+
+    for piece in read_pieces(source):
+        lines = filter(None, piece.encode().split(b"\n"))
+        objects = [found for line in lines if (found := read_object(line)[0]) is not None]
+        replies = pa.array([_text_in(each.get(options.column)) for each in objects], pa.string())
+        rows = [Row(*(each[name] for name in options.added)) for each in objects]
+        yield from with_rows(pa.table({options.column: replies}), [rows], options).to_batches()
+
+
+def _text_in(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else compact(value)
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -31,10 +31,6 @@ class Parts:
         self.folder = output.with_name(output.name + PARTS)
         self._manifest = self.folder / _MANIFEST
 
-    def exists(self) -> bool:
-        """Return whether there is anything of a run."""
-        return self.folder.exists()
-
     def begin(self, run: Mapping[str, Any]) -> None:
         """Make the folder for a run, of which `run` says all that its parts depend on."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,13 +95,16 @@ def _is_whole(path: Path) -> bool:
 def replace(path: Path, *data: bytes, sync: bool = True) -> None:
     """Write a file that is there only when all of it is; with `sync`, when all of it is on the disk."""
     # Who was killed may have left one, and who lost its parent may still be writing: each has its own.
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with draft.open("wb") as file:
-        file.writelines(data)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
+    draft = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            file.writelines(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def open_part(path: Path) -> tuple[dict[str, Any], Any]:

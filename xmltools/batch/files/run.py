@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from os import PathLike
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xmltools import __version__
-from xmltools.batch.files.places import Target, absolute, find_sources, find_targets
-from xmltools.batch.files.pool import Pool, available_cores, run_here
-from xmltools.batch.files.reading import ROWS, SIZE, check_columns, read_pieces
+from xmltools.batch.files.places import Place, Target, absolute, find_sources, find_targets
+from xmltools.batch.files.reading import ROWS, SIZE, check_columns, read_weighted
 from xmltools.batch.files.resume import Parts
-from xmltools.batch.files.worker import Task
+from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
-from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Run", "parse_files"]
+__all__ = ["parse_files"]
 
 _LITTLE = 4 << 20
 """Bytes of input for which no other process is worth its start."""
-
-Place = str | PathLike[str]
-Tell = Callable[[BatchProgress], object]
 
 
 def parse_files(
@@ -64,151 +60,111 @@ def parse_files(
     Raises `XMLToolsError` for files that are missing or not what their endings say, columns as `parse_table` does, an
     output that is there already, a run to resume that was begun otherwise, and a worker that was killed.
     """
-    run = Run(inputs, output, options, jobs=jobs, format=format, resume=resume, overwrite=overwrite)
-    return run.go(on_progress)
+    if not isinstance(options, BatchOptions):
+        raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
+    targets = find_targets(find_sources(inputs, output), output, format)
+    run = _Run(targets, Parts(absolute(output)), options, jobs or 0, resume, overwrite)
+    return run.go(on_progress or (lambda progress: None))
 
 
-class Run:
-    """A run that can begin: its files are there, and nothing is in the way of its output.
+@dataclass
+class _Run:
+    """A run that can begin: its files are there, and nothing is in the way of its output. Raises as `parse_files`."""
 
-    Raises as `parse_files` does.
-    """
+    targets: Sequence[Target]
+    parts: Parts
+    options: BatchOptions
+    jobs: int
+    resume: bool
+    overwrite: bool
 
-    def __init__(
-        self,
-        inputs: Place | Iterable[Place],
-        output: Place,
-        options: BatchOptions,
-        *,
-        jobs: int | None = None,
-        format: str | None = None,
-        resume: bool = False,
-        overwrite: bool = False,
-    ) -> None:
-        if not isinstance(options, BatchOptions):
-            raise XMLToolsError(f"options: expected BatchOptions, got {type(options).__name__}")
-        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-            raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
-        self.options = options
-        self.sources = find_sources(inputs, output)
-        self.targets = find_targets(self.sources, output, format)
-        self.parts = Parts(absolute(output))
-        self._overwrite = overwrite
-        self._resume = resume
-        self._size = sum(source.size for source in self.sources)
-        self._jobs = jobs or (available_cores() if self._size > _LITTLE else 1)
+    def __post_init__(self) -> None:
+        self.sources = [source for target in self.targets for source in target.sources]
+        self.size = sum(source.size for source in self.sources)
+        self.jobs = self.jobs or (available_cores() if self.size > _LITTLE else 1)
+        self.places: list[int] = []  # the target of each part, as far as the input has been read
+        self.skipped_rows = 0
+        self.skipped_share = 0.0
         self._check_place()
 
     def _check_place(self) -> None:
         """Raise if something is in the way."""
-        if self._overwrite or (self._resume and self.parts.exists()):
+        if self.overwrite or (self.resume and self.parts.folder.exists()):
             return
-        if self.parts.exists():
+        if self.parts.folder.exists():
             raise BatchUsageError(
                 f"{self.parts.folder}: an earlier run did not end; --resume (resume=True) goes on with it, "
                 "--overwrite (overwrite=True) begins anew"
             )
         there = [target for target in self.targets if target.path.exists()]
-        if there and not (self._resume and self._is_complete()):
+        if there and not (self.resume and self._is_complete()):
             raise BatchUsageError(
                 f"{there[0].path}: there is such a file already; --overwrite (overwrite=True) replaces it"
             )
 
     def _is_complete(self) -> bool:
         """Return whether all that is asked for is there, and nothing that it was made of has changed since."""
-        return not self.parts.exists() and all(map(_is_newer, self.targets))
+        return not self.parts.folder.exists() and all(map(_is_newer, self.targets))
 
-    def go(self, tell: Tell | None = None) -> BatchSummary:
+    def go(self, tell: Tell) -> BatchSummary:
         """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
         outputs = tuple(target.path for target in self.targets)
         start = time.monotonic()
-        complete = self._resume and self._is_complete()
-        with Pool(self.options, self._jobs) as pool:
-            if not complete and self._jobs > 1:
-                pool.start(1 + self._size // SIZE)  # others when there are rows for them
+        complete = self.resume and self._is_complete()
+        with Pool(self.options, self.jobs) as pool:
+            if not complete and self.jobs > 1:
+                pool.start(1 + self.size // SIZE)  # others when there are rows for them
             for source in self.sources:
                 check_columns(source, self.options)
             if complete:
                 return BatchSummary(outputs=outputs)
-            self._begin()
-            tasks = _Tasks(self.targets, self.parts)
-            counts = self._work(tasks, pool, tell or _tell_nobody)
+            depends = _what_counts(self.options, self.targets)
+            if self.resume and self.parts.folder.exists():
+                self.parts.resume(depends)
+            else:
+                self.parts.discard()
+                self.parts.begin(depends)
+            counts = self._work(pool, tell)
         self.parts.discard()
-        return counts.summary(tasks.skipped_rows, time.monotonic() - start, outputs)
+        return counts.summary(self.skipped_rows, time.monotonic() - start, outputs)
 
-    def _begin(self) -> None:
-        depends = _what_counts(self.options, self.targets)
-        if self._resume and self.parts.exists():
-            self.parts.resume(depends)
-            return
-        self.parts.discard()
-        self.parts.begin(depends)
-
-    def _work(self, tasks: _Tasks, pool: Pool, tell: Tell) -> Counts:
-        done = run_here(tasks, self.options) if self._jobs == 1 else pool.run(tasks)
+    def _work(self, pool: Pool, tell: Tell) -> Counts:
+        done = run_here(self._tasks(), self.options) if self.jobs == 1 else pool.run(self._tasks())
         rows, share = 0, 0.0
-        with _Outputs(self, tasks) as outputs:
+        with _Outputs(self) as outputs:
             for task in done:
                 rows += task.rows
                 share += task.weight
-                tell(BatchProgress(rows, tasks.skipped_rows, min(1.0, share + tasks.skipped_share)))
-                if self._jobs > 1:
+                tell(BatchProgress(rows, self.skipped_rows, min(1.0, share + self.skipped_share)))
+                if self.jobs > 1:
                     outputs.advance()
             return outputs.finish()
 
-
-class _Tasks:
-    """The tasks of a run, made while they are asked for; those whose parts are there are left out."""
-
-    def __init__(self, targets: Sequence[Target], parts: Parts) -> None:
-        self._targets = targets
-        self._parts = parts
-        self._size = sum(source.size for target in targets for source in target.sources)
-        self.places: list[int] = []
-        """The target of each part, as far as the input has been read."""
-        self.skipped_rows = 0
-        self.skipped_share = 0.0
-
-    def __iter__(self) -> Iterator[Task]:
-        done = self._parts.done()
-        for place, target in enumerate(self._targets):
-            for task in self._of(target, len(self.places), done):
-                self.places.append(place)
-                if task is not None:
-                    yield task
-
-    def _of(self, target: Target, number: int, done: set[int]) -> Iterator[Task | None]:
-        """Yield the tasks of a target, None for what is done."""
-        for source in target.sources:
-            share = 0.0
-            for piece in read_pieces(source):
-                weight = (piece.share - share) * source.size / self._size
-                share = piece.share
-                if number in done:
-                    self.skipped_rows += piece.rows
-                    self.skipped_share += weight
-                    yield None
-                else:
-                    yield Task(
-                        path=self._parts.path(number),
-                        source=str(source.path),
-                        lines=source.kind.format == "jsonl",
-                        first=piece.first,
-                        rows=piece.rows,
-                        weight=weight,
-                        data=piece.encode() if piece.span is None else b"",
-                        kind=target.kind,
-                        span=piece.span,
-                    )
-                number += 1
+    def _tasks(self) -> Iterator[Task]:
+        """Yield the tasks, made while they are asked for; those whose parts are there are left out."""
+        done = self.parts.done()
+        for place, target in enumerate(self.targets):
+            for source in target.sources:
+                for piece, weight in read_weighted(source, self.size):
+                    number = len(self.places)
+                    self.places.append(place)
+                    if number in done:
+                        self.skipped_rows += piece.rows
+                        self.skipped_share += weight
+                        continue
+                    data = piece.encode() if piece.span is None else b""
+                    path, lines = self.parts.path(number), source.kind.format == "jsonl"
+                    rows = (piece.first, piece.rows, weight, data)
+                    yield Task(path, str(source.path), lines, *rows, target.kind, piece.span)
 
 
 class _Outputs:
     """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
 
-    def __init__(self, run: Run, tasks: _Tasks) -> None:
+    def __init__(self, run: _Run) -> None:
         self._run = run
-        self._tasks = tasks
         self._counts = Counts()
         self._assembly: Assembly | None = None
         self._place = -1  # of the target that is being written
@@ -228,7 +184,7 @@ class _Outputs:
         """Let what is there be written. Raises what went wrong with what was there before."""
         while self._steps and self._steps[0].done():
             self._steps.popleft().result()
-        places = self._tasks.places
+        places = self._run.places
         while self._next < len(places) and (part := self._run.parts.path(self._next)).exists():
             self._steps.append(self._thread.submit(self._add, places[self._next], part))
             self._next += 1
@@ -270,28 +226,21 @@ def _is_newer(target: Target) -> bool:
 
 def _what_counts(options: BatchOptions, targets: Sequence[Target]) -> dict[str, Any]:
     """Return all that the parts of a run depend on."""
-    return {
-        "versions": [__version__, *_versions(targets)],
-        "pieces": [ROWS, SIZE],
-        "options": options.as_json(),
-        "inputs": [_state(source.path) for target in targets for source in target.sources],
-        "outputs": [[str(target.path.absolute()), *target.kind] for target in targets],
-    }
-
-
-def _versions(targets: Sequence[Target]) -> Iterator[str]:
-    kinds = {target.kind.format for target in targets}
-    kinds |= {source.kind.format for target in targets for source in target.sources}
-    if kinds - {"jsonl"}:
+    versions = [__version__]
+    sources = [source for target in targets for source in target.sources]
+    if {kind.format for kind in [each.kind for each in targets] + [each.kind for each in sources]} - {"jsonl"}:
         from xmltools.batch.arrow import pa
 
-        yield pa.__version__
+        versions.append(pa.__version__)
+    return {
+        "versions": versions,
+        "pieces": [ROWS, SIZE],
+        "options": options.as_json(),
+        "inputs": [_state(source.path) for source in sources],
+        "outputs": [[str(target.path.absolute()), *target.kind] for target in targets],
+    }
 
 
 def _state(path: Path) -> list[Any]:
     state = path.stat()
     return [str(path.absolute()), state.st_size, state.st_mtime_ns]
-
-
-def _tell_nobody(progress: BatchProgress) -> None:
-    pass

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import platform
 import re
 from collections import Counter
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 from xmltools import __version__
 from xmltools.batch.arrow import pa, pq
+from xmltools.batch.files.resume import replace
 from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
 from xmltools.batch.report.worst import Worst
 from xmltools.errors import XMLToolsError
@@ -94,28 +94,15 @@ def write_report(
         case ".json":
             content = json.dumps(list(tally.records()), ensure_ascii=False, indent=1).encode()
         case ".parquet":
-            content = _parquet(tally)
+            file = BytesIO()
+            pq.write_table(pa.Table.from_pylist(list(tally.records()), _RECORD), file)
+            content = file.getvalue()
         case _:
             content = _page(tally, worst, messages, title or _TITLE, now or datetime.now(UTC)).encode()
-    _replace(target, content)
-
-
-def _parquet(tally: Tally) -> bytes:
-    file = BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(tally.records()), _RECORD), file)
-    return file.getvalue()
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write a file in one step: whoever looks at it sees the old one or the whole new one."""
-    fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}.new")
     try:
-        fresh.write_bytes(content)
-        fresh.replace(target)
+        replace(target, content)
     except OSError as error:
         raise XMLToolsError(f"report: could not write {str(target)!r:.200}: {error.strerror}") from None
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _page(tally: Tally, worst: Worst, messages: bool, title: str, now: datetime) -> str:
@@ -157,7 +144,7 @@ def text(value: object) -> Markup:
     return Markup(shown)
 
 
-def _plain(value: str) -> Markup:
+def _without_elements(value: str) -> Markup:
     """Return text like `text` does, for places that take no elements: the title of the page."""
     return Markup(_UNSEEN.sub(_code_point, escape(value)))
 
@@ -166,16 +153,11 @@ def _code_point(found: re.Match[str]) -> str:
     return f"U+{ord(found[0]):04X}"
 
 
-def _number(value: int) -> str:
-    """Return a whole number as people write it."""
-    return f"{value:,}"
-
-
 def _brief(count: int) -> str:
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= size:
             return f"{count / size:.3g}{unit}"
-    return _number(count)
+    return f"{count:,}"
 
 
 def _plural(count: int, word: str) -> str:
@@ -197,14 +179,6 @@ def _meaning(code: str) -> str:
     of_block = CODES[code].meaning.partition(". ")[0].removesuffix(".") if code in CODES else ""
     said = "; or ".join(filter(None, (of_block, _OF_ROWS.get(code))))
     return said[:1].upper() + said[1:]
-
-
-def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-
-
-def _sum_of(counts: Counter[Any], keys: Iterable[Any]) -> int:
-    return sum(counts[key] for key in keys)
 
 
 # Drawings
@@ -263,10 +237,10 @@ _FILTERS = {
     "columns_of_sizes": _columns_of_sizes,
     "lines_of_sizes": _lines_of_sizes,
     "meaning": _meaning,
-    "number": _number,
-    "of": _sum_of,
+    "number": "{:,}".format,
+    "of": lambda counts, keys: sum(counts[key] for key in keys),
     "percent": percent,
-    "plain": _plain,
+    "without_elements": _without_elements,
     "plural": _plural,
-    "ranked": _ranked,
+    "ranked": lambda counts: sorted(counts.items(), key=lambda each: (-each[1], each[0])),
 }

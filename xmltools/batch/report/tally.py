@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from xmltools.batch.arrow import pa
-from xmltools.batch.kernel import OUTPUT_SCHEMA, arrays
 from xmltools.batch.rows import replies_in
+from xmltools.batch.table import OUTPUT_SCHEMA, arrays
 from xmltools.errors import XMLToolsError
 
 __all__ = ["Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]

@@ -1,4 +1,4 @@
-"""Asking a program the cases, one line at a time.
+"""Asks a program the cases, one line at a time, and compares its answers with what the cases expect.
 
 Each case is asked several times: whole, by character, and cut at places that are the same in every run. What the
 program does wrong with the protocol itself (no JSON, an answer to another case) ends the case, and it is started
@@ -10,18 +10,24 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 from xmltools.cli.conformance.corpus import Case, ways
-from xmltools.cli.conformance.judge import Difference, differences
-from xmltools.cli.conformance.program import NoAnswerError, Program
+from xmltools.cli.conformance.process import NoAnswerError, Program
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Result", "Verdict", "run_program"]
-
-Verdict: TypeAlias = Literal["passed", "failed", "no answer"]
+__all__ = ["Difference", "Result", "differences", "run_program"]
 
 _PATIENCE = 10
+_ENTRY_DEFAULTS = {"calls": {"legacy_json": False}, "errors": {}}
+
+
+class Difference(NamedTuple):
+    """One place of an answer: what was expected there and what was found, both as JSON."""
+
+    place: str
+    expected: str
+    found: str
 
 
 class Result(NamedTuple):
@@ -32,7 +38,7 @@ class Result(NamedTuple):
     """
 
     case: Case
-    verdict: Verdict
+    verdict: Literal["passed", "failed", "no answer"]
     way: str = ""
     reason: str = ""
     differences: Sequence[Difference] = ()
@@ -40,12 +46,13 @@ class Result(NamedTuple):
     lost: bool = False
 
 
-class _RefusalError(Exception):
-    """The program says that it can't read the case."""
+class _UnusableError(Exception):
+    """An answer that cannot be compared. The message says why; `is_refusal`: the program says that it can't read the
+    case."""
 
-
-class _BrokenAnswerError(Exception):
-    """What came is no answer to the line that was sent. The message says why."""
+    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
+        super().__init__(message)
+        self.is_refusal = is_refusal
 
 
 def run_program(command: str, cases: Iterable[Case], *, timeout: float = 10.0) -> Iterator[Result]:
@@ -81,17 +88,13 @@ def _run_case(program: Program, case: Case) -> Result:
     for number, (way, chunks) in enumerate(ways(case)):
         try:
             found.append((way, _ask(program, case, f"{case.id}/{number}", chunks)))
-        except _RefusalError as error:
-            return Result(case, "no answer", way, str(error), cut_matters=number > 0)
         except NoAnswerError as error:
             return Result(case, "no answer", way, str(error), cut_matters=number > 0, lost=True)
-        except _BrokenAnswerError as error:
+        except _UnusableError as error:
+            if error.is_refusal:
+                return Result(case, "no answer", way, str(error), cut_matters=number > 0)
             program.stop()
             return Result(case, "failed", way, str(error), cut_matters=number > 0, lost=True)
-    return _judge(case, found)
-
-
-def _judge(case: Case, found: list[tuple[str, list[Difference]]]) -> Result:
     way, wrong = next(((way, wrong) for way, wrong in found if wrong), ("", []))
     if not wrong:
         return Result(case, "passed")
@@ -104,7 +107,7 @@ def _ask(program: Program, case: Case, id: str, chunks: list[str]) -> list[Diffe
     try:
         return list(differences(case.expect, _read_answer(line, id)))
     except RecursionError:
-        raise _BrokenAnswerError("expected an answer, got JSON that is nested too deeply") from None
+        raise _UnusableError("expected an answer, got JSON that is nested too deeply") from None
 
 
 def _read_answer(line: bytes, id: str) -> dict[str, Any]:
@@ -113,9 +116,56 @@ def _read_answer(line: bytes, id: str) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise _BrokenAnswerError(f"expected an answer, a JSON object in one line, got {line[:60]!r}")
+        raise _UnusableError(f"expected an answer, a JSON object in one line, got {line[:60]!r}")
     if "usage_error" in answer:
-        raise _RefusalError(f"usage_error: {answer['usage_error']!s:.200}")
+        raise _UnusableError(f"usage_error: {answer['usage_error']!s:.200}", is_refusal=True)
     if answer.get("id") != id:
-        raise _BrokenAnswerError(f"expected the answer with the id {id!r}, got the id {answer.get('id')!r:.80}")
+        raise _UnusableError(f"expected the answer with the id {id!r}, got the id {answer.get('id')!r:.80}")
     return answer
+
+
+# Comparing
+
+
+def differences(expect: dict[str, Any], answer: dict[str, Any]) -> Iterator[Difference]:
+    """Yield the places where an answer is not what the case expects. What is more in the answer does not matter."""
+    for key in ("text", "reasoning"):
+        yield from _compare(key, expect[key], answer.get(key))
+    yield from _compare(
+        "unclosed_reasoning", expect.get("unclosed_reasoning", False), answer.get("unclosed_reasoning", False)
+    )
+    for kind, defaults in _ENTRY_DEFAULTS.items():
+        yield from _compare_entries(kind, defaults, expect[kind], answer.get(kind))
+
+
+def _compare_entries(kind: str, defaults: dict[str, Any], expected: list[Any], found: Any) -> Iterator[Difference]:
+    if not isinstance(found, list) or len(found) != len(expected):
+        yield Difference(kind, _json(expected), _json(found))
+        return
+    for number, (entry, other) in enumerate(zip(expected, found, strict=True)):
+        place = f"{kind}[{number}]"
+        if not isinstance(other, dict):
+            yield Difference(place, _json(entry), _json(other))
+            continue
+        for key, value in (defaults | entry).items():
+            # Answers need not name the tool of an error.
+            if key in other or (kind, key) != ("errors", "name"):
+                yield from _compare(f"{place}.{key}", value, other.get(key, defaults.get(key)))
+
+
+def _compare(place: str, expected: Any, found: Any) -> Iterator[Difference]:
+    if not _same(expected, found):
+        yield Difference(place, _json(expected), _json(found))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two JSON values are equal: true is not 1, but 3 is 3.0."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from xmltools.cli.conformance.judge import Difference
-from xmltools.cli.conformance.run import Result
+from xmltools.cli.conformance.run import Difference, Result
 
 __all__ = ["Score", "report", "score", "write_failures", "write_table"]
 
@@ -28,22 +27,13 @@ class Score(NamedTuple):
     no_answer: int
     cut_matters: int
 
-    @property
-    def cases(self) -> int:
-        """How many cases there were."""
-        return self.passed + self.failed + self.no_answer
-
 
 def score(results: Iterable[Result]) -> Score:
     """Return the score of some results."""
     results = list(results)
     verdicts = [result.verdict for result in results]
-    return Score(
-        passed=verdicts.count("passed"),
-        failed=verdicts.count("failed"),
-        no_answer=verdicts.count("no answer"),
-        cut_matters=sum(result.cut_matters for result in results),
-    )
+    passed, failed, lost = (verdicts.count(verdict) for verdict in ("passed", "failed", "no answer"))
+    return Score(passed, failed, lost, sum(result.cut_matters for result in results))
 
 
 def report(results: Sequence[Result]) -> dict[str, Any]:
@@ -58,10 +48,8 @@ def report(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _halves(results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    halves: tuple[list[Result], list[Result]] = ([], [])
-    for result in results:
-        halves[result.case.optional].append(result)
-    return halves
+    results = list(results)
+    return [each for each in results if not each.case.optional], [each for each in results if each.case.optional]
 
 
 def _by_file(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -72,16 +60,9 @@ def _by_file(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def _failure(result: Result) -> dict[str, Any]:
-    return {
-        "id": result.case.id,
-        "file": result.case.file,
-        "rule": result.case.rule,
-        "verdict": result.verdict,
-        "way": result.way,
-        "reason": result.reason,
-        "differences": [difference._asdict() for difference in result.differences],
-        "cut_matters": result.cut_matters,
-    }
+    about = {name: getattr(result.case, name) for name in ("id", "file", "rule")}
+    found = {name: getattr(result, name) for name in ("verdict", "way", "reason", "cut_matters")}
+    return about | found | {"differences": [difference._asdict() for difference in result.differences]}
 
 
 def write_table(results: Sequence[Result]) -> Iterator[str]:
@@ -92,16 +73,13 @@ def write_table(results: Sequence[Result]) -> Iterator[str]:
     for name, half in (("required", required), ("optional", optional)):
         if half:
             yield from (_row(file, width, score(each)) for file, each in _by_file(half).items())
-            yield _row(name, width, score(half)) + f"  {_share(score(half))}"
+            whole = score(half)
+            # Rounded down: only a score without a failure is 100 %.
+            yield _row(name, width, whole) + f"  {whole.passed * 1000 // len(half) / 10:.1f} %"
 
 
 def _row(name: str, width: int, score: Score) -> str:
     return f"{name:<{width}}  {score.passed:>6}  {score.failed:>6}  {score.no_answer:>9}  {score.cut_matters:>11}"
-
-
-def _share(score: Score) -> str:
-    # Rounded down: only a score without a failure is 100 %.
-    return f"{score.passed * 1000 // score.cases / 10:.1f} %"
 
 
 def write_failures(results: Iterable[Result]) -> Iterator[str]:

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from xmltools.cli.demo.view import PlainView, View
-from xmltools.cli.demo.workspace import Workspace
+from xmltools.cli.demo.tools import Workspace
+from xmltools.cli.demo.view import PlainView
 from xmltools.models import ToolCall, ToolResult
 from xmltools.models.events import ArgumentDelta, CallCompleted, Event
 from xmltools.parser import Parser
@@ -82,7 +82,7 @@ def run(
     return int(not calls or any(result.is_error for result in results))
 
 
-def _show_reply(reply: str, parser: Parser, view: View, pace: _Pace) -> list[ToolCall]:
+def _show_reply(reply: str, parser: Parser, view: PlainView, pace: _Pace) -> list[ToolCall]:
     """Stream a reply into the parser and show what it says. Returns the calls."""
     calls = []
     for events, seconds in _stream(reply, parser):
@@ -110,13 +110,11 @@ def _prepare(workspace: Workspace) -> None:
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(recording.source(), encoding="utf-8", newline="")
     (workspace.folder / "reply.txt").write_text(recording.replies()[0], encoding="utf-8", newline="")
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in workspace.tools
-    ]
+    tools = [tool.model_dump(include={"name", "description", "parameters"}) for tool in workspace.tools]
     (workspace.folder / "tools.json").write_text(json.dumps(tools, indent=2) + "\n", encoding="utf-8")
 
 
-def _choose_view(plain: bool) -> View:
+def _choose_view(plain: bool) -> PlainView:
     if not plain and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         with suppress(ImportError):
             from rich.console import Console
@@ -127,7 +125,7 @@ def _choose_view(plain: bool) -> View:
     return PlainView(sys.stdout)
 
 
-def _conclude(view: View, workspace: Workspace, calls: list[ToolCall]) -> None:
+def _conclude(view: PlainView, workspace: Workspace, calls: list[ToolCall]) -> None:
     """Say what was done, where it is, and what to try next."""
     codes = Counter(repair.code.value for call in calls for repair in call.repairs)
     clean = sum(call.clean for call in calls)

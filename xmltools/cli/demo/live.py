@@ -11,17 +11,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from xmltools.cli.demo.view import LABEL_WIDTH, argument_name, repair_notes, shorten, type_name, verdict
+from xmltools.cli.demo.view import LABEL_WIDTH, PlainView, repair_notes, shorten, type_name, verdict
 from xmltools.models import ToolCall
-from xmltools.models.events import (
-    ArgumentDelta,
-    CallCompleted,
-    CallFailed,
-    CallStarted,
-    Event,
-    ReasoningDelta,
-    TextDelta,
-)
+from xmltools.models.events import Event
 
 __all__ = ["LiveView"]
 
@@ -31,7 +23,7 @@ _WINDOW = 12  # Lines that are shown of a value while it grows.
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
 
-class LiveView:
+class LiveView(PlainView):
     """Shows the part that is being read at the bottom, and everything before it above."""
 
     def __init__(self, console: Console) -> None:
@@ -58,27 +50,13 @@ class LiveView:
 
     def show(self, event: Event) -> None:
         """Show what the parser saw."""
-        match event:
-            case TextDelta(text):
-                self._continue("text", text)
-            case ReasoningDelta(text):
-                self._continue("reasoning", text)
-            case CallStarted(_, name):
-                self.end()
-                self._kind, self._name = "call", name
-            case ArgumentDelta(path, text):
-                name = argument_name(path)
-                self._arguments[name] = self._arguments.get(name, "") + text
-            case CallCompleted(call):
-                self._keep(_row("call", _finished(call), "bold cyan"))
-            case CallFailed(error):
-                self._keep(_row("no call", Text(f"{error.code}: {error.message}\n{error.hint}"), "bold red"))
+        super().show(event)
         self._draw()
 
-    def note(self, label: str, text: str) -> None:
+    def note(self, label: str, text: str, style: str = "bold") -> None:
         """Write text under a label: the task, results, the summary."""
         self.end()
-        self._keep(_row(label, _colour_headers(text), "bold"))
+        self._keep(_row(label, _colour_headers(text), style))
 
     def end(self) -> None:
         """End what is being shown: the reply has ended."""
@@ -91,6 +69,16 @@ class LiveView:
             self.end()
             self._kind = kind
         self._text += text
+
+    def _start_call(self, name: str) -> None:
+        self.end()
+        self._kind, self._name = "call", name
+
+    def _add_argument(self, name: str, text: str) -> None:
+        self._arguments[name] = self._arguments.get(name, "") + text
+
+    def _show_call(self, call: ToolCall) -> None:
+        self._keep(_row("call", _finished(call), "bold cyan"))
 
     def _keep(self, part: RenderableType) -> None:
         """Print a complete part above what is live."""

@@ -1,4 +1,4 @@
-"""What the demo shows: the interface of its two views, the words that they share, and the plain view.
+"""What the demo shows: the plain view, and the words that it shares with the live one.
 
 The plain view needs nothing but a stream to write to. The live one (`xmltools.cli.demo.live`) needs rich.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Any, Protocol, Self, TextIO
+from typing import Any, Self, TextIO
 
 from xmltools.models import ToolCall
 from xmltools.models.events import (
@@ -24,7 +23,6 @@ from xmltools.models.events import (
 __all__ = [
     "LABEL_WIDTH",
     "PlainView",
-    "View",
     "argument_name",
     "repair_notes",
     "shorten",
@@ -44,28 +42,6 @@ _TYPES: tuple[tuple[type, str], ...] = (
     (dict, "object"),
 )
 _HEAD, _TAIL = 5, 3  # Lines that are shown of a long value.
-
-
-class View(Protocol):
-    """Shows the demo. A context manager: leaving it leaves the terminal in order."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def title(self, text: str) -> None:
-        """Say what will be seen."""
-
-    def show(self, event: Event) -> None:
-        """Show what the parser saw."""
-
-    def note(self, label: str, text: str) -> None:
-        """Write text under a label: the task, results, the summary."""
-
-    def end(self) -> None:
-        """End what is being shown: the reply has ended."""
 
 
 def type_name(value: Any) -> str:
@@ -100,7 +76,10 @@ def repair_notes(call: ToolCall) -> list[str]:
 
 
 class PlainView:
-    """Writes everything as it comes, under labels at the left. No colours, nothing is written over."""
+    """Writes everything as it comes, under labels at the left. No colours, nothing is written over.
+
+    A context manager: leaving it leaves the terminal in order. The live view is one that draws in another way.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -126,16 +105,15 @@ class PlainView:
             case ReasoningDelta(text):
                 self._continue("reasoning", text)
             case CallStarted(_, name):
-                self._begin("call")
-                self._write(name)
+                self._start_call(name)
             case ArgumentDelta(path, text):
-                self._show_argument(argument_name(path), text)
+                self._add_argument(argument_name(path), text)
             case CallCompleted(call):
                 self._show_call(call)
             case CallFailed(error):
-                self.note("no call", f"{error.code}: {error.message}\n{error.hint}")
+                self.note("no call", f"{error.code}: {error.message}\n{error.hint}", "bold red")
 
-    def note(self, label: str, text: str) -> None:
+    def note(self, label: str, text: str, style: str = "bold") -> None:
         """Write text under a label: the task, results, the summary."""
         self._begin(label)
         self._write(text)
@@ -157,7 +135,11 @@ class PlainView:
             self._begin(part)
         self._write(text)
 
-    def _show_argument(self, name: str, text: str) -> None:
+    def _start_call(self, name: str) -> None:
+        self._begin("call")
+        self._write(name)
+
+    def _add_argument(self, name: str, text: str) -> None:
         if self._part != f"argument {name}":
             self._part = f"argument {name}"
             self._line(f"{name:<{LABEL_WIDTH}}")
@@ -166,8 +148,7 @@ class PlainView:
 
     def _show_call(self, call: ToolCall) -> None:
         if not self._part:
-            self._begin("call")
-            self._write(call.name)
+            self._start_call(call.name)
         types = ", ".join(f"{name}: {type_name(value)}" for name, value in call.arguments.items())
         self._line(f"= {call.name}({types}), {verdict(call)}")
         for note in repair_notes(call):

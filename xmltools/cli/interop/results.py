@@ -14,6 +14,8 @@ from xmltools.models import Media, Text, ToolResult
 __all__ = ["RESULT_FORMATS", "load_result"]
 
 Block = Text | Media
+_Kinds = Mapping[str, Callable[[Object], Block]]
+"""How blocks are read, by their type."""
 
 _DATA_URL = re.compile("data:([^;,]*)[^,]*;base64,")
 _ANY_IMAGE, _ANY_DOCUMENT, _ANY_FILE = "image/*", "application/*", "application/octet-stream"
@@ -44,7 +46,7 @@ def _text(value: str, name: str) -> ToolResult:
 
 def _openai(value: Object, name: str) -> ToolResult:
     key, id_key = ("content", "tool_call_id") if _is_chat(value) else ("output", "call_id")
-    return ToolResult(call_id=id_of(value, id_key), name=name, content=_content(value, key, _openai_block))
+    return ToolResult(call_id=id_of(value, id_key), name=name, content=_content(value, key, _OPENAI))
 
 
 def _is_chat(value: Object) -> bool:
@@ -53,14 +55,14 @@ def _is_chat(value: Object) -> bool:
 
 def _anthropic(value: Object, name: str) -> ToolResult:
     id, is_error = id_of(value, "tool_use_id"), _flag(value, "is_error")
-    content = "" if value.get("content") is None else _content(value, "content", _anthropic_block)
+    content = "" if value.get("content") is None else _content(value, "content", _ANTHROPIC)
     return ToolResult(call_id=id, name=name, content=content, is_error=is_error)
 
 
 def _mcp(value: Object, name: str) -> ToolResult:
     structured = value.get("structuredContent")
     if value.get("content") or structured is None:
-        content = _content(value, "content", _mcp_block)
+        content = _content(value, "content", _MCP)
     else:
         content = json.dumps(structured, ensure_ascii=False)
     return ToolResult(call_id="", name=name, content=content, is_error=_flag(value, "isError"))
@@ -95,7 +97,7 @@ def _flag(value: Object, key: str) -> bool:
     return bool(flag)
 
 
-def _content(value: Object, key: str, read: Callable[[Object], Block]) -> str | tuple[Block, ...]:
+def _content(value: Object, key: str, kinds: _Kinds) -> str | tuple[Block, ...]:
     content = value.get(key)
     if isinstance(content, str):
         return content
@@ -106,7 +108,7 @@ def _content(value: Object, key: str, read: Callable[[Object], Block]) -> str | 
         with at(f"{key}[{position}]"):
             if not isinstance(each, Mapping):
                 raise XMLToolsError(f"expected an object with a type, found {found(each)}")
-            blocks.append(read(each))
+            blocks.append(_read_block(each, kinds))
     return _join(blocks)
 
 
@@ -126,73 +128,79 @@ def _join(blocks: list[Block]) -> str | tuple[Block, ...]:
 # Blocks
 
 
-def _openai_block(block: Object) -> Block:
-    match block.get("type"):
-        case "text" | "input_text":
-            return Text(text=text_of(block, "text"))
-        case "image_url":
-            image = object_of(block, "image_url")
-            with at("image_url"):
-                return _image(text_of(image, "url"))
-        case "input_image":
-            return _image(text_of(block, "image_url"))
-    raise _no_block(block, "text, image_url, input_text or input_image")
+def _read_block(block: Object, kinds: _Kinds) -> Block:
+    kind = block.get("type")
+    if isinstance(kind, str) and kind in kinds:
+        return kinds[kind](block)
+    *others, last = kinds
+    told = quoted(kind) if "type" in block else "nothing"
+    raise XMLToolsError(f"type: expected {', '.join(others)} or {last}, found {told}")
 
 
-def _image(url: str) -> Media:
+def _text_block(block: Object, key: str = "text") -> Block:
+    return Text(text=text_of(block, key))
+
+
+def _image_url(block: Object) -> Block:
+    image = object_of(block, "image_url")
+    with at("image_url"):
+        return _image(image, "url")
+
+
+def _image(block: Object, key: str) -> Block:
+    url = text_of(block, key)
     data = _DATA_URL.match(url)
     if data:
         return Media(media_type=data[1] or _ANY_IMAGE, data=url[data.end() :])
     return Media(media_type=_ANY_IMAGE, url=url)
 
 
-def _anthropic_block(block: Object) -> Block:
-    kind = block.get("type")
-    if kind == "text":
-        return Text(text=text_of(block, "text"))
-    if kind not in ("image", "document"):
-        raise _no_block(block, "text, image or document")
+_OPENAI: _Kinds = {
+    "text": _text_block,
+    "image_url": _image_url,
+    "input_text": _text_block,
+    "input_image": lambda block: _image(block, "image_url"),
+}
+
+
+def _source(block: Object, media_type: str) -> Block:
+    kinds: _Kinds = {
+        "base64": lambda source: Media(media_type=text_of(source, "media_type"), data=text_of(source, "data")),
+        "url": lambda source: Media(media_type=media_type, url=text_of(source, "url")),
+        "text": lambda source: _text_block(source, "data"),
+    }
     source = object_of(block, "source")
     with at("source"):
-        return _anthropic_source(source, _ANY_IMAGE if kind == "image" else _ANY_DOCUMENT)
+        return _read_block(source, kinds)
 
 
-def _anthropic_source(source: Object, media_type: str) -> Block:
-    match source.get("type"):
-        case "text":
-            return Text(text=text_of(source, "data"))
-        case "base64":
-            return Media(media_type=text_of(source, "media_type"), data=text_of(source, "data"))
-        case "url":
-            return Media(media_type=media_type, url=text_of(source, "url"))
-    raise _no_block(source, "base64, url or text")
+_ANTHROPIC: _Kinds = {
+    "text": _text_block,
+    "image": lambda block: _source(block, _ANY_IMAGE),
+    "document": lambda block: _source(block, _ANY_DOCUMENT),
+}
 
 
-def _mcp_block(block: Object) -> Block:
-    match block.get("type"):
-        case "text":
-            return Text(text=text_of(block, "text"))
-        case "image" | "audio":
-            return Media(media_type=text_of(block, "mimeType"), data=text_of(block, "data"))
-        case "resource_link":
-            return Media(media_type=_mcp_type(block), url=text_of(block, "uri"))
-        case "resource":
-            resource = object_of(block, "resource")
-            with at("resource"):
-                return _mcp_resource(resource)
-    raise _no_block(block, "text, image, audio, resource or resource_link")
+def _data(block: Object) -> Block:
+    return Media(media_type=text_of(block, "mimeType"), data=text_of(block, "data"))
 
 
-def _mcp_resource(resource: Object) -> Block:
-    if "text" in resource:
-        return Text(text=text_of(resource, "text"))
-    return Media(media_type=_mcp_type(resource), data=text_of(resource, "blob"))
+def _resource(block: Object) -> Block:
+    resource = object_of(block, "resource")
+    with at("resource"):
+        if "text" in resource:
+            return _text_block(resource)
+        return Media(media_type=_mcp_type(resource), data=text_of(resource, "blob"))
 
 
 def _mcp_type(resource: Object) -> str:
     return _ANY_FILE if resource.get("mimeType") is None else text_of(resource, "mimeType")
 
 
-def _no_block(block: Object, kinds: str) -> XMLToolsError:
-    told = quoted(block["type"]) if "type" in block else "nothing"
-    return XMLToolsError(f"type: expected {kinds}, found {told}")
+_MCP: _Kinds = {
+    "text": _text_block,
+    "image": _data,
+    "audio": _data,
+    "resource": _resource,
+    "resource_link": lambda block: Media(media_type=_mcp_type(block), url=text_of(block, "uri")),
+}

@@ -8,20 +8,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmltools import __version__
-from xmltools.cli.inputs import UsageError, read_text, read_tools
-from xmltools.cli.printing import one_line
+from xmltools.cli.shared import UsageError, counted, did_you_mean, one_line, one_standard_input, read_text, read_tools
 from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
-    from xmltools.tools import Tool
 
-__all__ = ["declare_explain", "declare_validate", "run_explain", "run_validate"]
+__all__ = ["declare_explain", "declare_validate", "explain", "validate"]
 
 _FORMATS = ("text", "json", "github", "sarif")
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"')
@@ -46,33 +43,43 @@ def declare_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", nargs="?", help="the code of a finding, an error or a repair")
 
 
-def run_explain(options: argparse.Namespace) -> int:
+def explain(options: argparse.Namespace) -> int:
     """Run `xmltools explain`. Returns the exit status."""
-    from xmltools.lint import CODES, explain, list_codes
+    from xmltools import lint
 
     if options.code is None:
-        text = list_codes()
-    elif options.code in CODES:
-        text = explain(options.code)
+        text = lint.list_codes()
+    elif options.code in lint.CODES:
+        text = lint.explain(options.code)
     else:
-        raise UsageError(f"there is no code {options.code!r:.80}; {_suggestion(options.code, CODES)}")
+        suggestion = did_you_mean(options.code.lower().replace("-", "_"), lint.CODES)
+        suggestion = suggestion or "xmltools explain lists all codes"
+        raise UsageError(f"there is no code {options.code!r:.80}; {suggestion}")
     for line in text.split("\n"):
         print(one_line(line))
     return 0
 
 
-def _suggestion(code: str, codes: Iterable[str]) -> str:
-    near = get_close_matches(code[:100].lower().replace("-", "_"), codes, n=1, cutoff=0.5)
-    return f"did you mean {near[0]}?" if near else "xmltools explain lists all codes"
-
-
-def run_validate(options: argparse.Namespace) -> int:
+def validate(options: argparse.Namespace) -> int:
     """Run `xmltools validate`. Returns the exit status: 1 if there are errors, and for warnings alone 0."""
-    _check_usage(options)
-    from xmltools.lint import write_report, write_statistics
+    one_standard_input("the FILEs and --tools", *options.files, options.tools)
+    if options.statistics and options.format not in ("text", "json"):
+        raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
+    from xmltools.lint import examine, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
-    checked, unread = _examine(options.files, tools, options.strict)
+    checked, unread = [], False
+    for name in options.files:
+        try:
+            text = read_text(name)
+        except XMLToolsError as error:
+            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
+            unread = True
+            continue
+        checked.append(examine(text, tools, strict=options.strict, source=name))
+        if not checked[-1].blocks and _JSON.match(text):
+            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
+            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
     findings = [finding for each in checked for finding in each.findings]
     if options.statistics:
         lines = write_statistics(findings, options.format)
@@ -85,32 +92,6 @@ def run_validate(options: argparse.Namespace) -> int:
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
 
 
-def _check_usage(options: argparse.Namespace) -> None:
-    if [*options.files, options.tools].count("-") > 1:
-        raise UsageError("only one of the FILEs and --tools can be standard input")
-    if options.statistics and options.format not in ("text", "json"):
-        raise UsageError(f"--statistics: expected --format text or json, got {options.format}")
-
-
-def _examine(names: Sequence[str], tools: list[Tool] | None, strict: bool) -> tuple[list[Examined], bool]:
-    """Check each file. Returns what came of those that are text, and whether any is not."""
-    from xmltools.lint import examine
-
-    checked, unread = [], False
-    for name in names:
-        try:
-            text = read_text(name)
-        except XMLToolsError as error:
-            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
-            unread = True
-            continue
-        checked.append(examine(text, tools, strict=strict, source=name))
-        if not checked[-1].blocks and _JSON.match(text):
-            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
-            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
-    return checked, unread
-
-
 def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:
     """Return the line at the end: how many problems in how many files, or that all is well."""
     blocks = sum(each.blocks for each in checked)
@@ -119,11 +100,7 @@ def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:
     if not findings:
         return "The call is valid" if blocks == 1 else f"All {blocks:,} calls are valid"
     errors = sum(finding.severity == "error" for finding in findings)
-    where = _counted(sum(bool(each.findings) for each in checked), "file")
+    where = counted(sum(bool(each.findings) for each in checked), "file")
     warnings = len(findings) - errors
-    told = f" ({_counted(errors, 'error')}, {_counted(warnings, 'warning')})" if warnings else ""
-    return f"Found {_counted(len(findings), 'problem')} in {where}{told}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    told = f" ({counted(errors, 'error')}, {counted(warnings, 'warning')})" if warnings else ""
+    return f"Found {counted(len(findings), 'problem')} in {where}{told}"

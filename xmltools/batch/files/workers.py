@@ -1,12 +1,14 @@
-"""Workers in processes of their own, each at the end of a pipe.
+"""Workers: each takes a piece of a file and writes a part of the output, in this process or in one of its own.
 
-One thread serves all of them: a worker gets a task when it has none, so that one more task is held than there are
-workers, and whoever dies takes one task with it, which can be named. A worker whose parent is gone reads the end of its
-pipe and leaves. Rows follow their task as they are: pickled, they would be copied twice more.
+One thread serves all processes, each at the end of a pipe: a worker gets a task when it has none, so that one more task
+is held than there are workers, and a worker that dies takes one task with it, which can be named. A worker whose parent
+is gone reads the end of its pipe and leaves. Rows follow their task as they are: pickled, they would be copied twice
+more.
 """
 
 from __future__ import annotations
 
+import gzip
 import multiprocessing
 import os
 import signal
@@ -14,20 +16,102 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.abc import MetaPathFinder
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from xmltools.batch.files.worker import Task, Worker
+from xmltools.batch.files.places import Kind
+from xmltools.batch.files.resume import write_part
+from xmltools.batch.json_lines import as_json, parse_lines, written
 from xmltools.batch.options import BatchOptions
+from xmltools.batch.rows import Row, RowParser
+from xmltools.batch.summary import Counts
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Pool", "available_cores", "run_here"]
+__all__ = ["Pool", "Task", "Worker", "available_cores", "run_here"]
 
 # Not forked: the parent may have threads, of Arrow or of its host.
 _CONTEXT = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Rows to parse: where they come from, as what, and where the part is to be written. Their `data`, or the `span` of
+    the source where it is: what a worker reads itself need not pass a pipe."""
+
+    path: Path
+    source: str
+    lines: bool
+    first: int
+    rows: int
+    weight: float
+    data: bytes
+    kind: Kind
+    span: tuple[int, int] | None = None
+
+    def read(self) -> bytes:
+        """Return the data."""
+        if self.span is None:
+            return self.data
+        with Path(self.source).open("rb") as file:
+            file.seek(self.span[0])
+            return file.read(self.span[1] - self.span[0])
+
+
+class Worker:
+    """Does tasks, one after the other."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        self._options = options
+        self._parser = RowParser(options)
+
+    def do(self, task: Task) -> None:
+        """Parse the rows of a task and write its part. Raises `XMLToolsError` for rows that cannot be in the output."""
+        counts = Counts()
+        rows = self._from_lines(task, counts) if task.lines else self._from_table(task, counts)
+        if task.kind.gzipped and task.kind.format == "jsonl":
+            rows = gzip.compress(rows, 6, mtime=0)
+        write_part(task.path, counts.as_json(), rows)
+
+    def _from_lines(self, task: Task, counts: Counts) -> bytes:
+        lines = list(parse_lines(task.read(), task.first, task.source, self._options, self._parser))
+        for line in lines:
+            counts.see(line.row)
+        if task.kind.format == "jsonl":
+            return b"".join(written(line, self._options) + b"\n" for line in lines)
+        from xmltools.batch.files.tables import table_of
+
+        return self._encode(table_of(lines, self._options), [line.row for line in lines])
+
+    def _from_table(self, task: Task, counts: Counts) -> bytes:
+        from xmltools.batch.arrow import pa
+        from xmltools.batch.table import values_of
+
+        table = pa.ipc.open_stream(task.data).read_all()
+        self._options.check_columns(table.column_names, task.source)
+        rows = [self._parser.parse(*values) for values in values_of(table, self._options)]
+        for row in rows:
+            counts.see(row)
+        return self._as_lines(table, rows) if task.kind.format == "jsonl" else self._encode(table, rows)
+
+    def _as_lines(self, table: Any, rows: Iterable[Row]) -> bytes:
+        from xmltools.batch.arrow import json_text, records_of
+
+        records = zip(records_of(table), rows, strict=True)
+        lines = (f"{json_text(record)[:-1]}, {as_json(row, self._options)[1:]}\n" for record, row in records)
+        return "".join(lines).encode()
+
+    def _encode(self, table: Any, rows: list[Row]) -> bytes:
+        from xmltools.batch.files.reading import encode
+        from xmltools.batch.table import with_rows
+
+        return encode(with_rows(table, [rows], self._options))
+
+
+# Processes
 
 
 def available_cores() -> int:
@@ -107,7 +191,9 @@ class _Process:
         """Give it a task."""
         self.task = task
         try:
-            _send(self.pipe, task)
+            self.pipe.send(replace(task, data=b""))
+            if task.span is None:
+                self.pipe.send_bytes(task.data)
         except OSError:
             self._report_death(task)
 
@@ -158,24 +244,14 @@ def _without_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _send(pipe: Connection, task: Task) -> None:
-    pipe.send(replace(task, data=b""))
-    if task.span is None:
-        pipe.send_bytes(task.data)
-
-
-def _receive(pipe: Connection) -> Task:
-    task: Task = pipe.recv()
-    return task if task.span is not None else replace(task, data=pipe.recv_bytes())
-
-
 def _serve(pipe: Connection, options: BatchOptions) -> None:
     """Do the tasks that come through a pipe until it ends. The answer to each is None, or what went wrong."""
     _load_less()
     worker = Worker(options)
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(_attempt(worker, _receive(pipe)))
+            task: Task = pipe.recv()
+            pipe.send(_attempt(worker, task if task.span is not None else replace(task, data=pipe.recv_bytes())))
 
 
 def _load_less() -> None:

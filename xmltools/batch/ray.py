@@ -1,6 +1,6 @@
 """Parsing on Ray: from a laptop to a cluster.
 
-`parse_dataset` brings the kernel to the rows of a data set. `run_on_ray` brings files to it: Ray reads them in pieces,
+`parse_dataset` brings `parse_table` to the rows of a data set. `run_on_ray` parses files: Ray reads them in pieces,
 one task a file, and each task that parses writes a file of its own, so that rows never come back to the driver. A
 task that Ray repeats writes another file: those that count are the ones that the driver heard of.
 """
@@ -8,25 +8,32 @@ task that Ray repeats writes another file: those that count are the ones that th
 from __future__ import annotations
 
 import json
+import logging
+import os
 import shutil
+import socket
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
+from xmltools.batch.arrow import pa
 from xmltools.batch.files.places import ENDINGS, FORMATS, PARTS, Kind, Place, Source, find_sources, kind_of
-from xmltools.batch.files.reading import check_columns
-from xmltools.batch.kernel import parse_table
+from xmltools.batch.files.reading import check_columns, read_weighted
+from xmltools.batch.files.workers import Task, Worker
+from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
-from xmltools.batch.ray.cluster import connected, import_ray
-from xmltools.batch.ray.tasks import parse_pieces, read_files
-from xmltools.batch.summary import BatchProgress, BatchSummary, Counts
+from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
+from xmltools.batch.table import parse_table
 from xmltools.errors import XMLToolsError
 
 __all__ = ["parse_dataset", "run_on_ray"]
-
-Tell = Callable[[BatchProgress], object]
 
 _BLOCK = 16 << 20
 """Bytes of the pieces that one task parses, and so about those of a file that it writes."""
@@ -49,7 +56,7 @@ def parse_dataset(
     Raises `XMLToolsError` for anything else, and `ImportError` without Ray. A column that is missing is an exception of
     Ray's, once the rows are asked for.
     """
-    data = import_ray().data
+    data = _import_ray().data
     if not isinstance(dataset, data.Dataset):
         raise XMLToolsError(f"expected a ray.data.Dataset, got {type(dataset).__name__}")
     if not isinstance(options, BatchOptions):
@@ -65,7 +72,7 @@ def parse_dataset(
 
 
 class _Parse:
-    """The kernel in a worker, which gets the options, and compiles the tools, once."""
+    """`parse_table` in a worker, which gets the options, and compiles the tools, once."""
 
     def __init__(self, options: BatchOptions) -> None:
         self._options = options
@@ -104,9 +111,9 @@ def run_on_ray(
     sources = [source._replace(path=source.path.absolute()) for source in find_sources(inputs, output)]
     for source in sources:
         check_columns(source, options)
-    kind = _kind_of(sources, Path(output), format)
+    kind = _output_kind(sources, Path(output), format)
     counts = Counts()
-    with connected(address) as ray, _draft_of(Path(output).absolute()) as draft:
+    with _connected(address) as ray, _draft_of(Path(output).absolute()) as draft:
         done = []
         for each in _run(ray, sources, options, draft, kind):
             done.append(each)
@@ -118,7 +125,7 @@ def run_on_ray(
     return counts.summary(0, time.monotonic() - start, tuple(Path(output) / name for name in names))
 
 
-def _kind_of(sources: Sequence[Source], output: Path, format: str | None) -> Kind:
+def _output_kind(sources: Sequence[Source], output: Path, format: str | None) -> Kind:
     if format is not None and format not in FORMATS:
         raise BatchUsageError(f"format: expected one of {', '.join(FORMATS)}, got {format!r:.40}")
     kinds = {source.kind for source in sources}
@@ -169,10 +176,10 @@ def _run(ray: Any, sources: Sequence[Source], options: BatchOptions, folder: Pat
         numbers = ray.data.from_items([{"number": place} for place in range(len(sources))])
         # Tasks that ask for other resources are not made one with those that parse: a file would have one worker.
         pieces = numbers.repartition(len(sources)).map_batches(
-            read_files, fn_kwargs={"sources": sources}, batch_size=1, batch_format="pyarrow", num_cpus=0.01
+            _read_files, fn_kwargs={"sources": sources}, batch_size=1, batch_format="pyarrow", num_cpus=0.01
         )
         done = pieces.map_batches(
-            parse_pieces,
+            _parse_pieces,
             fn_kwargs={"sources": sources, "options": options, "folder": folder, "kind": kind},
             batch_size=None,
             batch_format="pyarrow",
@@ -180,17 +187,14 @@ def _run(ray: Any, sources: Sequence[Source], options: BatchOptions, folder: Pat
         )
         try:
             for batch in done.iter_batches(batch_size=None, batch_format="pyarrow"):
-                yield from map(_checked, batch.to_pylist())
+                for result in batch.to_pylist():
+                    if result["problem"] is not None:
+                        raise XMLToolsError(result["problem"])
+                    yield result
         except ray.exceptions.RayTaskError:
             raise
         except ray.exceptions.RayError as error:
             raise XMLToolsError(f"Ray ended the run: {str(error).partition(chr(10))[0]:.300}") from None
-
-
-def _checked(result: dict[str, Any]) -> dict[str, Any]:
-    if result["problem"] is not None:
-        raise XMLToolsError(result["problem"])
-    return result
 
 
 @contextmanager
@@ -204,3 +208,120 @@ def _settings(context: Any) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(context, name, value)
+
+
+# What the tasks do. What goes wrong is a result too: Ray keeps no more of an exception than its text.
+
+_INT, _FLOAT, _TEXT = pa.int64(), pa.float64(), pa.string()
+_PIECES = pa.schema(
+    {"number": _INT, "first": _INT, "rows": _INT, "weight": _FLOAT, "data": pa.large_binary(), "problem": _TEXT}
+)
+"""What is read: rows of the file with the number, or why there are none."""
+_DONE = pa.schema({"file": _TEXT, "number": _INT, "first": _INT, "weight": _FLOAT, "counts": _TEXT, "problem": _TEXT})
+"""What is written: the file, where its rows come from and what they hold, or why there is none."""
+
+
+def _read_files(batch: Any, sources: Sequence[Source]) -> Iterator[Any]:
+    """Yield the pieces of files, each as a table of one row."""
+    total = sum(source.size for source in sources)
+    for number in batch["number"].to_pylist():
+        try:
+            for piece, weight in read_weighted(sources[number], total):
+                yield _one(_PIECES, number, piece.first, piece.rows, weight, piece.encode(), None)
+        except (XMLToolsError, OSError) as error:
+            yield _one(_PIECES, number, 0, 0, 0.0, b"", str(error))
+
+
+def _one(schema: Any, *values: Any) -> Any:
+    return pa.Table.from_pylist([dict(zip(schema.names, values, strict=True))], schema)
+
+
+def _parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions, folder: Path, kind: Kind) -> Any:
+    """Parse pieces and write a file with their rows. Returns a table with one row, which tells of it."""
+    found = pieces.to_pylist()
+    if not found:
+        return _DONE.empty_table()
+    number, first = found[0]["number"], found[0]["first"]
+    weight = sum(each["weight"] for each in found)
+    file = uuid4().hex
+    counts, problem = Counts(), None
+    try:
+        with TemporaryDirectory() as parts, Assembly(folder / file, kind, options, counts) as assembly:
+            for place, piece in enumerate(found):
+                source, problem = sources[piece.pop("number")], piece.pop("problem")
+                if problem is not None:
+                    raise XMLToolsError(problem)
+                part, lines = Path(parts) / str(place), source.kind.format == "jsonl"
+                _worker(options).do(Task(path=part, source=str(source.path), lines=lines, kind=kind, **piece))
+                assembly.add(part)
+            assembly.finish()
+    except (XMLToolsError, OSError, MemoryError) as error:
+        problem = str(error) or type(error).__name__
+    return _one(_DONE, file, number, first, weight, json.dumps(counts.as_json()), problem)
+
+
+@lru_cache(maxsize=1)
+def _worker(options: BatchOptions) -> Worker:
+    """Return the worker of this process, which has made its tools for the tasks that come after the first."""
+    return Worker(options)
+
+
+# Ray itself: where it comes from, and its cluster
+
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# Ray would listen on all interfaces, and whoever reaches its ports runs code. What forbids clusters keeps it on
+# loopback.
+_LOOPBACK = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+
+
+def _import_ray() -> Any:
+    """Return Ray, which tells nobody that it is used. Raises `ImportError` if it is not installed."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import_module("ray.data")
+    except ImportError:
+        raise ImportError("xmltools.batch on Ray needs the library ray: pip install 'xmltools[ray]'") from None
+    return import_module("ray")
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """Return Ray with a cluster: that of this process, the one at the address, or one that ends afterwards."""
+    if address == "local":  # the word that Ray has for none
+        address = None
+    if address is None and "ray" not in sys.modules:
+        os.environ.update([_LOOPBACK])
+    ray = _import_ray()
+    if ray.is_initialized():
+        if address is not None:
+            raise BatchUsageError("address: this process is connected to Ray already; leave the address out")
+        yield ray
+        return
+    # Names of sockets, which are in this folder, are not to be long.
+    short = "/tmp" if Path("/tmp").is_dir() else None
+    with TemporaryDirectory(prefix="xr-", dir=short, ignore_cleanup_errors=True) as folder:
+        try:
+            _connect(ray, address, folder)
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None, folder: str) -> None:
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if address is None:
+        if _LOOPBACK not in os.environ.items():
+            raise BatchUsageError("Ray was imported before, and would listen on all interfaces; call ray.init() first")
+        ray.init(address="local", include_dashboard=False, _temp_dir=folder, **quiet)
+        return
+    try:
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        if host and port.isdecimal():  # Ray itself would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        ray.init(address=address, **quiet)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise XMLToolsError(f"there is no cluster of Ray at {address}: {reason:.200}") from None

@@ -1,11 +1,23 @@
-"""How `xmltools parse` prints: as events, as parts, or for people. Each is a `Sink`."""
+"""`xmltools parse`: prints what a reply holds, as events, as parts, or for people at a terminal."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable
-from typing import Any, Protocol
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from xmltools.cli.shared import (
+    VISIBLE,
+    add_parser_options,
+    one_line,
+    one_standard_input,
+    parser_options,
+    positive,
+    read_chunks,
+    read_tools,
+)
 from xmltools.errors import CallError, Notice
 from xmltools.models import ToolCall
 from xmltools.models.events import (
@@ -18,79 +30,86 @@ from xmltools.models.events import (
     ReasoningDelta,
     TextDelta,
 )
+from xmltools.parser import Parser
 from xmltools.syntax.lines import Lines
 
-__all__ = ["Coloured", "EventLines", "PartLines", "Sink", "one_line"]
-
-# What a model writes must not steer the terminal: control characters are shown as their pictures.
-_VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
-_VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
+__all__ = ["declare_parse", "parse"]
 
 Write = Callable[[dict[str, Any]], None]
 
 
-class Sink(Protocol):
-    """Where events go: each way of printing is one."""
+def declare_parse(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xmltools parse`."""
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the model's reply; - is standard input, read as it comes")
+    add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
+    add("--events", action="store_true", help="print the parser's events as they come, not finished parts")
+    add("--chunk-size", metavar="N", type=positive, help="feed the parser at most N characters at a time")
+    add_parser_options(parser)
 
-    def show(self, event: Event) -> None:
-        """Print an event."""
 
-    def end(self, unclosed_reasoning: bool) -> None:
-        """Print what is left; the reply ended, inside a reasoning region or not."""
+def parse(options: argparse.Namespace) -> int:
+    """Run `xmltools parse`. Returns the exit status: 1 if a block gave no call."""
+    one_standard_input("FILE and --tools", options.file, options.tools)
+    tools = read_tools(options.tools) if options.tools is not None else None
+    parser = Parser(tools=tools, **parser_options(options))
+    lines = Lines()
+
+    def write(value: dict[str, Any]) -> None:
+        # Who reads a stream wants each line at once.
+        print(json.dumps(value), flush=options.file == "-")
+
+    printer: _Events | _Parts | _Coloured
+    if options.events:
+        printer = _Events(write)
+    elif sys.stdout.isatty():
+        printer = _Coloured(lines)
+    else:
+        printer = _Parts(write, lines)
+
+    def events() -> Iterator[Event]:
+        for chunk in read_chunks(options.file, options.chunk_size):
+            lines.add(chunk)
+            yield from parser.feed(chunk)
+        yield from parser.close()
+
+    failures = 0
+    for event in events():
+        printer.show(event)
+        if isinstance(event, CallFailed):
+            failures += 1
+            line, column = lines.locate(event.error.span[0])
+            message = f"{options.file}:{line}:{column}: {event.error.code}: {event.error.message}"
+            print(one_line(message), file=sys.stderr)
+    printer.end(parser.unclosed_reasoning)
+    return 1 if failures else 0
 
 
-def one_line(message: str) -> str:
-    """A message as it may stand in one line of a terminal."""
-    return " ".join(message.split("\n")).translate(_VISIBLE)
+def _fields(source: object, names: str) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names.split()}
 
 
 def _call_json(call: ToolCall) -> dict[str, Any]:
-    """A call as JSON."""
-    repairs = [{"code": r.code, "offset": r.offset, "message": r.message} for r in call.repairs]
+    repairs = [_fields(repair, "code offset message") for repair in call.repairs]
     return {
-        "type": "call",
-        "id": call.id,
-        "server": call.server,
-        "name": call.name,
-        "arguments": call.arguments,
+        **_fields(call, "type id server name arguments"),
         "repairs": repairs,
-        "clean": call.clean,
-        "legacy_json": call.legacy_json,
-        "span": call.span,
+        **_fields(call, "clean legacy_json span"),
     }
 
 
 def _error_json(error: CallError) -> dict[str, Any]:
-    """An error as JSON, with what had been read before it."""
-    return {
-        "type": "error",
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "server": error.server,
-        "name": error.name,
-        "arguments": error.arguments,
-        "span": error.span,
-    }
+    """Return an error as JSON, with what had been read before it."""
+    return {"type": "error", **_fields(error, "code message hint server name arguments span")}
 
 
 def _notice_json(notice: Notice) -> dict[str, Any]:
-    """A notice as JSON."""
-    return {
-        "type": "notice",
-        "code": notice.code,
-        "message": notice.message,
-        "hint": notice.hint,
-        "notation": notice.notation,
-        "name": notice.name,
-        "whole": notice.is_whole,
-        "fenced": notice.is_fenced,
-        "span": notice.span,
-    }
+    fields = _fields(notice, "code message hint notation name")
+    return {"type": "notice", **fields, "whole": notice.is_whole, "fenced": notice.is_fenced, "span": notice.span}
 
 
-class EventLines:
-    """One JSON object an event."""
+class _Events:
+    """Prints one JSON object for each event."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
@@ -117,9 +136,9 @@ class EventLines:
         """Nothing is left: each event was printed when it came."""
 
 
-class PartLines:
-    """One JSON object a part, as soon as it is complete: adjacent deltas of one kind are one part. Notices come after
-    the text that they are about."""
+class _Parts:
+    """Prints one JSON object for each part, as soon as it is complete: adjacent deltas of one kind are one part.
+    Notices come after the text that they are about."""
 
     def __init__(self, write: Write, lines: Lines) -> None:
         self._write = write
@@ -142,15 +161,16 @@ class PartLines:
                 self._write(_call_json(call))
             case CallFailed(error):
                 self._flush()
-                line, column = self._lines.locate(error.span[0])
-                self._write({**_error_json(error), "line": line, "column": column})
+                self._write(_error_json(error) | self._place(error))
             case Noticed(notice):
-                line, column = self._lines.locate(notice.span[0])
-                self._notices.append({**_notice_json(notice), "line": line, "column": column})
+                self._notices.append(_notice_json(notice) | self._place(notice))
 
     def end(self, unclosed_reasoning: bool) -> None:
-        """Print what is left."""
+        """Print what is left; the reply ended, inside a reasoning region or not."""
         self._flush({"unclosed": True} if unclosed_reasoning else {})
+
+    def _place(self, found: CallError | Notice) -> dict[str, Any]:
+        return dict(zip(("line", "column"), self._lines.locate(found.span[0]), strict=True))
 
     def _collect(self, kind: str, text: str) -> None:
         if kind != self._kind:
@@ -168,8 +188,8 @@ class PartLines:
         self._notices.clear()
 
 
-class Coloured:
-    """For people at a terminal: text as it comes, a call with its arguments when it is complete."""
+class _Coloured:
+    """Prints for people at a terminal: text as it comes, a call with its arguments when it is complete."""
 
     def __init__(self, lines: Lines) -> None:
         self._print = _printer()
@@ -193,7 +213,7 @@ class Coloured:
                 self._line(f"notice at {line}:{column}: {notice.code}: {notice.message}", "yellow")
 
     def end(self, unclosed_reasoning: bool) -> None:
-        """Print what is left."""
+        """End the last line; say if the reply ended inside a reasoning region."""
         self._line("(the reply ended inside a reasoning region)" if unclosed_reasoning else "", "yellow")
 
     def _show_call(self, call: ToolCall) -> None:
@@ -216,12 +236,12 @@ class Coloured:
 
     def _put(self, text: str, style: str = "") -> None:
         if text:
-            self._print(text.translate(_VISIBLE), style)
+            self._print(text.translate(VISIBLE), style)
             self._inside_line = not text.endswith("\n")
 
 
 def _printer() -> Callable[[str, str], None]:
-    """A function that prints text in a style, or without one if rich is not installed."""
+    """Return a function that prints text in a style, or without one if rich is not installed."""
     try:
         from rich.console import Console
         from rich.text import Text

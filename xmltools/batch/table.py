@@ -1,14 +1,13 @@
-"""The kernel: an Arrow table with replies in, the same table with what is in them out. It is pure."""
+"""An Arrow table with replies in, the same table with the calls of each row out. It is a pure function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from xmltools.batch.arrow import pa
+from xmltools.batch.arrow import pa, shortened
 from xmltools.batch.options import ADDED, BatchOptions
-from xmltools.batch.plain import shortened
-from xmltools.batch.rows import SURROGATE, Row, RowParser
+from xmltools.batch.rows import Row, RowParser
 from xmltools.errors import XMLToolsError
 
 __all__ = ["OUTPUT_SCHEMA", "arrays", "parse_table", "values_of", "with_rows"]
@@ -17,49 +16,26 @@ _STEP = 1024
 """Rows that are Python values at once."""
 
 
-def _required(name: str, type: Any) -> Any:
-    return pa.field(name, type, nullable=False)
+def _fields(types: dict[str, Any], nullable: str = "") -> list[Any]:
+    return [pa.field(name, type, name == nullable) for name, type in types.items()]
 
 
-def _list_of(*fields: Any) -> Any:
-    return pa.list_(_required("item", pa.struct(fields)))
+def _list_of(types: dict[str, Any], nullable: str = "") -> Any:
+    types |= {"start": pa.int64(), "end": pa.int64()}
+    return pa.list_(pa.field("item", pa.struct(_fields(types, nullable)), nullable=False))
 
 
-_SPAN = (_required("start", pa.int64()), _required("end", pa.int64()))
-_CALLS = _list_of(
-    *(_required(name, pa.string()) for name in ("id", "server", "name", "arguments")),
-    _required("clean", pa.bool_()),
-    _required("legacy_json", pa.bool_()),
-    _required("repairs", pa.list_(_required("item", pa.string()))),
-    _required("message", pa.int32()),
-    *_SPAN,
-)
-_ERRORS = _list_of(
-    *(_required(name, pa.string()) for name in ("code", "message", "hint")),
-    pa.field("name", pa.string()),
-    _required("message_index", pa.int32()),
-    *_SPAN,
-)
-_REPAIRS = _list_of(
-    *(_required(name, pa.string()) for name in ("code", "message")),
-    _required("call", pa.int32()),
-    *_SPAN,
-)
-_NOTICES = _list_of(
-    *(_required(name, pa.string()) for name in ("code", "message", "notation")),
-    pa.field("name", pa.string()),
-    _required("whole", pa.bool_()),
-    _required("fenced", pa.bool_()),
-    _required("message_index", pa.int32()),
-    *_SPAN,
-)
+_TEXT, _PLACE, _FLAG = pa.string(), pa.int32(), pa.bool_()
+_CODES = pa.list_(pa.field("item", _TEXT, nullable=False))
+_CALL = dict.fromkeys(("id", "server", "name", "arguments"), _TEXT)
+_CALL |= {"clean": _FLAG, "legacy_json": _FLAG, "repairs": _CODES, "message": _PLACE}
+_ERROR = dict.fromkeys(("code", "message", "hint", "name"), _TEXT) | {"message_index": _PLACE}
+_REPAIR = {"code": _TEXT, "message": _TEXT, "call": _PLACE}
+_NOTICE = dict.fromkeys(("code", "message", "notation", "name"), _TEXT)
+_NOTICE |= {"whole": _FLAG, "fenced": _FLAG, "message_index": _PLACE}
+_LISTS = (_list_of(_CALL), _list_of(_ERROR, "name"), _list_of(_REPAIR), _list_of(_NOTICE, "name"))
 
-OUTPUT_SCHEMA = pa.schema(
-    [
-        _required(name, type)
-        for name, type in zip(ADDED, (pa.string(), pa.string(), _CALLS, _ERRORS, _REPAIRS, _NOTICES), strict=True)
-    ]
-)
+OUTPUT_SCHEMA = pa.schema(_fields(dict(zip(ADDED, (_TEXT, _TEXT, *_LISTS), strict=True))))
 """The columns that are added, without their prefix."""
 
 
@@ -79,7 +55,7 @@ def parse_table(table: Any, options: BatchOptions) -> Any:
         raise XMLToolsError(f"expected a pyarrow.Table, got {type(table).__name__}")
     options.check_columns(table.column_names)
     rows = RowParser(options)
-    steps = _steps(table, options)
+    steps = (values_of(table.slice(start, _STEP), options) for start in range(0, table.num_rows, _STEP))
     return with_rows(table, ([rows.parse(*values) for values in step] for step in steps), options)
 
 
@@ -93,28 +69,19 @@ def with_rows(table: Any, steps: Iterable[list[Row]], options: BatchOptions) -> 
     return table
 
 
-def _steps(table: Any, options: BatchOptions) -> Iterator[Iterator[tuple[Any, ...]]]:
-    for start in range(0, table.num_rows, _STEP):
-        yield values_of(table.slice(start, _STEP), options)
-
-
 def values_of(table: Any, options: BatchOptions) -> Iterator[tuple[Any, ...]]:
     """Yield of each row of a table what `RowParser.parse` takes."""
-    values = _values(_pick(table, options.column))
+    values = _values(table, options.column)
     if options.tools_column is None:
         return zip(values, strict=True)
-    return zip(values, map(_pruned, _values(_pick(table, options.tools_column))), strict=True)
+    return zip(values, map(_pruned, _values(table, options.tools_column)), strict=True)
 
 
-def _pick(table: Any, name: str) -> Any:
+def _values(table: Any, name: str) -> list[Any]:
     places = table.schema.get_all_field_indices(name)
     if len(places) > 1:
         raise XMLToolsError(f"there are {len(places)} columns {name!r:.80}; rename all but the one that is meant")
-    return table.column(places[0])
-
-
-def _values(column: Any) -> list[Any]:
-    column = shortened(column)
+    column = shortened(table.column(places[0]))
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Arrow does not check what others call text
@@ -150,7 +117,7 @@ def arrays(values: Sequence[Any], type: Any) -> list[Any]:
     try:
         made = pa.array(values, type)
     except UnicodeEncodeError:
-        return arrays([_map_texts(value, _shown) for value in values], type)
+        return arrays(list(map(_without_surrogates, values)), type)
     except pa.ArrowCapacityError:
         half = len(values) // 2
         return [*arrays(values[:half], type), *arrays(values[half:], type)] if half else _too_large()
@@ -161,14 +128,10 @@ def _too_large() -> Any:
     raise XMLToolsError("a row holds more than 2 GiB of text; leave it out")
 
 
-def _shown(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode() if SURROGATE.search(text) else text
-
-
-def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with all texts in it changed."""
+def _without_surrogates(value: Any) -> Any:
+    """Return a value with the half characters escaped in all texts in it."""
     if isinstance(value, str):
-        return change(value)
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _map_texts(each, change) for key, each in value.items()}
-    return [_map_texts(each, change) for each in value] if isinstance(value, list) else value
+        return {key: _without_surrogates(each) for key, each in value.items()}
+    return [_without_surrogates(each) for each in value] if isinstance(value, list) else value

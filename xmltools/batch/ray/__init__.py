@@ -1,1 +1,0 @@
-"""Batches on Ray: from a laptop to a cluster."""

@@ -1,0 +1,245 @@
+"""What the commands share: types of arguments, reading files and standard input, and printing.
+
+Everything is UTF-8. Each error names the file and the place in it. Tools are the host's own and are read as `json`
+reads them; calls and results hold what models and tools wrote, and are read as strictly as in a reply.
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from xmltools.errors import XMLToolsError
+from xmltools.syntax.json_reader import JSONError, loads
+from xmltools.syntax.markup import is_xml_name
+from xmltools.tools import Tool, load_tools
+
+__all__ = [
+    "VISIBLE",
+    "UsageError",
+    "add_parser_options",
+    "counted",
+    "did_you_mean",
+    "element_name",
+    "number",
+    "one_line",
+    "one_standard_input",
+    "parser_options",
+    "positive",
+    "read_chunks",
+    "read_text",
+    "read_tools",
+    "read_values",
+    "whole_number",
+    "write_text",
+]
+
+_READ_SIZE = 1 << 16
+_DEPTH = 128
+"""Levels of nesting in a JSON document: those of the arguments, and what stands around them."""
+
+
+class UsageError(Exception):
+    """Wrong usage that argparse can't see. The message is for one line on stderr, the exit status is 2."""
+
+
+# Arguments
+
+
+def whole_number(least: int, most: int = 999_999_999) -> Callable[[str], int]:
+    """Return a type for argparse: a whole number within these bounds."""
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= most:
+            return int(text)
+        through = f" through {most}" if most != 999_999_999 else ""
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least}{through}, got {text!r:.80}")
+
+    return read
+
+
+positive = whole_number(1)
+
+
+def number(text: str) -> float:
+    """Read a number from 0, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text!r:.80}")
+    return value
+
+
+def element_name(text: str) -> str:
+    """Read the name of an element, for argparse."""
+    if not is_xml_name(text):
+        raise argparse.ArgumentTypeError(f"expected the name of an element, got {text!r:.80}; give one such as think")
+    return text
+
+
+def add_parser_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the parser that `parse` and `batch` have."""
+    add = parser.add_argument
+    add("--strict", action="store_true", help="make the first repair of a call an error")
+    add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
+    add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
+    add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+
+
+def parser_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of these options."""
+    return {
+        name: getattr(options, name) for name in ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
+    }
+
+
+def one_standard_input(names: str, *given: str | None) -> None:
+    """Raise `UsageError` if more than one of the arguments that are named is `-`."""
+    if given.count("-") > 1:
+        raise UsageError(f"only one of {names} can be standard input")
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.5) -> str:
+    """Return a question for the known names that are most like this one, "" if none is."""
+    near = get_close_matches(name[:100], list(known), n=most, cutoff=cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+# Input
+
+
+def _open_file(name: str) -> AbstractContextManager[Any]:
+    """Return a context with the binary file; `-` is standard input. Raises `UsageError` if it can't be opened."""
+    if name == "-":
+        if sys.stdin is None:
+            raise UsageError("-: standard input is closed")
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(name).open("rb")
+    except (OSError, ValueError) as error:
+        found = f"{name}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError("; ".join(filter(None, (found, _file_like(name))))) from None
+
+
+def _file_like(name: str) -> str:
+    """Ask whether another file in the same folder is meant."""
+    try:
+        return did_you_mean(Path(name).name, (each.name for each in Path(name).parent.iterdir()), cutoff=0.75)
+    except (OSError, ValueError):
+        return ""
+
+
+def read_chunks(name: str, chunk_size: int | None = None) -> Iterator[str]:
+    """Yield a file's text as it comes, in pieces of at most `chunk_size` characters. Bad bytes become U+FFFD."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    with _open_file(name) as file:
+        while data := file.read1(_READ_SIZE):
+            yield from _cut(decode(data), chunk_size)
+    yield from _cut(decode(b"", True), chunk_size)
+
+
+def _cut(text: str, size: int | None) -> Iterator[str]:
+    step = size or len(text) or 1
+    return (text[at : at + step] for at in range(0, len(text), step))
+
+
+def read_text(name: str) -> str:
+    """Return a file's text. Raises `XMLToolsError` if it is no UTF-8."""
+    with _open_file(name) as file:
+        data = file.read()
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        raise XMLToolsError(f"{name}: expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}") from None
+
+
+def read_tools(name: str, load: Callable[[Any], list[Tool]] = load_tools) -> list[Tool]:
+    """Return the tools in a JSON file, made by `load`. Raises `XMLToolsError` for what is no JSON or no tools."""
+    text = read_text(name)
+    try:
+        return load(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise XMLToolsError(f"{name}:{error.lineno}:{error.colno}: expected tools as JSON: {error.msg}") from None
+    except RecursionError:
+        raise XMLToolsError(f"{name}: expected tools as JSON, got JSON that is nested too deeply") from None
+    except XMLToolsError as error:
+        raise XMLToolsError(f"{name}: {error}") from None
+
+
+def read_values(name: str, what: str, *, lines: bool = False) -> list[tuple[str, Any]]:
+    """Return the JSON value in a file, or those of its lines, each after its place (`name` or `name:line`).
+
+    Takes `what` the file should hold, for the messages, and with `lines` JSON Lines too. Raises `XMLToolsError` for
+    what is no JSON, an empty file, and what `xmltools.syntax.json_reader.loads` refuses or would have to fix.
+    """
+    text = read_text(name)
+    if not text.strip():
+        raise XMLToolsError(f"{name}: expected {what} as JSON, got nothing")
+    if not lines or not _is_json_lines(text):
+        return [(name, _load(text, name, 1, what))]
+    numbered = enumerate(text.split("\n"), 1)
+    return [(f"{name}:{number}", _load(line, name, number, what)) for number, line in numbered if line.strip()]
+
+
+def _is_json_lines(text: str) -> bool:
+    first, _, rest = text.lstrip().partition("\n")
+    if not rest.strip():
+        return False
+    try:
+        loads(first, depth=_DEPTH)
+    except JSONError:
+        return False
+    return True
+
+
+def _load(text: str, name: str, line: int, what: str) -> Any:
+    try:
+        value, slips = loads(text, depth=_DEPTH)
+    except JSONError as error:
+        raise XMLToolsError(
+            f"{name}:{_place(text, error.offset, line)}: expected {what} as JSON: {error.message}"
+        ) from None
+    for code, offset, _ in slips:
+        raise XMLToolsError(f"{name}:{_place(text, offset, line)}: expected {what} as JSON: {code.hint}")
+    return value
+
+
+def _place(text: str, offset: int, line: int) -> str:
+    """Return line and column, from 1, of an offset in text that begins on `line`."""
+    return f"{line + text.count(chr(10), 0, offset)}:{offset - text.rfind(chr(10), 0, offset)}"
+
+
+# Output
+
+# What a model writes must not steer the terminal: control characters are shown as their pictures.
+VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
+VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
+
+
+def one_line(message: str) -> str:
+    """Return a message as it may be shown in one line of a terminal."""
+    return " ".join(message.split("\n")).translate(VISIBLE)
+
+
+def write_text(text: str) -> None:
+    """Print text, with a line break at its end: for a program as it is, in UTF-8; on a terminal without controls."""
+    if sys.stdout.isatty():
+        text = "\n".join(map(one_line, text.split("\n")))
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
