@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.often import examples
 
+from proxy.test_server_upstream import BODIES as REQUESTS
 from proxy.test_server_upstream import (
     PATIENCE,
     TOOL,
@@ -236,23 +237,26 @@ def test_a_process_is_started_when_it_is_needed_and_ends_with_the_server() -> No
 
 
 @needs_proc
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+@pytest.mark.parametrize("path", REQUESTS)
 def test_where_a_process_is_killed_the_client_gets_an_error_and_the_next_one_an_answer(path: str) -> None:
     long = {"input": "x" * 9_000} if path == "/v1/responses" else LONG
+    request = {**REQUESTS[path], **long, "stream": True}
     gate = Gate()
     upstream = Upstream(Answer([chunk("Hello "), gate, chunk("you", finish="stop")]), Answer(stream("Hi")))
     with world(upstream, helpers=1) as it:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(it.post, path, **long, stream=True)
+        with it.client.stream("POST", path, json=request, timeout=PATIENCE) as response:
+            pieces = response.iter_text()
+            text = ""
             try:
-                assert gate.reached.wait(PATIENCE)
+                while "Hello" not in text:
+                    text += next(pieces)
                 (pid,) = worker_pids()
                 os.kill(pid, signal.SIGKILL)
                 eventually(lambda: pid not in worker_pids(), "the process ends")
             finally:
                 gate.open()
-            text = asked.result().text
-        assert "Hello" in text and "has ended: please try again" in text
+            text += "".join(pieces)
+        assert "has ended: please try again" in text
         assert "Hi" in it.post(path, **long, stream=True).text
 
 
