@@ -49,7 +49,10 @@ def test_version(run):
     [
         ([], "COMMAND"),
         (["pasre", "x"], "did you mean parse?"),
-        (["zzz"], "there are parse, docs, call, result, convert, grammar, validate, explain, batch, serve, repl"),
+        (
+            ["zzz"],
+            "there are parse, docs, call, result, convert, grammar, validate, explain, batch, dialects, serve, repl",
+        ),
         (["parse"], "FILE"),
         (["parse", "-", "--chunk-size", "0"], "expected a whole number from 1, got '0'"),
         (["parse", "-", "--code-fences", "no"], "--code-fences"),

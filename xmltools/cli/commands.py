@@ -19,6 +19,7 @@ from xmltools import __version__
 from xmltools.cli.batch import batch, declare_batch
 from xmltools.cli.conformance import conformance, declare_conformance
 from xmltools.cli.convert import convert, declare_convert
+from xmltools.cli.dialects import declare_dialects, list_dialects
 from xmltools.cli.grammar import declare_grammar, grammar
 from xmltools.cli.parse import declare_parse, parse
 from xmltools.cli.render import call, declare_call, declare_docs, declare_result, docs, result
@@ -220,6 +221,14 @@ COMMANDS = {
         "xmltools batch replies.parquet calls.parquet --tools tools.json",
         declare_batch,
         batch,
+    ),
+    "dialects": _Command(
+        "list the notations of calls that can be read, and tell which one replies are in",
+        "List the dialects: how each writes a call, and for which models. With detect, read replies from files, and "
+        "say in which dialects there are calls in them, the likeliest first; the exit status is 1 if in none.",
+        "xmltools dialects detect reply.txt",
+        declare_dialects,
+        list_dialects,
     ),
     "serve": _Command(
         "give any model function calling: an endpoint for OpenAI's and Anthropic's clients",

@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from xmltools.dialects import for_model, named
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
@@ -94,13 +95,18 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
     add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
     add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--dialect", metavar="NAME", help="how calls are written: see xmltools dialects")
+    group.add_argument("--model", metavar="ID", help="… as this model was trained to, by its name on Hugging Face")
 
 
 def parser_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of these options."""
-    return {
-        name: getattr(options, name) for name in ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
-    }
+    names = ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
+    if options.dialect or options.model:
+        chosen["dialect"] = (for_model(options.model) if options.model else named(options.dialect)).name
+    return chosen
 
 
 def one_standard_input(names: str, *given: str | None) -> None:

@@ -12,7 +12,7 @@ from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
 
-__all__ = ["FORGE", "Body", "Dialect", "Pairs", "all", "for_model", "named", "plain", "spellings"]
+__all__ = ["FORGE", "Body", "Dialect", "Pairs", "all", "for_model", "named", "opens_reasoning", "plain", "spellings"]
 
 _KNOWN = {dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM)}
 
@@ -32,6 +32,11 @@ def named(name: str | Dialect) -> Dialect:
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
         raise XMLToolsError(f"dialect: expected the name of a dialect, got {name!r}; {rest}")
     return found
+
+
+def opens_reasoning(dialect: Dialect, prompt: str) -> bool:
+    """Return whether the text that a chat template put before the reply ends in open reasoning."""
+    return prompt.rstrip().endswith(tuple(f"<{tag}>" for tag in dialect.reasoning))
 
 
 def for_model(model: str) -> Dialect:

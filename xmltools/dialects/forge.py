@@ -10,6 +10,7 @@ FORGE = Dialect(
     name="forge",
     body=Body.ELEMENTS,
     block="tool",
+    example="<tool><tool_name>get</tool_name><arguments><n>1</n></arguments></tool>",
     server_name="server_name",
     tool_name="tool_name",
     arguments="arguments",

@@ -10,6 +10,7 @@ HERMES = Dialect(
     name="hermes",
     body=Body.JSON,
     block="tool_call",
+    example='<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>',
     models=(
         "*hermes-2*",
         "*hermes-3*",

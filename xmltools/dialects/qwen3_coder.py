@@ -10,6 +10,7 @@ QWEN3_CODER = Dialect(
     name="qwen3_coder",
     body=Body.PAIRS,
     block="tool_call",
+    example="<tool_call><function=get><parameter=n>1</parameter></function></tool_call>",
     models=(
         "*qwen3-coder*",
         "*qwen3.5*",

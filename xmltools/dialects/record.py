@@ -55,6 +55,8 @@ class Dialect:
     body: Body
     block: str
     """The element that is a call."""
+    example: str = ""
+    """A call of the tool `get` with `n` = 1."""
     models: tuple[str, ...] = ()
     """Patterns of the names of models that were trained to write it (`*` is any text), on Hugging Face."""
     reasoning: tuple[str, ...] = ("think", "thinking")

@@ -1,9 +1,10 @@
 """The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
 
-`parser` cuts the stream: `prose` reads what is outside blocks, `block` what is inside, and `conclude` turns an
-ended block into a call or an error.
+`parser` cuts the stream: `prose` reads what is outside blocks, `machine` runs the states of a `block`, and `conclude`
+turns an ended block into a call or an error.
 """
 
+from xmltools.parser.detect import detect
 from xmltools.parser.parser import COMPILED, Limits, Parser, build_reply, parse
 
-__all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
+__all__ = ["COMPILED", "Limits", "Parser", "build_reply", "detect", "parse"]

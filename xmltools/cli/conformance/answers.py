@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+from xmltools.dialects import for_model, named, opens_reasoning
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
@@ -23,7 +24,8 @@ __all__ = ["Runner"]
 _CACHED_TOOLS = 256
 _FLAGS = ("strict", "starts_in_reasoning", "bracket_reasoning")
 _LIMITS = ("block_size", "depth", "elements", "blocks")
-_OPTIONS = (*_FLAGS, "reasoning_tags", "code_fences", "limits")
+_WORDS = ("dialect", "model", "generation_prompt")
+_OPTIONS = (*_FLAGS, *_WORDS, "reasoning_tags", "code_fences", "limits")
 
 
 class Runner:
@@ -113,7 +115,7 @@ def _finite(number: str) -> float:
 
 
 def _read_options(given: Any) -> dict[str, Any]:
-    options = _expect({} if given is None else given, dict, "options: a JSON object")
+    options = dict(_expect({} if given is None else given, dict, "options: a JSON object"))
     _expect_known(options, _OPTIONS, "options")
     for name in _FLAGS:
         _expect(options.get(name, False), bool, f"options.{name}: true or false")
@@ -121,7 +123,12 @@ def _read_options(given: Any) -> dict[str, Any]:
         raise XMLToolsError(f"expected options.code_fences: call or text, got {_shown(options['code_fences'])}")
     for i, tag in enumerate(_expect(options.get("reasoning_tags") or [], list, "options.reasoning_tags: a list")):
         _expect(tag, str, f"options.reasoning_tags[{i}]: a string")
-    return {**options, "limits": _read_limits(options.get("limits"))}
+    for name in _WORDS:
+        _expect(options.get(name, ""), str, f"options.{name}: a string")
+    dialect = for_model(options.pop("model")) if "model" in options else named(options.get("dialect", "forge"))
+    if opens_reasoning(dialect, options.pop("generation_prompt", "")):
+        options.setdefault("starts_in_reasoning", True)
+    return {**options, "dialect": dialect, "limits": _read_limits(options.get("limits"))}
 
 
 def _read_limits(given: Any) -> Limits:

@@ -1,0 +1,29 @@
+"""In which dialect are some replies written?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xmltools import dialects
+from xmltools.dialects import Dialect
+from xmltools.models.events import CallCompleted, CallFailed
+from xmltools.parser.parser import Parser
+from xmltools.tools import Tool
+
+
+def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tuple[Dialect, int, int]]:
+    """Return the dialects in which there are calls in the texts, the likeliest first: each with the number of its
+    calls, and of its blocks that give none. Without tools, any name is one."""
+    replies = list(texts)
+    known = None if tools is None else list(tools)
+    found = []
+    for dialect in dialects.all():
+        calls = errors = 0
+        for reply in replies:
+            parser = Parser(known, dialect=dialect, argument_deltas=False)
+            events = [*parser.feed(reply), *parser.close()]
+            calls += sum(isinstance(event, CallCompleted) for event in events)
+            errors += sum(isinstance(event, CallFailed) for event in events)
+        if calls:
+            found.append((dialect, calls, errors))
+    return sorted(found, key=lambda each: (-each[1], each[2]))
