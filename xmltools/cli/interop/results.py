@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, object_of, quoted, text_of
+from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 
@@ -28,7 +28,7 @@ def load_result(value: Any, format: str, name: str) -> ToolResult:
     expect_format(format, RESULT_FORMATS)
     form = _FORMS[format]
     if not form.fits(value):
-        raise XMLToolsError(f"expected {form.shown}, found {found(value)}")
+        raise XMLToolsError(f"expected {form.shown}, got {keys_of(value)}")
     return form.read(value, name)
 
 
@@ -91,7 +91,7 @@ RESULT_FORMATS = tuple(_FORMS)
 def _flag(value: Object, key: str) -> bool:
     flag = value.get(key)
     if flag is not None and not isinstance(flag, bool):
-        raise XMLToolsError(f"{key}: expected true or false, found {found(flag)}")
+        raise XMLToolsError(f"{key}: expected true or false, got {found(flag)}")
     return bool(flag)
 
 
@@ -100,12 +100,12 @@ def _content(value: Object, key: str, read: Callable[[Object], Block]) -> str | 
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise XMLToolsError(f"{key}: expected text or a list of blocks, found {found(content)}")
+        raise XMLToolsError(f"{key}: expected text or a list of blocks, got {found(content)}")
     blocks = []
     for position, each in enumerate(content):
         with at(f"{key}[{position}]"):
             if not isinstance(each, Mapping):
-                raise XMLToolsError(f"expected an object with a type, found {found(each)}")
+                raise XMLToolsError(f"expected an object with a type, got {keys_of(each)}")
             blocks.append(read(each))
     return _join(blocks)
 
@@ -194,5 +194,5 @@ def _mcp_type(resource: Object) -> str:
 
 
 def _no_block(block: Object, kinds: str) -> XMLToolsError:
-    told = quoted(block["type"]) if "type" in block else "nothing"
-    return XMLToolsError(f"type: expected {kinds}, found {told}")
+    told = found(block["type"], is_word=True) if "type" in block else "nothing"
+    return XMLToolsError(f"type: expected {kinds}, got {told}")

@@ -23,10 +23,11 @@ from xmltools.formats.anthropic.reading import NAME, Reader
 from xmltools.formats.anthropic.writing import Writer
 from xmltools.formats.shared.api_turns import system_first
 from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, fail
+from xmltools.formats.shared.base import Holds, Report
 from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, ToolCall
+from xmltools.models.fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 

@@ -33,9 +33,10 @@ from xmltools.formats.clawtools.types import (
     ToolResultMessage,
     UserMessage,
 )
-from xmltools.formats.shared.base import Holds, Report, expect, fail
+from xmltools.formats.shared.base import Holds, Report
 from xmltools.formats.shared.kept import answered, at, completed, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, Text, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = [
     "GROUPED",

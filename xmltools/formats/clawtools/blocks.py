@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.base import Report
 from xmltools.formats.shared.kept import completed, extra_of, kept, plain, read_arguments, rest
 from xmltools.models import Media, Reasoning, Text, ToolCall
+from xmltools.models.fields import expect, fail
 
 __all__ = [
     "NAME",

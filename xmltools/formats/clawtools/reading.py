@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.formats.clawtools.blocks import NAME, RIGHT_CALL, read_block, read_medium
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.base import Report
 from xmltools.formats.shared.kept import extra_of, kept, plain, rest
 from xmltools.models import Media, Message, Text, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["RIGHT_RESULT", "Reader", "usual_shape"]
 
@@ -52,7 +53,7 @@ class Reader:
         if role == "tool":
             return [self._openai_result(source)]
         if role not in ("user", "assistant", "system"):
-            fail("role", _ROLES, role)
+            fail("role", _ROLES, role, is_word=True)
         if role == "system":
             hint = 'write {"systemPrompt": "…", "messages": […]}'
             self._add("system_message", "the system prompt stands outside of the messages", hint)

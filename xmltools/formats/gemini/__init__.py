@@ -23,10 +23,11 @@ from xmltools.formats.gemini.reading import NAME, Reader, camel
 from xmltools.formats.gemini.writing import Writer
 from xmltools.formats.shared.api_turns import system_first
 from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, expect, fail
+from xmltools.formats.shared.base import Holds, Report
 from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message, Text
+from xmltools.models.fields import expect, fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 

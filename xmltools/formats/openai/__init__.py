@@ -27,10 +27,11 @@ from xmltools.formats.openai.attached import with_attached
 from xmltools.formats.openai.reading import NAME, REASONING_KEY, Reader
 from xmltools.formats.openai.writing import Writer
 from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, fail
+from xmltools.formats.shared.base import Holds, Report
 from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
 from xmltools.models import Conversation, Message
+from xmltools.models.fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 

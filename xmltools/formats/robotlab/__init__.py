@@ -39,9 +39,10 @@ from xmltools.formats.robotlab.providers import (
 )
 from xmltools.formats.robotlab.reading import NAME, Reader, read_content, write_content
 from xmltools.formats.robotlab.state import State, create_state, format_history
-from xmltools.formats.shared.base import Holds, Report, expect
+from xmltools.formats.shared.base import Holds, Report
 from xmltools.formats.shared.kept import answered, at, completed, kept
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
+from xmltools.models.fields import expect
 
 __all__ = [
     "GROUPED",

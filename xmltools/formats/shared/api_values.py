@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from xmltools.formats.shared.base import Report, expect
+from xmltools.formats.shared.base import Report
 from xmltools.formats.shared.kept import kept, plain
 from xmltools.models import Media, ToolCall
+from xmltools.models.fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
 __all__ = [

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.base import Report
 from xmltools.formats.shared.kept import plain as plain_object
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 from xmltools.models.message import parts_of
 from xmltools.syntax.json_reader import JSONError, loads
 
@@ -111,7 +112,7 @@ class _Reader:
             expect(given, Mapping, where, "an object with role and content")
             role = given.get("role")
             if role not in ROLES:
-                fail(f"{where}: role", "system, user, assistant or tool", role)
+                fail(f"{where}: role", "system, user, assistant or tool", role, is_word=True)
             if role == "tool":
                 yield self._results(given, index)
             else:

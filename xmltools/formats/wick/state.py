@@ -10,10 +10,10 @@ from typing import Any
 from xmltools import models
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load
-from xmltools.formats.shared.base import expect
 from xmltools.formats.shared.kept import extra_of, kept, plain, rest
 from xmltools.formats.wick.messages import NAME, RESULT_NOTE, STATE_KEYS, check_state
 from xmltools.models import Conversation, Message
+from xmltools.models.fields import expect
 
 __all__ = ["AgentState", "ToolResult"]
 

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, cast
 
 from xmltools.formats.shared.as_written import extra_of, kept
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.base import Report
 from xmltools.formats.wolo.fields import (
     NAME,
     RESULT_MESSAGE,
@@ -22,6 +22,7 @@ from xmltools.formats.wolo.fields import (
     tool_part_record,
 )
 from xmltools.models import Conversation, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["CallIds", "load", "read_call"]
 
@@ -93,7 +94,12 @@ class _Reader:
         expect(obj, dict, where, "an object with role and parts")
         role = obj.get("role")
         if role not in _ROLES:
-            fail(f"{where}: role", "'user', 'assistant' or 'system' (results stand in the parts of their calls)", role)
+            fail(
+                f"{where}: role",
+                "'user', 'assistant' or 'system' (results stand in the parts of their calls)",
+                role,
+                is_word=True,
+            )
         parts, answers, unknown = self._parts(obj, where, index)
         reasoning = _text(obj, "reasoning_content", where)
         if reasoning:
