@@ -13,7 +13,7 @@ from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, forge
-from xmltools.formats.shared.base import Report, losses
+from xmltools.formats.shared.losses import Report, losses
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.events import CallCompleted, TextDelta
 from xmltools.parser import Parser, parse

@@ -15,7 +15,7 @@ from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, gemini, load, recognise
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 ASK = {"role": "user", "parts": [{"text": "Weather?"}]}

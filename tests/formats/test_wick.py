@@ -17,7 +17,7 @@ from xmltools import formats
 from xmltools.conversations.validation import check_user_input
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import wick
-from xmltools.formats.wick.go import quote, value_text
+from xmltools.formats.wick.go_values import quote, value_text
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 
 CONSTRUCTORS = {"Human": wick.human, "System": wick.system, "AI": wick.ai, "ToolMsg": wick.tool_msg}

@@ -20,7 +20,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, holds, wolo
 from xmltools.formats import dump as dump_as
 from xmltools.formats import load as load_as
-from xmltools.formats.shared.base import Report, losses
+from xmltools.formats.shared.losses import Report, losses
 from xmltools.formats.wolo import (
     HOLDS,
     EventFolder,

@@ -38,11 +38,11 @@ def test_what_is_of_the_kind_is_returned():
     assert expect("a", str, "messages[2].content", "text") == "a"
     with pytest.raises(XMLToolsError, match=r"^messages\[2\]\.content: expected text, got a number$"):
         expect(5, str, "messages[2].content", "text")
-    with pytest.raises(XMLToolsError, match="^n: expected a number, got a boolean$"):
+    with pytest.raises(XMLToolsError, match=r"^n: expected a number, got a boolean$"):
         expect(True, int, "n", "a number")
 
 
 def test_the_kind_of_error_is_the_callers():
-    with pytest.raises(Refusal, match="^input: expected a list, got text$") as raised:
+    with pytest.raises(Refusal, match=r"^input: expected a list, got text$") as raised:
         fail("input", "a list", SECRET, refusal)
     assert raised.value.param == "input"

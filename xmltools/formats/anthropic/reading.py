@@ -8,8 +8,8 @@ from typing import Any
 
 from xmltools.formats.shared.api_turns import Ledger
 from xmltools.formats.shared.api_values import objects, read_arguments, type_of_url
-from xmltools.formats.shared.base import Report
-from xmltools.formats.shared.kept import at, extra_of, rest
+from xmltools.formats.shared.extra import at, extra_of, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 

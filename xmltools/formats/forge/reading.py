@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from xmltools.conversations.transcript import extract
 from xmltools.formats.forge.writing import NAME, listed_tools, spelling, write
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Message, Role, Text, ToolCall
 from xmltools.models.fields import expect, fail
 from xmltools.tools import Tool

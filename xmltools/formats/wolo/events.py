@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.as_written import note_of
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import note_of
 from xmltools.formats.wolo.fields import NAME
 from xmltools.formats.wolo.reading import CallIds, read_call
 from xmltools.models import CallStatus, Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
