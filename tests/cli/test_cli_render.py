@@ -139,7 +139,7 @@ def test_docs_takes_the_form_that_is_named_and_no_other(run, file, format):
         if other == format:
             assert got == (0, render_instructions([TOOL]) + "\n", "")
         else:
-            refused(got, 1, "t.json: ", "expected a", '{"', "found")
+            refused(got, 1, "t.json: ", "expected a", '{"', ", got ")
 
 
 def test_openai_responses_and_flat_gemini_lists_are_forms_too():
@@ -160,8 +160,8 @@ def test_openai_responses_and_flat_gemini_lists_are_forms_too():
         ({"functions": DEFINITIONS["anthropic"]}, "expected a list of tools for Anthropic"),
         (DEFINITIONS["anthropic"][0], "expected a list of tools for Anthropic"),
         ([DEFINITIONS["anthropic"]], "tool 0 of the list: expected a tool for Anthropic, {"),
-        (3, "found a number"),
-        ([None], "found null"),
+        (3, "got a number"),
+        ([None], "got nothing"),
     ],
 )
 def test_a_definition_of_another_form_is_named(value, said):
@@ -389,43 +389,43 @@ def test_no_arguments_are_an_empty_object(text):
 @pytest.mark.parametrize(
     ("value", "format", "said"),
     [
-        (3, "auto", "expected a call, found a number; accepted: "),
-        ([CALL, [CALL]], "auto", "call 1 of the list: expected a call, found a list"),
-        ({}, "auto", "found an empty object"),
-        (ADD, "auto", "found an object with 'name', 'description', 'parameters'"),
-        ({"type": "function", "function": ADD}, "auto", "found an object with 'type', 'function'"),
-        ({"name": "f", "input_schema": {}}, "auto", "found an object with 'name', 'input_schema'"),
-        ({"name": "f", "parameters": {"a": 1}}, "auto", "found an object with 'name', 'parameters'"),
+        (3, "auto", "expected a call, got a number; accepted: "),
+        ([CALL, [CALL]], "auto", "call 1 of the list: expected a call, got a list"),
+        ({}, "auto", "got an object"),
+        (ADD, "auto", "got an object with 'name', 'description', 'parameters'"),
+        ({"type": "function", "function": ADD}, "auto", "got an object with 'type', 'function'"),
+        ({"name": "f", "input_schema": {}}, "auto", "got an object with 'name', 'input_schema'"),
+        ({"name": "f", "parameters": {"a": 1}}, "auto", "got an object with 'name', 'parameters'"),
         (CALL, "anthropic", 'accepted: {"type": "tool_use"'),
         (CALL, "openai", 'accepted: {"id": "…", "type": "function"'),
         (CALL, "gemini", 'accepted: {"functionCall"'),
         ({"name": "f", "args": {}}, "mcp", 'accepted: {"method": "tools/call"'),
         ({"name": "f", "args": {}}, "xmltools", 'accepted: {"name": "…", "arguments"'),
-        ({"name": 3, "arguments": {}}, "auto", "name: expected text, found a number"),
-        ({"name": "f", "arguments": []}, "auto", "arguments: expected an object, found a list"),
-        ({"name": "f", "arguments": "{}", "server": "s"}, "auto", "arguments: expected an object, found text"),
-        ({"name": "f", "server": 3}, "auto", "server: expected text, found a number"),
+        ({"name": 3, "arguments": {}}, "auto", "name: expected text, got a number"),
+        ({"name": "f", "arguments": []}, "auto", "arguments: expected an object, got a list"),
+        ({"name": "f", "arguments": "{}", "server": "s"}, "auto", "arguments: expected an object, got text"),
+        ({"name": "f", "server": 3}, "auto", "server: expected text, got a number"),
         (
             {"name": "f", "arguments": "[1]"},
             "auto",
-            "arguments: expected the JSON text of an object, found that of a l",
+            "arguments: expected the JSON text of an object, got that of a l",
         ),
         ({"name": "f", "arguments": "{"}, "auto", "arguments: expected the JSON text of an object: "),
         ({"name": "f", "arguments": '{"a": 1, "a": 2}'}, "auto", "a key that is repeated (at character 9)"),
         ({"name": "f", "arguments": '{"a": NaN}'}, "auto", "NaN is no JSON (at character 6)"),
         ({"name": "f", "arguments": '{"a":' * 65 + "1" + "}" * 65}, "auto", "more than 64 levels of nesting"),
-        ({"type": "tool_use", "name": "f"}, "auto", "input: expected an object, found nothing"),
-        ({"type": "tool_use", "id": ["x"], "name": "f", "input": {}}, "auto", "id: expected text, found a list"),
-        ({"type": "function_call", "call_id": True, "name": "f"}, "auto", "call_id: expected text, found true"),
-        ({"function": {"arguments": "{}"}}, "auto", "function: name: expected text, found nothing"),
-        ({"functionCall": {"name": "f", "args": 1}}, "auto", "functionCall: args: expected an object, found a number"),
-        ({"method": "tools/call"}, "auto", "params: expected an object, found nothing"),
-        ({"method": "tools/call", "params": {}}, "mcp", "params: name: expected text, found nothing"),
-        ({"role": "user", "content": "hi"}, "auto", "expected a message of the role 'assistant', found 'user'"),
-        ({"role": 3, "tool_calls": []}, "auto", "expected a message of the role 'assistant', found a number"),
-        ({"role": "assistant", "parts": []}, "auto", "found an object with 'role', 'parts'"),
-        ({"tool_calls": {}}, "openai", "tool_calls: expected a list, found an empty object"),
-        ({"tool_calls": [CALL, 3]}, "auto", "tool_calls[1]: expected a call, found a number"),
+        ({"type": "tool_use", "name": "f"}, "auto", "input: expected an object, got nothing"),
+        ({"type": "tool_use", "id": ["x"], "name": "f", "input": {}}, "auto", "id: expected text, got a list"),
+        ({"type": "function_call", "call_id": True, "name": "f"}, "auto", "call_id: expected text, got a boolean"),
+        ({"function": {"arguments": "{}"}}, "auto", "function: name: expected text, got nothing"),
+        ({"functionCall": {"name": "f", "args": 1}}, "auto", "functionCall: args: expected an object, got a number"),
+        ({"method": "tools/call"}, "auto", "params: expected an object, got nothing"),
+        ({"method": "tools/call", "params": {}}, "mcp", "params: name: expected text, got nothing"),
+        ({"role": "user", "content": "hi"}, "auto", "expected a message of the role 'assistant', got 'user'"),
+        ({"role": 3, "tool_calls": []}, "auto", "expected a message of the role 'assistant', got a number"),
+        ({"role": "assistant", "parts": []}, "auto", "got an object with 'role', 'parts'"),
+        ({"tool_calls": {}}, "openai", "tool_calls: expected a list, got an object"),
+        ({"tool_calls": [CALL, 3]}, "auto", "tool_calls[1]: expected a call, got a number"),
         (FORMS["anthropic"][1](ToolCall(id="", name="f")), "openai", "content[1]: expected a call"),
         (FORMS["openai"][4](ToolCall(id="", name="f")), "anthropic", "tool_calls[0]: expected a call"),
         (CALL, "cohere", "format: expected auto, xmltools, openai, anthropic, mcp, gemini, got 'cohere'"),
@@ -567,7 +567,7 @@ def test_a_call_of_no_tool_names_the_nearest(run, file, tools, said):
         ('[\n  {"name": ]', "c.json:2:12: expected calls as JSON: expecting value"),
         ('{"name": "f"}\n{"name": "f",}', "c.json:2:13: expected calls as JSON: Do not write a trailing comma"),
         ('{"name": "f"}\n\n{"name": "f"', "c.json:3:13: expected calls as JSON: expecting ',' delimiter"),
-        ('{"name": "f"}\n{"name": 3}', "c.json:2: name: expected text, found a number"),
+        ('{"name": "f"}\n{"name": 3}', "c.json:2: name: expected text, got a number"),
         ('{"name": "f"}\n[{"name": "a\\nb"}]', "c.json:2: call 0: 'a\\nb' is no name"),
         ('{"name": "f", "name": "g"}', "c.json:1:15: expected calls as JSON: a key that is repeated"),
         ('{"name": "f", "arguments": {"a": 1e999}}', "c.json:1:34: expected calls as JSON: a number that is too large"),
@@ -684,23 +684,23 @@ def test_results_of_other_programs(format, value, expected):
 @pytest.mark.parametrize(
     ("format", "value", "said"),
     [
-        ("text", {}, "expected text, found an empty object"),
+        ("text", {}, "expected text, got an object"),
         ("openai", "8", 'expected a result for OpenAI, {"role": "tool"'),
-        ("openai", {"role": "user", "content": "8"}, "found an object with 'role', 'content'"),
-        ("openai", {"role": "tool", "content": None}, "content: expected text or a list of blocks, found null"),
+        ("openai", {"role": "user", "content": "8"}, "got an object with 'role', 'content'"),
+        ("openai", {"role": "tool", "content": None}, "content: expected text or a list of blocks, got nothing"),
         ("openai", {"role": "tool", "content": [{"type": "image"}]}, "content[0]: type: expected text, image_url, i"),
-        ("openai", {"role": "tool", "tool_call_id": [], "content": ""}, "tool_call_id: expected text, found a list"),
+        ("openai", {"role": "tool", "tool_call_id": [], "content": ""}, "tool_call_id: expected text, got a list"),
         ("anthropic", {"content": "8"}, 'expected a result for Anthropic, {"type": "tool_result"'),
-        ("anthropic", {"type": "tool_result", "content": ["8"]}, "content[0]: expected an object with a type, found t"),
+        ("anthropic", {"type": "tool_result", "content": ["8"]}, "content[0]: expected an object with a type, got t"),
         (
             "anthropic",
             {"type": "tool_result", "content": [{"type": "image", "source": {"type": "file", "file_id": "x"}}]},
-            "content[0]: source: type: expected base64, url or text, found 'file'",
+            "content[0]: source: type: expected base64, url or text, got 'file'",
         ),
-        ("anthropic", {"type": "tool_result", "is_error": "no"}, "is_error: expected true or false, found text"),
+        ("anthropic", {"type": "tool_result", "is_error": "no"}, "is_error: expected true or false, got text"),
         ("mcp", {}, 'expected a result of MCP, {"content": ['),
         ("mcp", {"content": [{"text": "8"}]}, "content[0]: type: expected text, image, audio, resource or resource_l"),
-        ("mcp", {"content": [MCP_IMAGE, {"type": "text"}]}, "content[1]: text: expected text, found nothing"),
+        ("mcp", {"content": [MCP_IMAGE, {"type": "text"}]}, "content[1]: text: expected text, got nothing"),
         ("mcp", {"content": [{"type": "resource", "resource": {}}]}, "content[0]: resource: blob: expected text"),
         ("gemini", {}, "format: expected text, openai, anthropic, mcp, got 'gemini'"),
     ],
@@ -760,7 +760,7 @@ def test_the_commands_in_a_pipe(tmp_path):
 
 def test_status_1_and_2_are_one_line(tmp_path):
     status, out, err = execute("call", stdin=b'{"name": 3}', cwd=tmp_path)
-    assert (status, out, err) == (1, b"", b"xmltools: -: name: expected text, found a number\n")
+    assert (status, out, err) == (1, b"", b"xmltools: -: name: expected text, got a number\n")
     status, out, err = execute("docs", "none.json", cwd=tmp_path)
     assert (status, out, err) == (2, b"", b"xmltools: none.json: No such file or directory\n")
     status, out, err = execute("reslut", "f", cwd=tmp_path)

@@ -355,11 +355,11 @@ def test_what_is_odd_is_mended_and_reported(messages: Any, code: str) -> None:
     ("obj", "message"),
     [
         ({"a": 1}, 'anthropic: expected {"system"'),
-        ([ASK, {"role": "tool", "content": "x"}], "message 1: role: expected user or assistant, got str 'tool'"),
+        ([ASK, {"role": "tool", "content": "x"}], "message 1: role: expected user or assistant, got 'tool'"),
         ([{"role": "user"}], "message 0: content: expected text or a list of blocks, .*got nothing"),
         ([user({"type": "text"})], r"message 0: content\[0\]\.text: expected text, got nothing"),
         ([user({"text": "x"})], r"message 0: content\[0\]\.type: expected text, image"),
-        ([assistant(use(input=[1]))], r"message 0: content\[0\]\.input: expected an object, got list"),
+        ([assistant(use(input=[1]))], r"message 0: content\[0\]\.input: expected an object, got a list"),
         ([assistant(use(name=None))], r"message 0: content\[0\]\.name: expected the name of a tool"),
         ([assistant(SAID, result())], r"message 0: content\[1\]\.type: expected no tool_result in .* assistant"),
         ([user(result(content=[{"type": "text"}]))], r"message 0: content\[0\]\.content\[0\]\.text: expected text"),

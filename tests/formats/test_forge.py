@@ -13,7 +13,7 @@ from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import convert, forge
-from xmltools.formats.shared.base import Report, losses
+from xmltools.formats.shared.losses import Report, losses
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.events import CallCompleted, TextDelta
 from xmltools.parser import Parser, parse
@@ -329,14 +329,14 @@ def test_media_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        ({}, "the whole: expected a list of messages, each an object with role and content, got dict"),
-        (["Hi"], "message 0: expected an object with role and content, got str 'Hi'"),
+        ({}, "the whole: expected a list of messages, each an object with role and content, got an object"),
+        (["Hi"], "message 0: expected an object with role and content, got text"),
         (
             [forge.user("a"), {"role": "model", "content": ""}],
             "message 1: role: expected 'system', 'user', 'assistant'",
         ),
         ([{"role": "assistant", "content": None}], "message 0: content: expected a string .calls and results are text"),
-        ([{"role": "user", "content": [{"type": "text"}]}], "message 0: content: expected a string .* got list"),
+        ([{"role": "user", "content": [{"type": "text"}]}], "message 0: content: expected a string .* got a list"),
     ],
 )
 def test_what_is_malformed_raises_with_its_place(obj: Any, message: str) -> None:

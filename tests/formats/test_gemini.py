@@ -15,7 +15,7 @@ from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, gemini, load, recognise
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 ASK = {"role": "user", "parts": [{"text": "Weather?"}]}
@@ -338,15 +338,15 @@ def test_what_cannot_be_said_is_reported(message: Message, expected: list[str]) 
     ("obj", "message"),
     [
         ({"a": 1}, 'gemini: expected {"systemInstruction"'),
-        ([ASK, {"role": "assistant", "parts": []}], "content 1: role: expected user or model, got str 'assistant'"),
-        ([{"role": "user", "parts": "x"}], "content 0: parts: expected a list of parts, .*got str 'x'"),
-        ([user({"text": 3})], r"content 0: parts\[0\]\.text: expected text, got int 3"),
-        ([model(call(args=[1]))], r"content 0: parts\[0\]\.functionCall\.args: expected an object, got list"),
+        ([ASK, {"role": "assistant", "parts": []}], "content 1: role: expected user or model, got 'assistant'"),
+        ([{"role": "user", "parts": "x"}], "content 0: parts: expected a list of parts, .*got text"),
+        ([user({"text": 3})], r"content 0: parts\[0\]\.text: expected text, got a number"),
+        ([model(call(args=[1]))], r"content 0: parts\[0\]\.functionCall\.args: expected an object, got a list"),
         ([model({"functionCall": {}})], r"content 0: parts\[0\]\.functionCall\.name: expected the name of a tool"),
         ([user(response([1]))], r"content 0: parts\[0\]\.functionResponse\.response: expected an object"),
         ([user(response(parts=[PNG, 3]))], r"parts\[0\]\.functionResponse\.parts\[1\]: expected an object"),
         ([model(SAID, response())], r"content 0: parts\[1\]: expected no functionResponse in .* assistant"),
-        ([user({"inlineData": {"data": 3}})], r"parts\[0\]\.inlineData\.data: expected base64, got int 3"),
+        ([user({"inlineData": {"data": 3}})], r"parts\[0\]\.inlineData\.data: expected base64, got a number"),
         (same(ASK, systemInstruction=3), "systemInstruction: expected an object"),
         ({"candidates": []}, "candidates: expected one candidate at least, got none"),
     ],

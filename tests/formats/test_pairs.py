@@ -15,7 +15,7 @@ from support.often import examples
 
 from xmltools.errors import Issue
 from xmltools.formats import FORMATS, Holds, convert, dump, holds, load
-from xmltools.formats.shared.base import grouped_results
+from xmltools.formats.shared.losses import grouped_results
 from xmltools.formats.wolo import complete
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.render.writable import scalar_text

@@ -17,7 +17,7 @@ from xmltools import formats
 from xmltools.conversations.validation import check_user_input
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import wick
-from xmltools.formats.wick.go import quote, value_text
+from xmltools.formats.wick.go_values import quote, value_text
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 
 CONSTRUCTORS = {"Human": wick.human, "System": wick.system, "AI": wick.ai, "ToolMsg": wick.tool_msg}
@@ -340,25 +340,25 @@ def test_a_call_with_a_result_is_completed_and_one_without_is_pending():
     [
         (None, "expected a list of messages {role, content}, got NoneType"),
         ({"messages": []}, 'expected a list of messages {role, content}, got dict: give the list in its "messages"'),
-        (["x"], "message 0: expected an object with role and content, got str 'x'"),
+        (["x"], "message 0: expected an object with role and content, got text"),
         ([{"content": "x"}], "message 0: role: expected system, user, assistant or tool, got nothing"),
-        ([{"role": "hacker"}], "message 0: role: expected system, user, assistant or tool, got str 'hacker'"),
+        ([{"role": "hacker"}], "message 0: role: expected system, user, assistant or tool, got 'hacker'"),
         (
             [{"role": "user", "content": ["x"]}],
-            "message 0: content: expected a string (Wick has text only), got list ['x']",
+            "message 0: content: expected a string (Wick has text only), got a list",
         ),
         (
             [{"role": "user", "content": "", "tool_calls": {}}],
-            "message 0: tool_calls: expected a list of calls, got dict {}",
+            "message 0: tool_calls: expected a list of calls, got an object",
         ),
-        (reply(CALL, 1), "message 0: tool_calls[1]: expected an object {id, name, args}, got int 1"),
-        (reply({**CALL, "id": 1}), "message 0: tool_calls[0]: id: expected a string, got int 1"),
-        (reply({**CALL, "args": [1]}), "message 0: tool_calls[0].args: expected an object, or null, got list [1]"),
+        (reply(CALL, 1), "message 0: tool_calls[1]: expected an object {id, name, args}, got a number"),
+        (reply({**CALL, "id": 1}), "message 0: tool_calls[0]: id: expected a string, got a number"),
+        (reply({**CALL, "args": [1]}), "message 0: tool_calls[0].args: expected an object, or null, got a list"),
         (
             reply({"id": "c", "function": {"name": "f"}}),
             "message 0: tool_calls[0]: expected an object {id, name, args}, got a call of OpenAI's: load it as openai",
         ),
-        ([{"role": "tool", "tool_call_id": []}], "message 0: tool_call_id: expected a string, got list []"),
+        ([{"role": "tool", "tool_call_id": []}], "message 0: tool_call_id: expected a string, got a list"),
     ],
     ids=str,
 )  # fmt: skip
@@ -730,12 +730,12 @@ def test_the_messages_of_a_state_are_kept(chat):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"thread_id": 5, "messages": []}, "thread_id: expected a string, got int 5"),
+        ({"thread_id": 5, "messages": []}, "thread_id: expected a string, got a number"),
         ({"thread_id": "t", "messages": {}}, "expected a list of messages {role, content}, got dict"),
-        ({"thread_id": "t", "todos": {}}, "todos: expected a list of objects, got dict {}"),
-        ({"thread_id": "t", "todos": ["x"]}, "todos[0]: expected an object, got str 'x'"),
-        ({"thread_id": "t", "files": []}, "files: expected an object of texts by their paths, got list []"),
-        ({"thread_id": "t", "files": {"a": 1}}, "files['a']: expected a string, got int 1"),
+        ({"thread_id": "t", "todos": {}}, "todos: expected a list of objects, got an object"),
+        ({"thread_id": "t", "todos": ["x"]}, "todos[0]: expected an object, got text"),
+        ({"thread_id": "t", "files": []}, "files: expected an object of texts by their paths, got a list"),
+        ({"thread_id": "t", "files": {"a": 1}}, "files['a']: expected a string, got a number"),
     ],
     ids=str,
 )
@@ -891,10 +891,10 @@ def test_a_state_made_of_nothing_is_an_empty_one_and_of_other_things_an_error():
     assert nothing == wick.AgentState("t")
     assert nothing.to_dict() == {"thread_id": "t", "messages": None, "todos": None, "files": None}
     for fields, message in (
-        ({"thread_id": 5}, "thread_id: expected a string, got int 5"),
+        ({"thread_id": 5}, "thread_id: expected a string, got a number"),
         ({"todos": {}}, "todos: expected a list of objects"),
         ({"todos": ["x"]}, r"todos\[0\]: expected an object"),
-        ({"files": {"a": 1}}, r"files\['a'\]: expected a string, got int 1"),
+        ({"files": {"a": 1}}, r"files\['a'\]: expected a string, got a number"),
     ):
         with pytest.raises(XMLToolsError, match=message):
             wick.AgentState(**fields)

@@ -27,7 +27,7 @@ import xmltools.models.events
 from xmltools.cli.commands import COMMANDS
 from xmltools.cli.serve import declare_serve
 from xmltools.formats import FORMATS, Holds, holds
-from xmltools.formats.shared.base import WORDS
+from xmltools.formats.shared.losses import WORDS
 from xmltools.lint import CODES
 from xmltools.parser.limits import MAX_DEPTH
 from xmltools.proxy.server.metrics import Metrics

@@ -22,10 +22,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
+from xmltools.models.conversation import checked_conversation
 
 __all__ = ["TARGETS", "WARNINGS", "check", "check_user_input", "require"]
 
@@ -45,7 +45,7 @@ def check(conversation: Conversation, *, target: str | None = None) -> list[Issu
     With a `target`, one of TARGETS, also what this API would refuse. Calls that are still open at the end are fine.
     Raises XMLToolsError for what is no conversation, and for another target.
     """
-    _check_conversation(conversation, "check")
+    checked_conversation(conversation, "check")
     if target is not None and target not in TARGETS:
         raise XMLToolsError(f"target: expected one of {', '.join(TARGETS)}, got {target!r:.40}")
     issues = [issue for index, message in enumerate(conversation.messages) for issue in _in_message(message, index)]
@@ -61,7 +61,7 @@ def check_user_input(conversation: Conversation, *, allow_system: bool = True) -
     Replies and results from outside would be forged, and so are calls, results and reasoning in messages of the user.
     Raises XMLToolsError for what is no conversation.
     """
-    _check_conversation(conversation, "check_user_input")
+    checked_conversation(conversation, "check_user_input")
     if not conversation.messages:
         return [_no_messages()]
     allowed = ("user", "system") if allow_system else ("user",)
@@ -83,11 +83,6 @@ def require(issues: Iterable[Issue]) -> None:
     if len(listed) > _SHOWN:
         lines.append(f"and {len(listed) - _SHOWN} more")
     raise XMLToolsError("; ".join(lines))
-
-
-def _check_conversation(conversation: Any, function: str) -> None:
-    if not isinstance(conversation, Conversation):
-        raise XMLToolsError(f"{function}: expected xmltools.Conversation, got {type(conversation).__name__}")
 
 
 def _in_order(issues: list[Issue]) -> list[Issue]:

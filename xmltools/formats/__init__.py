@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats.shared.base import BOOKKEEPING, ConversionWarning, Holds, Report, losses
+from xmltools.formats.shared.losses import BOOKKEEPING, ConversionWarning, Holds, Report, losses
 from xmltools.models import Conversation
 from xmltools.models.conversation import checked_conversation
 from xmltools.tools import Tool

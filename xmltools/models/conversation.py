@@ -223,10 +223,11 @@ def _other_id(id: str, given: set[str]) -> str:
     return next(other for number in count(2) if (other := f"{id}_{number}") not in given)
 
 
-def checked_conversation(value: Any) -> Conversation:
-    """Return a conversation. Raises XMLToolsError for anything else."""
+def checked_conversation(value: Any, function: str = "") -> Conversation:
+    """Return a conversation. Raises XMLToolsError for anything else, which names the function that was called."""
     if isinstance(value, Conversation):
         return value
     has_messages = isinstance(value, (list, tuple))
     hint = ": load it, or make one of messages, as in Conversation(messages=[…])" if has_messages else ""
-    raise XMLToolsError(f"expected xmltools.Conversation, got {type(value).__name__}{hint}")
+    where = f"{function}: " if function else ""
+    raise XMLToolsError(f"{where}expected xmltools.Conversation, got {type(value).__name__}{hint}")

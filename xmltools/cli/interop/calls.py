@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, object_of, quoted, text_of
+from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.syntax.json_reader import JSONError, loads
@@ -57,7 +57,7 @@ def _is_message(value: Object) -> bool:
 def _read_message(message: Object, format: str) -> list[ToolCall]:
     role = message.get("role", "assistant")
     if role != "assistant":
-        raise XMLToolsError(f"expected a message of the role 'assistant', found {quoted(role)}")
+        raise XMLToolsError(f"expected a message of the role 'assistant', got {found(role, is_word=True)}")
     calls = []
     for place, each in _calls_in(message):
         with at(place):
@@ -69,7 +69,7 @@ def _calls_in(message: Object) -> Iterator[tuple[str, Any]]:
     """Yield what is a call in a message, whoever wrote it, after its place; so that no format passes over others."""
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
-        raise XMLToolsError(f"tool_calls: expected a list, found {found(calls)}")
+        raise XMLToolsError(f"tool_calls: expected a list, got {found(calls)}")
     yield from ((f"tool_calls[{position}]", each) for position, each in enumerate(calls or ()))
     if message.get("function_call") is not None:
         yield "function_call", message["function_call"]
@@ -86,7 +86,7 @@ def _read_call(value: Any, format: str) -> ToolCall:
             if call is not None:
                 return call
     forms = ", ".join(_SHOWN.values()) if format == "auto" else _SHOWN[format]
-    raise XMLToolsError(f"expected a call, found {found(value)}; accepted: {forms}")
+    raise XMLToolsError(f"expected a call, got {keys_of(value)}; accepted: {forms}")
 
 
 # Each of these returns None for what has another form.
@@ -168,5 +168,5 @@ def _text_arguments(source: Object) -> Object:
     except JSONError as error:
         raise XMLToolsError(f"arguments: expected the JSON text of an object: {error}") from None
     if not isinstance(value, Mapping):
-        raise XMLToolsError(f"arguments: expected the JSON text of an object, found that of {found(value)}")
+        raise XMLToolsError(f"arguments: expected the JSON text of an object, got that of {found(value)}")
     return value

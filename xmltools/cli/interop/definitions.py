@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.fields import Object, expect_format, found
+from xmltools.cli.interop.fields import Object, expect_format, keys_of
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool, load_tools
 
@@ -57,7 +57,7 @@ def load_definitions(value: Any, format: str = "auto") -> list[Tool]:
     entries = list(_entries(value, form))
     for position, each in enumerate(entries):
         if not (isinstance(each, Mapping) and form.fits(each)):
-            raise XMLToolsError(f"tool {position} of the list: expected a tool {form.shown}, found {found(each)}")
+            raise XMLToolsError(f"tool {position} of the list: expected a tool {form.shown}, got {keys_of(each)}")
     return load_tools(entries)
 
 
@@ -65,7 +65,7 @@ def _entries(value: Any, form: _Form) -> Iterator[Any]:
     """Yield the definitions in a list, or in an object that has one. Such an object may stand in the list too."""
     given = value if isinstance(value, list) else _list_in(value, form)
     if given is None:
-        raise XMLToolsError(f"expected a list of tools {form.shown}, found {found(value)}")
+        raise XMLToolsError(f"expected a list of tools {form.shown}, got {keys_of(value)}")
     for each in given:
         yield from (each,) if _list_in(each, form) is None else _entries(each, form)
 

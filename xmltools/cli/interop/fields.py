@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from xmltools.errors import XMLToolsError
+from xmltools.models.fields import Object, expect, found
 
-__all__ = ["Object", "at", "expect_format", "found", "id_of", "object_of", "quoted", "text_of"]
-
-Object = Mapping[str, Any]
+__all__ = ["Object", "at", "expect_format", "found", "id_of", "keys_of", "object_of", "text_of"]
 
 _SHOWN = 80
 """Characters of foreign content in a message."""
@@ -19,7 +18,7 @@ _SHOWN = 80
 def expect_format(format: str, known: tuple[str, ...]) -> None:
     """Raise `XMLToolsError` if `format` is none of those that are known."""
     if format not in known:
-        raise XMLToolsError(f"format: expected {', '.join(known)}, got {quoted(format)}")
+        raise XMLToolsError(f"format: expected {', '.join(known)}, got {found(format, is_word=True)}")
 
 
 @contextmanager
@@ -31,59 +30,25 @@ def at(place: str) -> Iterator[None]:
         raise XMLToolsError(f"{place}: {error}") from None
 
 
-def found(value: Any) -> str:
-    """Return what a value is, in words: its keys if it is an object, never its content."""
-    match value:
-        case Mapping():
-            keys = ", ".join(repr(str(key)[:_SHOWN]) for key in value)
-            return f"an object with {_cut(keys)}" if keys else "an empty object"
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case list():
-            return "a list"
-        case str():
-            return "text"
-        case int() | float():
-            return "a number"
-    return type(value).__name__
-
-
-def quoted(value: Any) -> str:
-    """Return the start of a short text, such as a type or a role, in quotes; for other values what `found` says."""
-    return repr(_cut(value)) if isinstance(value, str) else found(value)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+def keys_of(value: Any) -> str:
+    """Return what a value is in words: its keys if it is an object, never its content."""
+    keys = ", ".join(repr(str(key)) for key in value) if isinstance(value, Mapping) else ""
+    return f"an object with {keys[:_SHOWN]}" + "…" * (len(keys) > _SHOWN) if keys else found(value)
 
 
 def text_of(source: Object, key: str) -> str:
     """Return a field that must be text."""
-    value = source.get(key)
-    if not isinstance(value, str):
-        raise _wrong(source, key, "text")
-    return value
+    text: str = expect(source.get(key), str, key, "text")
+    return text
 
 
 def object_of(source: Object, key: str) -> Object:
     """Return a field that must be an object."""
-    value = source.get(key)
-    if not isinstance(value, Mapping):
-        raise _wrong(source, key, "an object")
-    return value
+    inner: Object = expect(source.get(key), Mapping, key, "an object")
+    return inner
 
 
 def id_of(source: Object, key: str) -> str:
     """Return an id as text, "" if there is none. JSON-RPC has numbers too."""
     value = source.get(key)
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise _wrong(source, key, "text")
-    return str(value)
-
-
-def _wrong(source: Object, key: str, expected: str) -> XMLToolsError:
-    return XMLToolsError(f"{key}: expected {expected}, found {found(source[key]) if key in source else 'nothing'}")
+    return "" if value is None else str(value if type(value) is int else expect(value, str, key, "text"))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, object_of, quoted, text_of
+from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 
@@ -30,7 +30,7 @@ def load_result(value: Any, format: str, name: str) -> ToolResult:
     expect_format(format, RESULT_FORMATS)
     form = _FORMS[format]
     if not form.fits(value):
-        raise XMLToolsError(f"expected {form.shown}, found {found(value)}")
+        raise XMLToolsError(f"expected {form.shown}, got {keys_of(value)}")
     return form.read(value, name)
 
 
@@ -93,7 +93,7 @@ RESULT_FORMATS = tuple(_FORMS)
 def _flag(value: Object, key: str) -> bool:
     flag = value.get(key)
     if flag is not None and not isinstance(flag, bool):
-        raise XMLToolsError(f"{key}: expected true or false, found {found(flag)}")
+        raise XMLToolsError(f"{key}: expected true or false, got {found(flag)}")
     return bool(flag)
 
 
@@ -102,12 +102,12 @@ def _content(value: Object, key: str, kinds: _Kinds) -> str | tuple[Block, ...]:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise XMLToolsError(f"{key}: expected text or a list of blocks, found {found(content)}")
+        raise XMLToolsError(f"{key}: expected text or a list of blocks, got {found(content)}")
     blocks = []
     for position, each in enumerate(content):
         with at(f"{key}[{position}]"):
             if not isinstance(each, Mapping):
-                raise XMLToolsError(f"expected an object with a type, found {found(each)}")
+                raise XMLToolsError(f"expected an object with a type, got {keys_of(each)}")
             blocks.append(_read_block(each, kinds))
     return _join(blocks)
 
@@ -133,8 +133,8 @@ def _read_block(block: Object, kinds: _Kinds) -> Block:
     if isinstance(kind, str) and kind in kinds:
         return kinds[kind](block)
     *others, last = kinds
-    told = quoted(kind) if "type" in block else "nothing"
-    raise XMLToolsError(f"type: expected {', '.join(others)} or {last}, found {told}")
+    told = found(kind, is_word=True) if "type" in block else "nothing"
+    raise XMLToolsError(f"type: expected {', '.join(others)} or {last}, got {told}")
 
 
 def _text_block(block: Object, key: str = "text") -> Block:

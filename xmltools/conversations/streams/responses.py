@@ -17,8 +17,17 @@ from typing import Any
 
 from xmltools.conversations.streams.json_members import MemberReader
 from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
-from xmltools.conversations.streams.response_fields import echoed, usage_of
-from xmltools.conversations.streams.response_items import CALL, CLIENT_CALLS, CUSTOM_CALL, FORMS, Form, Item, Message
+from xmltools.conversations.streams.response_parts import (
+    CALL,
+    CLIENT_CALLS,
+    CUSTOM_CALL,
+    FORMS,
+    Form,
+    Item,
+    Message,
+    echoed,
+    usage_of,
+)
 from xmltools.errors import CallError, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta

@@ -9,8 +9,8 @@ An assistant message with text and a call, and the result that followed it, beco
     user:      Tool: add\\nResult: 8
 
 Each message becomes one message. Text is data: what would be read back as a call, as reasoning or as a result though it
-is none is changed so that `extract` can undo it exactly, and nothing else is (see `marks`). What text cannot
-say, the ids, is kept in `Message.extra`, which no model sees (see `note`). Without that ids are made, and results are
+is none is changed so that `extract` can undo it exactly, and nothing else is (see `escaping`). What text cannot
+say, the ids, is kept in `Message.extra`, which no model sees (see `ids`). Without that ids are made, and results are
 matched with calls by name.
 """
 

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from xmltools.conversations.transcript.checks import check_conversation, checked_tools
-from xmltools.conversations.transcript.ids import Ids, Waiting
-from xmltools.conversations.transcript.marks import (
+from xmltools.conversations.transcript.escaping import (
     GLUE,
     change_first_text,
     join_texts,
@@ -19,8 +17,10 @@ from xmltools.conversations.transcript.marks import (
     text_part,
     with_text,
 )
-from xmltools.conversations.transcript.note import Note, take_note
+from xmltools.conversations.transcript.ids import Ids, Note, Waiting, take_note
+from xmltools.conversations.transcript.inline import checked_tools
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.conversation import checked_conversation
 from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
 from xmltools.parser import Limits, Parser
 from xmltools.parser.limits import MAX_DEPTH
@@ -76,7 +76,7 @@ def extract(
 
     Raises XMLToolsError for bad arguments, as `Parser` does, and never for what a message holds.
     """
-    check_conversation(conversation, "extract")
+    checked_conversation(conversation, "extract")
     listed = checked_tools(tools, **parser_options)
     reader = _Reader(listed, parser_options, Ids(conversation, new_id))
     return conversation.model_copy(update={"messages": tuple(map(reader.message, conversation.messages))})

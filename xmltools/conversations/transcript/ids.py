@@ -1,16 +1,55 @@
-"""Ids of calls and results that came without: which were made, and which call a result answers."""
+"""Ids of calls and results: how a message keeps those that text cannot say, and how ids are made where there are none.
+
+`extra["xmltools"]` of a message is `{"call_ids": […]}` if it has calls and `{"result_ids": […]}` if it has results (an
+empty list on a message of a tool without results). What was there before is kept under `"kept"`, so that a message with
+a note can be given another one.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from typing import Any, NamedTuple
 
-from xmltools.conversations.transcript.note import take_note
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, ToolCall, ToolResult
 
-__all__ = ["Ids", "Waiting"]
+__all__ = ["Ids", "Note", "Waiting", "add_note", "take_note"]
+
+_KEY = "xmltools"
+_KEPT = "kept"
+_IDS = ("call_ids", "result_ids")
+
+
+class Note(NamedTuple):
+    """The ids that a message had; None if nothing is known of them."""
+
+    call_ids: list[str] | None = None
+    result_ids: list[str] | None = None
+
+
+def add_note(extra: dict[str, Any], **ids: list[str]) -> dict[str, Any]:
+    """Return `extra` with a note of these ids; as it is if there is nothing to note."""
+    note: dict[str, Any] = dict(ids)
+    if _KEY in extra:
+        note[_KEPT] = extra[_KEY]
+    return {**extra, _KEY: note} if note else extra
+
+
+def take_note(extra: dict[str, Any]) -> tuple[Note, dict[str, Any]]:
+    """Return the note and what `extra` was without it. What no `add_note` wrote stays where it is."""
+    note = extra.get(_KEY)
+    if not isinstance(note, dict) or not note or not note.keys() <= {*_IDS, _KEPT}:
+        return Note(), extra
+    rest = {key: value for key, value in extra.items() if key != _KEY}
+    if _KEPT in note:
+        rest[_KEY] = note[_KEPT]
+    return Note(*(_ids(note.get(name)) for name in _IDS)), rest
+
+
+def _ids(found: Any) -> list[str] | None:
+    return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else None
 
 
 class Ids:

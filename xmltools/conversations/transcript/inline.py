@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import Literal
+from typing import Any, Literal
 
-from xmltools.conversations.transcript.checks import check_conversation, checked_tools
-from xmltools.conversations.transcript.marks import (
+from xmltools.conversations.transcript.escaping import (
     GLUE,
     change_first_text,
     hide_header,
@@ -16,15 +15,17 @@ from xmltools.conversations.transcript.marks import (
     write_bracketed,
     write_reasoning,
 )
-from xmltools.conversations.transcript.note import add_note
+from xmltools.conversations.transcript.ids import add_note
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.conversation import checked_conversation
+from xmltools.parser import Parser
 from xmltools.render import render_call, render_result_parts
 from xmltools.render.calls import write_call
 from xmltools.render.writable import only_server, refuse_foreign
 from xmltools.tools import Tool
 
-__all__ = ["inline"]
+__all__ = ["checked_tools", "inline"]
 
 ResultRole = Literal["user", "tool"]
 
@@ -68,7 +69,7 @@ def inline(
     call or reasoning in a message that is not the assistant's, for a result beside these or after text or media in
     its message, and for bad arguments.
     """
-    check_conversation(conversation, "inline")
+    checked_conversation(conversation, "inline")
     if result_role not in ("user", "tool"):
         raise XMLToolsError(f"result_role: expected 'user' or 'tool', got {result_role!r:.40}")
     writer = _Writer(checked_tools(tools), result_role, reasoning, exact, server_names, bracket_reasoning)
@@ -175,3 +176,12 @@ def _check_order(results: Sequence[ToolResult], rest: Sequence[Part]) -> None:
         raise XMLToolsError(
             f"expected its {len(results)} results in front of its other parts; move texts and media after them"
         )
+
+
+def checked_tools(tools: Iterable[Tool] | None, **options: Any) -> list[Tool] | None:
+    """Return the tools as a list. Raises XMLToolsError if a parser refuses them, or its options."""
+    if tools is not None and not isinstance(tools, Iterable):
+        raise XMLToolsError(f"tools: expected a list of xmltools.Tool, or None, got {type(tools).__name__}")
+    listed = None if tools is None else list(tools)
+    Parser(listed, **options)
+    return listed

@@ -15,18 +15,19 @@ signature has an empty one, which servers of Anthropic refuse, and others take: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats.anthropic.reading import NAME, Reader
 from xmltools.formats.anthropic.writing import Writer
 from xmltools.formats.shared.api_turns import system_first
-from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, fail
+from xmltools.formats.shared.api_values import entries, objects
+from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.finish_reasons import read_finish_reason
-from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, ToolCall
+from xmltools.models.fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
@@ -77,7 +78,7 @@ def _request(source: Mapping[str, Any], report: Report) -> Conversation:
 
 def _response(source: Mapping[str, Any], report: Report) -> Message:
     message = _read([{key: source[key] for key in ("role", "content") if key in source}], report)[0]
-    own = kept(message, NAME) | {"response": rest(source, ("role", "content"))}
+    own = kept_for(message, NAME) | {"response": rest(source, ("role", "content"))}
     reason = read_finish_reason(source, "stop_reason")
     return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
 
@@ -97,7 +98,7 @@ def dump(conversation: Conversation, report: Report, *, orphans: str = "report",
     turns = _answered_orphans(numbered, report, orphans == "answer")
     prompt = writer.system(system)
     written: dict[str, Any] = {} if prompt is None else {"system": prompt}
-    return {**written, "messages": writer.messages(turns), **rest(kept(conversation, NAME), written)}
+    return {**written, "messages": writer.messages(turns), **rest(kept_for(conversation, NAME), written)}
 
 
 def _check(value: Any, option: str, *choices: str) -> None:
@@ -141,7 +142,7 @@ def recognise(obj: Any) -> bool:
         if source.get("type") == "message" and "content" in source:
             return True
         source = source.get("messages", [source])
-    return any(_is_marked(block) for message in _each(source) for block in _each(_get(message, "content")))
+    return any(_is_marked(block) for message in entries(source) for block in entries(_get(message, "content")))
 
 
 def _is_marked(block: Any) -> bool:
@@ -154,7 +155,3 @@ def _is_marked(block: Any) -> bool:
 def _get(value: Any, key: str) -> Any:
     value = plain(value)
     return value.get(key) if isinstance(value, Mapping) else None
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()

@@ -8,9 +8,10 @@ from typing import Any
 
 from xmltools.formats.shared.api_turns import Ledger
 from xmltools.formats.shared.api_values import objects, read_arguments, type_of_url
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import at, extra_of, rest
+from xmltools.formats.shared.extra import at, extra_of, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["NAME", "URL_TYPES", "Reader"]
 
@@ -35,7 +36,7 @@ class Reader:
         """Read a message: one, or one for each run of results and of other blocks."""
         role = source.get("role")
         if role not in ("user", "assistant", "system"):
-            fail("role", "user or assistant", role)
+            fail("role", "user or assistant", role, is_word=True)
         if role != "assistant":
             self.ledger.end_turn()
         fields = rest(source, ("role", "content"))
@@ -54,7 +55,12 @@ class Reader:
         messages = []
         for place, (is_results, run) in enumerate(runs or [(False, [])]):
             if is_results and role != "user":
-                fail(f"content[{run[0][0]}].type", f"no tool_result in a message of the {role}", "tool_result")
+                fail(
+                    f"content[{run[0][0]}].type",
+                    f"no tool_result in a message of the {role}",
+                    "tool_result",
+                    is_word=True,
+                )
             parts, others = self._parts(index, run)
             spelled: dict[str, Any] = {"others": others} if others else {}
             if len(runs) == 1 and not others and _would_be_text(parts):
@@ -149,7 +155,7 @@ def _content_block(source: _Block) -> Text | Media | None:
         case "image" | "document":
             return _file(source)
     if not isinstance(source.get("type"), str):
-        fail("type", "text, image, tool_use or another type of block", source.get("type"))
+        fail("type", "text, image, tool_use or another type of block", source.get("type"), is_word=True)
     return None
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from xmltools.formats.anthropic.reading import NAME, URL_TYPES
 from xmltools.formats.shared.api_turns import fitting
 from xmltools.formats.shared.api_values import insert, type_of_url
-from xmltools.formats.shared.base import Report
-from xmltools.formats.shared.kept import completed, kept, rest
+from xmltools.formats.shared.extra import completed, kept_for, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Writer"]
@@ -62,8 +62,10 @@ class Writer:
                 self.report.add("empty_message", "the message has nothing in it and is left out", index)
                 continue
             role = "user" if message.is_tool else message.role
-            turn = _Turn(role, blocks, _is_text(message, blocks), rest(kept(message, NAME), ("content", "response")))
-            joined = _content_of(kept(message, NAME)).get("joined", message.is_tool and after_results)
+            turn = _Turn(
+                role, blocks, _is_text(message, blocks), rest(kept_for(message, NAME), ("content", "response"))
+            )
+            joined = _content_of(kept_for(message, NAME)).get("joined", message.is_tool and after_results)
             _append(turns, turn, joined)
             after_results = message.is_tool
         return [turn.written() for turn in turns]
@@ -71,23 +73,23 @@ class Writer:
     def _blocks(self, index: int, message: Message) -> list[_Object]:
         parts = fitting(message, index, _KINDS[message.role], self.report)
         written = [block for part in parts if (block := self._block(index, part)) is not None]
-        return insert(written, _content_of(kept(message, NAME)).get("others"))
+        return insert(written, _content_of(kept_for(message, NAME)).get("others"))
 
     def _block(self, index: int, part: Part) -> _Object | None:
         match part:
             case ToolCall():
                 written = {"type": "tool_use", "id": part.id, "name": part.name, "input": dict(part.arguments)}
-                return completed(written, rest(kept(part, NAME), ("arguments",)))
+                return completed(written, rest(kept_for(part, NAME), ("arguments",)))
             case ToolResult():
                 return self._result(index, part)
             case Reasoning():
                 return self._thinking(index, part)
             case Text():
-                return completed({"type": "text", "text": part.text}, kept(part, NAME)) if part.text else None
+                return completed({"type": "text", "text": part.text}, kept_for(part, NAME)) if part.text else None
         return self._file(index, part)
 
     def _thinking(self, index: int, part: Reasoning) -> _Object | None:
-        own = kept(part, NAME)
+        own = kept_for(part, NAME)
         if not own.get("signature"):
             if self.drops_unsigned and part.text:
                 self.report.add("unsigned_reasoning", "reasoning without a signature is left out, as asked", index)
@@ -96,7 +98,7 @@ class Writer:
         return completed({"type": "thinking", "thinking": part.text, "signature": own.get("signature") or ""}, own)
 
     def _file(self, index: int, part: Media) -> _Object | None:
-        own = kept(part, NAME)
+        own = kept_for(part, NAME)
         kind = "image" if part.media_type.startswith("image/") else "document"
         if not (part.data or part.url) or (kind == "document" and part.media_type != URL_TYPES[kind]):
             what = part.media_type if part.data or part.url else "without data and URL"
@@ -112,7 +114,7 @@ class Writer:
         return completed({"type": kind, "source": completed(source, _under(own, "source"))}, own)
 
     def _result(self, index: int, result: ToolResult) -> _Object:
-        own = kept(result, NAME)
+        own = kept_for(result, NAME)
         written = {"type": "tool_result", "tool_use_id": result.call_id, **self._result_content(index, result, own)}
         if result.is_error or own.get("is_error") is False:
             written["is_error"] = result.is_error
@@ -140,7 +142,7 @@ def _append(turns: list[_Turn], turn: _Turn, joined: bool) -> None:
 
 def _is_text(message: Message, blocks: Sequence[_Object]) -> bool:
     """Return whether the content is one text that is written as a string."""
-    spelled = _content_of(kept(message, NAME)).get("as")
+    spelled = _content_of(kept_for(message, NAME)).get("as")
     is_one_text = len(blocks) == 1 and blocks[0].get("type") == "text" and set(blocks[0]) == {"type", "text"}
     return is_one_text and spelled != "blocks"
 

@@ -33,9 +33,10 @@ from xmltools.formats.clawtools.types import (
     ToolResultMessage,
     UserMessage,
 )
-from xmltools.formats.shared.base import Holds, Report, expect, fail
-from xmltools.formats.shared.kept import answered, at, completed, extra_of, kept, plain, rest
+from xmltools.formats.shared.extra import answered, at, completed, extra_of, kept_for, plain, rest
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, Text, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = [
     "GROUPED",
@@ -139,7 +140,7 @@ def dump(conversation: Conversation, report: Report) -> Any:
     context = {"systemPrompt": _write_prompt(prompts, report)} if prompts else {}
     if not prompts and NAME not in conversation.extra:
         return messages
-    return completed({**context, "messages": messages}, kept(conversation, NAME))
+    return completed({**context, "messages": messages}, kept_for(conversation, NAME))
 
 
 def _write_prompt(prompts: list[tuple[int, Message]], report: Report) -> str:
@@ -169,7 +170,7 @@ def _write_message(message: Message, report: Report, index: int) -> list[dict[st
 
 
 def _write_turn(message: Message, report: Report, index: int) -> dict[str, Any]:
-    own = kept(message, NAME)
+    own = kept_for(message, NAME)
     parts = tuple(part for part in message.parts if not isinstance(part, ToolResult))
     return completed({"role": message.role, "content": _write_content(message.role, parts, own, report, index)}, own)
 
@@ -199,7 +200,7 @@ def _each(parts: Iterable[Any], medium: str, report: Report, index: int) -> list
 
 
 def _write_result(result: ToolResult, report: Report, index: int) -> dict[str, Any]:
-    own = kept(result, NAME)
+    own = kept_for(result, NAME)
     parts = (Text(text=result.content),) if isinstance(result.content, str) else result.content
     blocks = _each(parts, "image", report, index)
     message = {

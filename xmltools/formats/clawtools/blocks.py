@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import completed, extra_of, kept, plain, read_arguments, rest
+from xmltools.formats.shared.extra import completed, extra_of, kept_for, plain, read_arguments, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Reasoning, Text, ToolCall
+from xmltools.models.fields import expect, fail
 
 __all__ = [
     "NAME",
@@ -137,7 +138,7 @@ def _type_of(url: str) -> str:
 
 def write_block(part: Block, medium: str, report: Report, index: int) -> list[dict[str, Any]]:
     """Return the block that a part is; none, with an issue, for a medium that holds nothing."""
-    own = kept(part, NAME)
+    own = kept_for(part, NAME)
     match part:
         case Text():
             return [completed({"type": "text", "text": part.text}, own)]
@@ -156,7 +157,7 @@ def _write_call(call: ToolCall, own: Mapping[str, Any]) -> dict[str, Any]:
 
 def _write_medium(medium: Media, usual: str, report: Report, index: int) -> list[dict[str, Any]]:
     """Return a medium as a block of the type that is usual, or of the one that it was read from."""
-    own = kept(medium, NAME)
+    own = kept_for(medium, NAME)
     kind = own["type"] if own.get("type") in ("image", "image_url") else usual
     if medium.data is None and medium.url is None:
         report.add("empty_media", "a medium that has neither data nor a URL is left out", index)

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.formats.clawtools.blocks import NAME, RIGHT_CALL, read_block, read_medium
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import extra_of, kept, plain, rest
+from xmltools.formats.shared.extra import extra_of, kept_for, plain, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Text, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["RIGHT_RESULT", "Reader", "usual_shape"]
 
@@ -28,7 +29,7 @@ def usual_shape(role: str, parts: tuple[Any, ...]) -> str:
     """Return how the content of a message with these parts is written: "null", "string" or "blocks"."""
     if not parts:
         return "null" if role == "assistant" else "string"
-    return "string" if len(parts) == 1 and isinstance(parts[0], Text) and not kept(parts[0], NAME) else "blocks"
+    return "string" if len(parts) == 1 and isinstance(parts[0], Text) and not kept_for(parts[0], NAME) else "blocks"
 
 
 class Reader:
@@ -52,7 +53,7 @@ class Reader:
         if role == "tool":
             return [self._openai_result(source)]
         if role not in ("user", "assistant", "system"):
-            fail("role", _ROLES, role)
+            fail("role", _ROLES, role, is_word=True)
         if role == "system":
             hint = 'write {"systemPrompt": "…", "messages": […]}'
             self._add("system_message", "the system prompt stands outside of the messages", hint)
@@ -204,7 +205,7 @@ class Reader:
                 parts.append(part)
             else:
                 unknown.append([number, dict(block)])
-        if len(parts) == 1 and not unknown and isinstance(parts[0], Text) and not kept(parts[0], NAME):
+        if len(parts) == 1 and not unknown and isinstance(parts[0], Text) and not kept_for(parts[0], NAME):
             return parts[0].text, []
         return tuple(parts), unknown
 

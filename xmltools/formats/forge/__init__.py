@@ -24,7 +24,7 @@ from typing import Any, Literal
 from xmltools.errors import Issue
 from xmltools.formats.forge import reading as _forge_load
 from xmltools.formats.forge import writing as _forge_write
-from xmltools.formats.shared.base import Holds, Report
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation
 from xmltools.tools import Tool
 

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from xmltools.conversations.transcript import extract
 from xmltools.formats.forge.writing import NAME, listed_tools, spelling, write
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Message, Role, Text, ToolCall
+from xmltools.models.fields import expect, fail
 from xmltools.tools import Tool
 
 __all__ = ["load"]
@@ -46,7 +47,7 @@ def _message(obj: Any, index: int) -> Message:
     expect(obj, dict, f"message {index}", "an object with role and content")
     role = obj.get("role")
     if role not in _ROLES:
-        fail(f"message {index}: role", "'system', 'user', 'assistant' or 'tool'", role)
+        fail(f"message {index}: role", "'system', 'user', 'assistant' or 'tool'", role, is_word=True)
     content = expect(obj.get("content"), str, f"message {index}: content", _CONTENT)
     parts = (Text.model_construct(text=content),) if content else ()
     return Message.model_construct(role=cast(Role, role), parts=parts)

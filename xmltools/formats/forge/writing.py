@@ -11,8 +11,8 @@ from typing import Any, Literal
 from xmltools.conversations.transcript import extract, inline
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.as_written import note_of
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import note_of
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from xmltools.render.calls import write_call
 from xmltools.render.writable import refuse_foreign

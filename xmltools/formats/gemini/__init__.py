@@ -15,18 +15,19 @@ written where they were read, or if `ids` asks for them: older models refuse the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats.gemini.reading import NAME, Reader, camel
 from xmltools.formats.gemini.writing import Writer
 from xmltools.formats.shared.api_turns import system_first
-from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, expect, fail
+from xmltools.formats.shared.api_values import entries, objects
+from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.finish_reasons import read_finish_reason
-from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, Text
+from xmltools.models.fields import expect, fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
@@ -86,7 +87,7 @@ def _instruction(given: Any, report: Report) -> list[Message]:
     expect(given, Mapping, "systemInstruction", 'an object, {"parts": [{"text": "…"}]}')
     with at("systemInstruction."):
         message = Reader(report).read(0, {**given, "role": "system"})[0]
-    own = kept(message, NAME) | ({"role": given["role"]} if "role" in given else {})
+    own = kept_for(message, NAME) | ({"role": given["role"]} if "role" in given else {})
     return [message.model_copy(update={"extra": extra_of(NAME, own)})]
 
 
@@ -102,7 +103,7 @@ def _answer(source: Mapping[str, Any], report: Report) -> Message:
     reason = read_finish_reason(first, "finishReason", "candidates[0].")
     if reason == "stop" and message.calls:  # Gemini has no word of its own for that
         reason = "tool_calls"
-    own = kept(message, NAME) | {"response": {**rest(source, ("candidates",)), **rest(first, ("content",))}}
+    own = kept_for(message, NAME) | {"response": {**rest(source, ("candidates",)), **rest(first, ("content",))}}
     return message.model_copy(update={"finish_reason": reason, "extra": extra_of(NAME, own)})
 
 
@@ -115,7 +116,7 @@ def dump(conversation: Conversation, report: Report, *, ids: bool = False) -> An
     system, numbered = system_first(conversation, report)
     prompt = writer.system(system)
     written: dict[str, Any] = {} if prompt is None else {"systemInstruction": prompt}
-    others = rest(kept(conversation, NAME), () if prompt is None else _SYSTEM)
+    others = rest(kept_for(conversation, NAME), () if prompt is None else _SYSTEM)
     return {**written, "contents": writer.contents(numbered), **others}
 
 
@@ -126,7 +127,7 @@ def recognise(obj: Any) -> bool:
         if isinstance(source.get("contents"), (list, tuple)) or isinstance(source.get("candidates"), (list, tuple)):
             return True
         source = [source]
-    return any(map(_is_marked, _each(source)))
+    return any(map(_is_marked, entries(source)))
 
 
 def _is_marked(content: Any) -> bool:
@@ -141,7 +142,3 @@ def _is_part(part: Any) -> bool:
     if not isinstance(part, Mapping) or "type" in part:
         return False
     return isinstance(part.get("text"), str) or any(isinstance(camel(part).get(key), Mapping) for key in _MARKS)
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()

@@ -9,9 +9,10 @@ from typing import Any
 
 from xmltools.formats.shared.api_turns import Ledger
 from xmltools.formats.shared.api_values import compact, objects, type_of_url
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import at, extra_of, plain, rest
+from xmltools.formats.shared.extra import at, extra_of, plain, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["FROM_URL_SAFE", "NAME", "Reader", "camel", "content_of_response"]
 
@@ -44,7 +45,7 @@ class Reader:
         given = source.get("role")
         role = _ROLES.get("user" if given is None else given) if given is None or isinstance(given, str) else None
         if role is None:
-            fail("role", "user or model", given)
+            fail("role", "user or model", given, is_word=True)
         if role != "assistant":
             self.ledger.end_turn()
         fields = rest(source, ("role", "parts"))
@@ -60,7 +61,12 @@ class Reader:
         messages = []
         for place, (is_results, run) in enumerate(runs or [(False, [])]):
             if is_results and role != "user":
-                fail(f"parts[{run[0][0]}]", f"no functionResponse in a content of the {role}", "functionResponse")
+                fail(
+                    f"parts[{run[0][0]}]",
+                    f"no functionResponse in a content of the {role}",
+                    "functionResponse",
+                    is_word=True,
+                )
             found, others = self._parts(index, run)
             spelled: dict[str, Any] = {"others": others} if others else {}
             if place or (is_results and self.after_results):

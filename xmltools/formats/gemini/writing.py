@@ -8,8 +8,8 @@ from typing import Any
 from xmltools.formats.gemini.reading import FROM_URL_SAFE, NAME, content_of_response
 from xmltools.formats.shared.api_turns import fitting
 from xmltools.formats.shared.api_values import insert
-from xmltools.formats.shared.base import Report
-from xmltools.formats.shared.kept import completed, kept, rest
+from xmltools.formats.shared.extra import completed, kept_for, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Writer"]
@@ -35,7 +35,7 @@ class Writer:
     def system(self, messages: Sequence[tuple[int, Message]]) -> Any:
         """Return the system instruction, None if there is no text in it."""
         parts = [part for index, message in messages for part in self._parts(index, message)]
-        own = kept(messages[0][1], NAME) if messages else {}
+        own = kept_for(messages[0][1], NAME) if messages else {}
         if not parts:
             return None
         if own.get("instruction") == "text" and len(parts) == 1:
@@ -52,7 +52,7 @@ class Writer:
             if not parts:
                 self.report.add("empty_message", "the message has nothing in it and is left out", index)
                 continue
-            own = kept(message, NAME)
+            own = kept_for(message, NAME)
             joined = _under(own, "parts").get("joined", message.is_tool and before is not None and before.is_tool)
             before = message
             role = _ROLES.get(message.role, message.role)
@@ -65,10 +65,10 @@ class Writer:
     def _parts(self, index: int, message: Message) -> list[_Object]:
         found = fitting(message, index, _KINDS[message.role], self.report)
         written = [part for each in found if (part := self._part(index, each)) is not None]
-        return insert(written, _under(kept(message, NAME), "parts").get("others"))
+        return insert(written, _under(kept_for(message, NAME), "parts").get("others"))
 
     def _part(self, index: int, part: Part) -> _Object | None:
-        own = kept(part, NAME)
+        own = kept_for(part, NAME)
         match part:
             case ToolCall():
                 return completed({"functionCall": self._call(part, _under(own, "functionCall"))}, own)
@@ -88,7 +88,7 @@ class Writer:
         return completed(written, rest(spelled, ("id", "args")))
 
     def _result(self, index: int, result: ToolResult) -> _Object:
-        spelled = _under(kept(result, NAME), "functionResponse")
+        spelled = _under(kept_for(result, NAME), "functionResponse")
         written: _Object = {"id": result.call_id} if self.ids or spelled.get("id") is True else {}
         written |= {"name": result.name, **_response(result, spelled)}
         media = [] if isinstance(result.content, str) else [each for each in result.content if isinstance(each, Media)]
@@ -100,7 +100,7 @@ class Writer:
         return completed(written, rest(spelled, ("id", "response", "parts")))
 
     def _file(self, index: int, medium: Media) -> _Object | None:
-        own = kept(medium, NAME)
+        own = kept_for(medium, NAME)
         if medium.data is None and medium.url is None:
             self.report.add("unsupported_media", "a file without data and URL is left out", index)
             return None

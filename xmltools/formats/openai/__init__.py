@@ -19,18 +19,19 @@ of a result are one with line breaks, reported as `result_texts`; with `content=
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats.openai.attached import with_attached
 from xmltools.formats.openai.reading import NAME, REASONING_KEY, Reader
 from xmltools.formats.openai.writing import Writer
-from xmltools.formats.shared.api_values import objects
-from xmltools.formats.shared.base import Holds, Report, fail
+from xmltools.formats.shared.api_values import entries, objects
+from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.finish_reasons import read_finish_reason
-from xmltools.formats.shared.kept import answered, at, extra_of, kept, plain, rest
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message
+from xmltools.models.fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
@@ -83,7 +84,7 @@ def _completion(source: Mapping[str, Any], report: Report) -> Message:
     reason = read_finish_reason(choices[0], "finish_reason", "choices[0].")
     created = source.get("created")
     is_time = isinstance(created, (int, float)) and not isinstance(created, bool) and 0 < created < math.inf
-    own = kept(message, NAME) | {"response": rest(source, ("choices",))}
+    own = kept_for(message, NAME) | {"response": rest(source, ("choices",))}
     return message.model_copy(
         update={
             "finish_reason": reason,
@@ -107,7 +108,7 @@ def dump(
     writer = Writer(report, content, reasoning_key)
     messages = [each for index, message in enumerate(conversation) for each in writer.write(index, message)]
     messages += writer.attached()
-    return {"messages": messages, **kept(conversation, NAME)} if NAME in conversation.extra else messages
+    return {"messages": messages, **kept_for(conversation, NAME)} if NAME in conversation.extra else messages
 
 
 def recognise(obj: Any) -> bool:
@@ -117,7 +118,7 @@ def recognise(obj: Any) -> bool:
         if isinstance(source.get("choices"), (list, tuple)):
             return True
         source = source.get("messages", [source])
-    return any(map(_is_marked, _each(source)))
+    return any(map(_is_marked, entries(source)))
 
 
 def _is_marked(message: Any) -> bool:
@@ -126,12 +127,8 @@ def _is_marked(message: Any) -> bool:
         return False
     if message.get("role") in ("developer", "function") or isinstance(message.get("function_call"), Mapping):
         return True
-    return any(_is_call(plain(call)) for call in _each(message.get("tool_calls")))
+    return any(_is_call(plain(call)) for call in entries(message.get("tool_calls")))
 
 
 def _is_call(call: Any) -> bool:
     return isinstance(call, Mapping) and any(isinstance(call.get(key), Mapping) for key in ("function", "custom"))
-
-
-def _each(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()

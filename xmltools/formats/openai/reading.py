@@ -8,9 +8,10 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.api_turns import Ledger
 from xmltools.formats.shared.api_values import objects, read_arguments, split_data_url, type_of_url
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import at, extra_of, plain, rest
+from xmltools.formats.shared.extra import at, extra_of, plain, rest
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["AUDIO", "NAME", "REASONING_KEY", "Reader"]
 
@@ -46,7 +47,7 @@ class Reader:
         if role in ("system", "developer", "user"):
             return self._said(index, source, role)
         if role not in ("tool", "function"):
-            fail("role", _ROLES, role)
+            fail("role", _ROLES, role, is_word=True)
         return self._result(index, source, role)
 
     def _said(self, index: int, source: Mapping[str, Any], role: str) -> Message:
@@ -205,7 +206,7 @@ class Reader:
             case "file":
                 return _file(source)
         if not isinstance(source.get("type"), str):
-            fail("type", "text, image_url, input_audio or file", source.get("type"))
+            fail("type", "text, image_url, input_audio or file", source.get("type"), is_word=True)
         return None
 
     def _image(self, index: int, source: Mapping[str, Any]) -> Media:

@@ -9,8 +9,8 @@ from xmltools.formats.openai.attached import AS_PARTS, label, placeholder
 from xmltools.formats.openai.reading import AUDIO, NAME, REASONING_KEY
 from xmltools.formats.shared.api_turns import fitting
 from xmltools.formats.shared.api_values import arguments_text, data_url, insert, type_of_url
-from xmltools.formats.shared.base import WORDS, Report
-from xmltools.formats.shared.kept import completed, kept, rest
+from xmltools.formats.shared.extra import completed, kept_for, rest
+from xmltools.formats.shared.losses import WORDS, Report
 from xmltools.models import Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Writer"]
@@ -52,7 +52,7 @@ class Writer:
         if message.is_assistant:
             return [self._reply(index, message)]
         kinds = (Text,) if message.is_system else (Text, Media)
-        own = kept(message, NAME)
+        own = kept_for(message, NAME)
         role = "developer" if message.is_system and own.get("role") == "developer" else message.role
         written = {"role": role, **self._content(index, fitting(message, index, kinds, self.report), own, "text")}
         return [_finish(written, message)]
@@ -61,7 +61,7 @@ class Writer:
         parts = fitting(message, index, (Text, Reasoning, ToolCall), self.report)
         texts = [part for part in parts if isinstance(part, Text)]
         usual = "null" if message.calls else "text"
-        written = {"role": "assistant", **self._content(index, texts, kept(message, NAME), usual)}
+        written = {"role": "assistant", **self._content(index, texts, kept_for(message, NAME), usual)}
         written |= self._calls(index, message.calls)
         written |= self._reasoning(index, parts)
         return _finish(written, message)
@@ -76,7 +76,7 @@ class Writer:
             return {}
         if any(isinstance(part, Reasoning) for part in said[len(thoughts) :]):
             self.report.add("reasoning_order", _REASONING_ORDER, index)
-        before = kept(thoughts[0], NAME).get("key")
+        before = kept_for(thoughts[0], NAME).get("key")
         key = before if before and self.reasoning_key == REASONING_KEY else self.reasoning_key
         return {key: "".join(each.text for each in thoughts)}
 
@@ -85,13 +85,13 @@ class Writer:
     def _calls(self, index: int, calls: Sequence[ToolCall]) -> _Object:
         if not calls:
             return {}
-        if len(calls) == 1 and kept(calls[0], NAME).get("type") == "function_call":
+        if len(calls) == 1 and kept_for(calls[0], NAME).get("type") == "function_call":
             self.legacy.add(calls[0].id)
             return {"function_call": self._function(index, calls[0])}
         return {"tool_calls": [self._call(index, call) for call in calls]}
 
     def _call(self, index: int, call: ToolCall) -> _Object:
-        own = kept(call, NAME)
+        own = kept_for(call, NAME)
         kind = own.get("type", "function")
         if kind == "custom" and _is_custom(call):
             custom = {"name": call.name, "input": call.arguments["input"], **_under(own, "custom")}
@@ -102,7 +102,7 @@ class Writer:
 
     def _function(self, index: int, call: ToolCall) -> _Object:
         arguments = arguments_text(call, NAME, self.report, index)
-        return {"name": call.name, "arguments": arguments, **_under(kept(call, NAME), "function")}
+        return {"name": call.name, "arguments": arguments, **_under(kept_for(call, NAME), "function")}
 
     # Results
 
@@ -116,7 +116,7 @@ class Writer:
         ]
 
     def _result(self, index: int, result: ToolResult) -> _Object:
-        own = kept(result, NAME)
+        own = kept_for(result, NAME)
         parts = (Text(text=result.content),) if isinstance(result.content, str) else result.content
         media = self._attach(index, result, [part for part in parts if isinstance(part, Media)])
         texts = [part for part in parts if isinstance(part, Text)]
@@ -166,7 +166,7 @@ class Writer:
         return is_list or (self.as_parts and len(parts) > 1) or not all(map(_is_plain, parts))
 
     def _part(self, index: int, part: Text | Media) -> _Object | None:
-        own = kept(part, NAME)
+        own = kept_for(part, NAME)
         if isinstance(part, Text):
             return completed({"type": "text", "text": part.text}, own)
         written = _medium(part, own)
@@ -201,11 +201,11 @@ def _finish(written: _Object, message: Message) -> _Object:
     """Put the name after the role, and the keys that were kept at the end."""
     if message.name is not None:
         written = {"role": written.pop("role"), "name": message.name, **written}
-    return completed(written, rest(kept(message, NAME), ("content", "response")))
+    return completed(written, rest(kept_for(message, NAME), ("content", "response")))
 
 
 def _is_plain(part: Text | Media) -> bool:
-    return isinstance(part, Text) and not kept(part, NAME)
+    return isinstance(part, Text) and not kept_for(part, NAME)
 
 
 def _is_custom(call: ToolCall) -> bool:

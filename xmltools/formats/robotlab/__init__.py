@@ -39,9 +39,10 @@ from xmltools.formats.robotlab.providers import (
 )
 from xmltools.formats.robotlab.reading import NAME, Reader, read_content, write_content
 from xmltools.formats.robotlab.state import State, create_state, format_history
-from xmltools.formats.shared.base import Holds, Report, expect
-from xmltools.formats.shared.kept import answered, at, completed, kept
+from xmltools.formats.shared.extra import answered, at, completed, kept_for
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
+from xmltools.models.fields import expect
 
 __all__ = [
     "GROUPED",
@@ -124,7 +125,7 @@ class _Writer:
 
     def write(self, index: int, message: Message) -> None:
         """Write a message: its text, then its calls, then its results."""
-        own = kept(message, NAME)
+        own = kept_for(message, NAME)
         calls, results = message.calls, message.results
         role = "tool_result" if message.is_tool else message.role
         has_calls = bool(calls) or ("tool_call" in own and not message.parts)
@@ -143,7 +144,7 @@ class _Writer:
         return is_open and bool(last["content"])
 
     def _write_text(self, role: str, message: Message, has_calls: bool) -> None:
-        own = kept(message, NAME)
+        own = kept_for(message, NAME)
         reason = own["stop_reason"] if "stop_reason" in own else _reason(message, has_calls)
         written = {"type": "text", "role": role, "content": message.text}
         if reason in ("stop", "tool"):
@@ -154,17 +155,17 @@ class _Writer:
         tools = [self._write_call(call) for call in message.calls]
         reason = "stop" if message.is_stopped else "tool"
         written = {"type": "tool_call", "role": role, "tools": tools, "stop_reason": reason}
-        self.hashes.append(completed(written, _fields(kept(message, NAME), "tool_call")))
+        self.hashes.append(completed(written, _fields(kept_for(message, NAME), "tool_call")))
 
     def _write_call(self, call: ToolCall) -> dict[str, Any]:
-        own = kept(call, NAME)
+        own = kept_for(call, NAME)
         raw = own.pop("arguments", None)
         given = call.arguments if call.arguments or raw is None else raw
         self.inputs[call.id] = given
         return completed({"type": "tool", "id": call.id, "name": call.name, "input": given}, own)
 
     def _write_result(self, index: int, result: ToolResult) -> None:
-        own = kept(result, NAME)
+        own = kept_for(result, NAME)
         content = write_content(result.text, result.is_error)
         if "content" in own and read_content(own["content"]) == (result.text, result.is_error):
             content = own["content"]

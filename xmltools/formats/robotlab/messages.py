@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.kept import compact
+from xmltools.formats.shared.extra import compact
 
 __all__ = [
     "Message",

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.formats.robotlab.messages import Message, ToolCallMessage, ToolMessage, ToolResultMessage, spoken
-from xmltools.formats.shared.kept import compact
-
-if TYPE_CHECKING:
-    from xmltools.tools import Tool
+from xmltools.formats.shared.extra import compact
+from xmltools.tools import Tool
 
 __all__ = [
     "Provider",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Ledger", "fitting", "system_first"]

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from xmltools.formats.shared.base import Report, expect
-from xmltools.formats.shared.kept import kept, plain
+from xmltools.formats.shared.extra import kept_for, plain
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, ToolCall
+from xmltools.models.fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
 __all__ = [
     "arguments_text",
     "compact",
     "data_url",
+    "entries",
     "insert",
     "objects",
     "read_arguments",
@@ -49,6 +51,11 @@ def objects(value: Any, where: str, what: str) -> Iterator[tuple[int, Mapping[st
     """Yield the objects in a list, each with its place. Raises XMLToolsError if there is anything else."""
     for place, each in enumerate(expect(value, (list, tuple), where, what)):
         yield place, expect(plain(each), Mapping, f"{where}[{place}]" if where else str(place), "an object")
+
+
+def entries(value: Any) -> Sequence[Any]:
+    """Return a list as it is, nothing for anything else."""
+    return value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()
 
 
 def insert(written: list[Any], others: Any) -> list[Any]:
@@ -107,7 +114,7 @@ def arguments_text(call: ToolCall, name: str, report: Report, index: int) -> str
     except (ValueError, TypeError, RecursionError):
         report.add("unwritable_arguments", f"the arguments of {call.name!r:.80} are no JSON, and are left out", index)
         text = "{}"
-    before = kept(call, name).get("arguments")
+    before = kept_for(call, name).get("arguments")
     return before if isinstance(before, str) and compact(_read(before)[0]) == text else text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xmltools.formats.shared.base import expect
+from xmltools.models.fields import expect
 
 __all__ = ["FINISH_REASONS", "read_finish_reason"]
 

@@ -22,9 +22,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.formats.shared.api_values import arguments_text
-from xmltools.formats.shared.base import Holds, Report
-from xmltools.formats.shared.kept import kept
-from xmltools.formats.wick.chain import (
+from xmltools.formats.shared.extra import kept_for
+from xmltools.formats.shared.losses import Holds, Report
+from xmltools.formats.wick.calls import NAME, raw_args_of, read_call
+from xmltools.formats.wick.go_values import json_text
+from xmltools.formats.wick.inspection import (
     estimate_tokens,
     last,
     last_content,
@@ -38,8 +40,7 @@ from xmltools.formats.wick.chain import (
     validate_user_input,
     validate_user_input_first,
 )
-from xmltools.formats.wick.go import json_text
-from xmltools.formats.wick.messages import NAME, RESULT_NOTE, raw_args_of, read, read_call, write_whole
+from xmltools.formats.wick.messages import RESULT_NOTE, read, write_whole
 from xmltools.formats.wick.state import AgentState, ToolResult
 from xmltools.models import Conversation, Message, ToolCall
 from xmltools.models.conversation import checked_conversation
@@ -175,5 +176,5 @@ def with_raw_args(conversation: Conversation) -> Conversation:
 def _with_raw_args(part: Any) -> Any:
     if not isinstance(part, ToolCall) or raw_args_of(part):
         return part
-    own = kept(part, NAME) | {"raw_args": arguments_text(part, "openai", Report(), 0)}
+    own = kept_for(part, NAME) | {"raw_args": arguments_text(part, "openai", Report(), 0)}
     return part.model_copy(update={"extra": {**part.extra, NAME: own}})

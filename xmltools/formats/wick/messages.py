@@ -6,34 +6,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.base import Report, expect, fail
-from xmltools.formats.shared.kept import plain as plain_object
+from xmltools.formats.shared.extra import plain as plain_object
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.wick.calls import NAME, own_extra, read_call, string_in, with_others, write_call
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 from xmltools.models.message import parts_of
-from xmltools.syntax.json_reader import JSONError, loads
 
 __all__ = [
-    "NAME",
     "RESULT_NOTE",
     "ROLES",
     "STATE_KEYS",
     "plain",
-    "raw_args_of",
     "read",
-    "read_call",
     "write",
     "write_whole",
 ]
 
-NAME = "wick"
-"""The name by which the format is asked for."""
 ROLES = ("system", "user", "assistant", "tool")
 STATE_KEYS = ("thread_id", "messages", "todos", "files")
 RESULT_NOTE = "tool_result"
 """Where a result keeps its output and its error, if it was made of both."""
 _MESSAGE_KEYS = ("role", "content", "tool_calls")
 _RESULT_KEYS = ("role", "content", "tool_call_id", "name")
-_CALL_KEYS = ("id", "name", "args", "raw_args")
 
 
 def plain(messages: Any) -> Sequence[Any]:
@@ -56,12 +51,6 @@ def _as_json(given: Any) -> list[Any]:
     if isinstance(given, Message):
         return write(Conversation(messages=(given,)), Report(), raw_args=True)
     return [given.model_dump(exclude_unset=True) if hasattr(given, "model_dump") else given]
-
-
-def _kept(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was kept of Wick's own, whoever wrote it."""
-    kept = extra.get(NAME)
-    return kept if isinstance(kept, Mapping) else {}
 
 
 # Reading
@@ -111,7 +100,7 @@ class _Reader:
             expect(given, Mapping, where, "an object with role and content")
             role = given.get("role")
             if role not in ROLES:
-                fail(f"{where}: role", "system, user, assistant or tool", role)
+                fail(f"{where}: role", "system, user, assistant or tool", role, is_word=True)
             if role == "tool":
                 yield self._results(given, index)
             else:
@@ -150,8 +139,8 @@ class _Reader:
             yield call.model_copy(update={"status": "completed"}) if call.id in answered else call
 
     def _results(self, given: Mapping[str, Any], index: int) -> Message:
-        call_id = _string(given, "tool_call_id", f"message {index}")
-        name = _string(given, "name", f"message {index}")
+        call_id = string_in(given, "tool_call_id", f"message {index}")
+        name = string_in(given, "name", f"message {index}")
         content = self._content(given, index)
         if not call_id:
             self.report.add("missing_id", "the result has no tool_call_id", index, "give it the id of its call")
@@ -169,50 +158,6 @@ class _Reader:
         return name
 
 
-def read_call(given: Any, where: str, report: Report, index: int | None = None) -> ToolCall:
-    """Read one call. `where` names it in errors; its arguments may be an object, nothing, or the text of an object."""
-    right = "an object {id, name, args}"
-    expect(given, Mapping, where, right)
-    if isinstance(given.get("function"), Mapping) and "name" not in given:
-        raise XMLToolsError(f"{where}: expected {right}, got a call of OpenAI's: load it as openai")
-    kept = {key: value for key, value in given.items() if key not in _CALL_KEYS}
-    if isinstance(given.get("raw_args"), str) and given["raw_args"]:
-        kept["raw_args"] = given["raw_args"]
-    arguments = given.get("args")
-    if not isinstance(arguments, Mapping):
-        kept["args"] = arguments
-        arguments = _arguments(arguments, f"{where}.args", report, index, kept)
-    return ToolCall(
-        id=_string(given, "id", where),
-        name=_string(given, "name", where),
-        arguments=dict(arguments),
-        extra={NAME: kept} if kept else {},
-    )
-
-
-def _arguments(given: Any, where: str, report: Report, index: int | None, kept: dict[str, Any]) -> dict[str, Any]:
-    """Read arguments that are no object. What is kept of them is in `kept`, and changed there."""
-    if given is None:
-        return {}
-    expect(given, str, where, "an object, or null")
-    try:
-        found, slips = loads(given)
-    except JSONError:
-        found, slips = None, []
-    if not isinstance(found, dict) or slips:
-        report.add("invalid_arguments", f"{where}: a text that is no JSON object", index, "write args as an object")
-        return {}
-    report.add("arguments_as_text", f"{where}: the text of an object", index, "write args as an object")
-    kept.setdefault("raw_args", kept.pop("args"))
-    return found
-
-
-def _string(given: Mapping[str, Any], key: str, where: str) -> str:
-    value = given.get(key)
-    found: str = "" if value is None else expect(value, str, f"{where}: {key}", "a string")
-    return found
-
-
 def _others(given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
     others = {key: value for key, value in given.items() if key not in known}
     return {NAME: others} if others else {}
@@ -224,7 +169,7 @@ def _others(given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
 def write_whole(conversation: Conversation, report: Report) -> Any:
     """Write a conversation as a list of messages, or as the state that it was read from."""
     messages: Any = write(conversation, report)
-    state = _kept(conversation.extra)
+    state = own_extra(conversation.extra)
     if "thread_id" not in state:
         return messages
     is_null = not messages and "messages" in state
@@ -233,25 +178,19 @@ def write_whole(conversation: Conversation, report: Report) -> Any:
     }
 
 
-def raw_args_of(call: ToolCall) -> str:
-    """Return the text that the model wrote the arguments of a call in, nothing if it is not known."""
-    found = _kept(call.extra).get("raw_args")
-    return found if isinstance(found, str) else ""
-
-
 def write(conversation: Conversation, report: Report, *, raw_args: bool = False) -> list[dict[str, Any]]:
     """Write a conversation as a list of messages. `raw_args`: with the raw argument texts, which Wick never stores."""
     written: list[dict[str, Any]] = []
     for index, message in enumerate(conversation.messages):
         for code, what in _odd(message):
             report.add(code, what, index)
-        kept = _kept(message.extra)
+        kept = own_extra(message.extra)
         if message.role == "tool":
-            written += (_write_result(result, {**_kept(result.extra), **kept}) for result in message.results)
+            written += (_write_result(result, {**own_extra(result.extra), **kept}) for result in message.results)
             continue
         if not message.results or message.text or message.calls:
             written.append(_write_message(message, kept, raw_args))
-        written += (_write_result(result, _kept(result.extra)) for result in message.results)
+        written += (_write_result(result, own_extra(result.extra)) for result in message.results)
     return written
 
 
@@ -267,8 +206,8 @@ def _odd(message: Message) -> Iterator[tuple[str, str]]:
 def _write_message(message: Message, kept: Mapping[str, Any], raw_args: bool) -> dict[str, Any]:
     written: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.calls:
-        written["tool_calls"] = [_write_call(call, raw_args) for call in message.calls]
-    return _with_others(written, kept, _MESSAGE_KEYS)
+        written["tool_calls"] = [write_call(call, raw_args) for call in message.calls]
+    return with_others(written, kept, _MESSAGE_KEYS)
 
 
 def _write_result(result: ToolResult, kept: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,19 +216,4 @@ def _write_result(result: ToolResult, kept: Mapping[str, Any]) -> dict[str, Any]
         written["tool_call_id"] = result.call_id
     if result.name:
         written["name"] = result.name
-    return _with_others(written, kept, (*_RESULT_KEYS, RESULT_NOTE))
-
-
-def _write_call(call: ToolCall, raw_args: bool) -> dict[str, Any]:
-    kept = _kept(call.extra)
-    arguments: Any = dict(call.arguments)
-    if not arguments and "args" in kept:
-        arguments = kept["args"]
-    written = {"id": call.id, "name": call.name, "args": arguments}
-    if raw_args and raw_args_of(call):
-        written["raw_args"] = raw_args_of(call)
-    return _with_others(written, kept, _CALL_KEYS)
-
-
-def _with_others(written: dict[str, Any], kept: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    return written | {key: value for key, value in kept.items() if key not in known}
+    return with_others(written, kept, (*_RESULT_KEYS, RESULT_NOTE))

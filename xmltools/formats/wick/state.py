@@ -10,10 +10,11 @@ from typing import Any
 from xmltools import models
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import dump, load
-from xmltools.formats.shared.base import expect
-from xmltools.formats.shared.kept import extra_of, kept, plain, rest
-from xmltools.formats.wick.messages import NAME, RESULT_NOTE, STATE_KEYS, check_state
+from xmltools.formats.shared.extra import extra_of, kept_for, plain, rest
+from xmltools.formats.wick.calls import NAME
+from xmltools.formats.wick.messages import RESULT_NOTE, STATE_KEYS, check_state
 from xmltools.models import Conversation, Message
+from xmltools.models.fields import expect
 
 __all__ = ["AgentState", "ToolResult"]
 
@@ -57,7 +58,7 @@ class AgentState:
     @classmethod
     def of(cls, conversation: Conversation) -> AgentState:
         """Return the state that a conversation was read from; one with an empty `thread_id` if it was from none."""
-        own = kept(conversation, NAME)
+        own = kept_for(conversation, NAME)
         extra = rest(conversation.extra, (NAME,))
         return cls(
             thread_id=own.get("thread_id") or "",
@@ -141,7 +142,7 @@ class ToolResult:
         """
         if not isinstance(result.content, str) and any(isinstance(part, models.Media) for part in result.content):
             raise XMLToolsError(f"content of the result {result.call_id!r:.80}: expected text, got a file")
-        own = kept(result, NAME)
+        own = kept_for(result, NAME)
         both = _both(own.pop(RESULT_NOTE, None))
         if not result.is_error:
             output, error = result.text, ""

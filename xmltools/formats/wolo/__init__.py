@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xmltools.formats.shared.base import Holds, Report
+from xmltools.formats.shared.losses import Holds, Report
 from xmltools.formats.wolo import reading as _wolo_load
 from xmltools.formats.wolo import writing as _wolo_dump
 from xmltools.formats.wolo.api import (
@@ -34,9 +34,9 @@ from xmltools.formats.wolo.api import (
     rename_agent,
     to_llm_messages,
 )
-from xmltools.formats.wolo.complete import NewId, complete, complete_foreign
 from xmltools.formats.wolo.events import EventFolder, fold_events
 from xmltools.formats.wolo.fields import NAME
+from xmltools.formats.wolo.ids_and_times import NewId, complete, complete_foreign
 from xmltools.formats.wolo.types import Message, Part, Stored, TextPart, ToolPart
 from xmltools.models import Conversation
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.as_written import note_of
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import note_of
 from xmltools.formats.wolo.fields import NAME, Answer
 from xmltools.formats.wolo.reading import load
 from xmltools.formats.wolo.types import Stored

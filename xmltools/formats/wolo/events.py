@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.as_written import note_of
-from xmltools.formats.shared.base import Report, expect
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import note_of
 from xmltools.formats.wolo.fields import NAME
 from xmltools.formats.wolo.reading import CallIds, read_call
 from xmltools.models import CallStatus, Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect
 
 __all__ = ["EventFolder", "fold_events"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from xmltools.formats.shared.as_written import Reads
+from xmltools.formats.shared.spelling import Reads
 from xmltools.models import CallStatus, Message, ToolCall, ToolResult
 from xmltools.syntax.json_reader import JSONError, loads
 

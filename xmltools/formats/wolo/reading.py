@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, cast
 
-from xmltools.formats.shared.as_written import extra_of, kept
-from xmltools.formats.shared.base import Report, expect, fail
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import extra_of, spelling_of
 from xmltools.formats.wolo.fields import (
     NAME,
     RESULT_MESSAGE,
@@ -22,6 +22,7 @@ from xmltools.formats.wolo.fields import (
     tool_part_record,
 )
 from xmltools.models import Conversation, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 
 __all__ = ["CallIds", "load", "read_call"]
 
@@ -41,7 +42,7 @@ def load(obj: Any, report: Report) -> Conversation:
     if not isinstance(obj, dict):
         return Conversation.model_construct(messages=tuple(messages))
     metadata = expect(obj.get("metadata", {}), dict, "metadata", "an object")
-    note = kept({**obj, "messages": []}, {"messages": [], "metadata": metadata})
+    note = spelling_of({**obj, "messages": []}, {"messages": [], "metadata": metadata})
     if not metadata:
         note["keys"] = list(obj)  # or it would be written as a list
     return Conversation.model_construct(messages=tuple(messages), metadata=metadata, extra=extra_of(note, NAME))
@@ -93,13 +94,18 @@ class _Reader:
         expect(obj, dict, where, "an object with role and parts")
         role = obj.get("role")
         if role not in _ROLES:
-            fail(f"{where}: role", "'user', 'assistant' or 'system' (results stand in the parts of their calls)", role)
+            fail(
+                f"{where}: role",
+                "'user', 'assistant' or 'system' (results stand in the parts of their calls)",
+                role,
+                is_word=True,
+            )
         parts, answers, unknown = self._parts(obj, where, index)
         reasoning = _text(obj, "reasoning_content", where)
         if reasoning:
             parts.insert(0, Reasoning.model_construct(text=reasoning))
         message = _message(obj, role, tuple(parts), where)
-        note = kept({**obj, "parts": []}, message_record(message))
+        note = spelling_of({**obj, "parts": []}, message_record(message))
         if message.id is None or message.created_at is None:
             note.setdefault("keys", list(obj))  # or `dump` would take it for one from elsewhere, and make both
         extra = extra_of({**note, **({"unknown_parts": unknown} if unknown else {})}, NAME)
@@ -154,7 +160,7 @@ def _message(obj: Mapping[str, Any], role: str, parts: tuple[Part, ...], where: 
 
 def _text_part(obj: Mapping[str, Any], made_id: str, where: str) -> Text:
     text = _text(obj, "text", where)
-    note = kept(obj, {"id": made_id, "type": "text", "text": text})
+    note = spelling_of(obj, {"id": made_id, "type": "text", "text": text})
     return Text.model_construct(text=text, extra=extra_of(note, NAME))
 
 
@@ -179,7 +185,7 @@ def read_call(
         ended_at=_time(obj, "end_time", where) or None,
     )
     answer = _answer(obj, call, where)
-    note = kept(obj, tool_part_record(call, answer))
+    note = spelling_of(obj, tool_part_record(call, answer))
     if given_id == "":
         note.setdefault("keys", list(obj))  # or `dump` would take it for one from elsewhere, and make an id
     return call.model_copy(update={"extra": extra_of(note, NAME)}), answer

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from xmltools.formats.shared.as_written import note_of, restored
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
+from xmltools.formats.shared.spelling import note_of, restored
 from xmltools.formats.wolo.fields import (
     CONVERSATION,
     MESSAGE,

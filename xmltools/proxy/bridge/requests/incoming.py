@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
+from xmltools.models.fields import expect, fail
 from xmltools.proxy.bridge.errors import Refusal
 from xmltools.tools import Tool
 
@@ -22,6 +23,7 @@ __all__ = [
     "model_of",
     "read_tool",
     "read_tools",
+    "refusal",
     "stops_of",
     "system_first",
     "whole_number",
@@ -125,11 +127,16 @@ class Incoming:
         )
 
 
+def refusal(at: str, why: str) -> Refusal:
+    """Return the refusal of the value at a place, which is the `param` of the error."""
+    return Refusal(f"{at}: {why}", param=at)
+
+
 def model_of(body: Mapping[str, Any]) -> str:
     """Return the name of the model. Raises Refusal if there is none."""
     model = body.get("model")
     if not isinstance(model, str) or not model:
-        raise Refusal(f"model: expected the name of a model, got {model!r:.60}", param="model")
+        fail("model", "the name of a model", model, refusal)
     return model
 
 
@@ -148,9 +155,8 @@ def read_tools(definitions: Any, read: Callable[[Any, str], Tool | None]) -> lis
     """
     if definitions is None:
         return []
-    if not isinstance(definitions, list):
-        raise Refusal(f"tools: expected a list, got {type(definitions).__name__}", param="tools")
-    tools = [read(each, f"tools[{number}]") for number, each in enumerate(definitions)]
+    listed = expect(definitions, list, "tools", "a list", refusal)
+    tools = [read(each, f"tools[{number}]") for number, each in enumerate(listed)]
     return check_tools([tool for tool in tools if tool is not None])
 
 
@@ -181,11 +187,7 @@ def check_tools(tools: list[Tool]) -> list[Tool]:
 def flag(body: Mapping[str, Any], name: str, default: bool, at: str = "") -> bool:
     """Return a field that is true or false; `at` is the place in front of it. Raises Refusal for anything else."""
     value = body.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise Refusal(f"{at}{name}: expected true or false, got {value!r:.60}", param=f"{at}{name}")
-    return value
+    return default if value is None else bool(expect(value, bool, f"{at}{name}", "true or false", refusal))
 
 
 def whole_number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
@@ -204,7 +206,7 @@ def stops_of(value: Any, name: str) -> tuple[str, ...]:
         return ()
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values) or len(values) > 16:
-        raise Refusal(f"{name}: expected a string, or up to 16 that are not empty, got {value!r:.60}", param=name)
+        fail(name, "a string, or up to 16 that are not empty", value, refusal)
     return tuple(values)
 
 

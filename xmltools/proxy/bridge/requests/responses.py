@@ -111,7 +111,7 @@ def _check_fields(body: Object, notes: Notes) -> None:
     if body.get("n") not in (None, 1):
         raise refusal("n", "expected 1, since this API makes one response; send a request for each one that you want")
     if body.get("truncation") not in (None, "auto", "disabled"):
-        raise wrong("truncation", "auto or disabled", body["truncation"])
+        raise wrong("truncation", "auto or disabled", body["truncation"], is_word=True)
     for name in list_in(body, "include"):
         if name == _LOGPROBS:
             raise refusal("include", f"{name!r}: {_NO_LOGPROBS}")
@@ -142,7 +142,7 @@ def _response_format(form: Object, may_call: bool) -> dict[str, Any]:
     if kind == "text":
         return {}
     if kind not in ("json_object", "json_schema"):
-        raise wrong("text.format.type", "text, json_object or json_schema", kind)
+        raise wrong("text.format.type", "text, json_object or json_schema", kind, is_word=True)
     if may_call:
         raise refusal("text.format", "a reply that must be JSON can't hold calls as text; leave it out, or the tools")
     inner = {key: form[key] for key in form if key != "type"}

@@ -5,46 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from xmltools.models.fields import Object, expect, found
 from xmltools.proxy.bridge.errors import Refusal
-from xmltools.proxy.bridge.requests.incoming import Notes
+from xmltools.proxy.bridge.requests.incoming import Notes, refusal
 
 __all__ = ["Object", "check_only", "list_in", "object_in", "refusal", "text_in", "wrong"]
 
-Object = Mapping[str, Any]
 
-
-def refusal(at: str, why: str) -> Refusal:
-    """Return the refusal of what stands at a place."""
-    return Refusal(f"{at}: {why}", param=at)
-
-
-def wrong(at: str, expected: str, got: Any) -> Refusal:
+def wrong(at: str, expected: str, got: Any, *, is_word: bool = False) -> Refusal:
     """Return the refusal of a value that is not what is expected at its place."""
-    return Refusal(f"{at}: expected {expected}, got {got!r:.60}", param=at)
+    return refusal(at, f"expected {expected}, got {found(got, is_word=is_word)}")
 
 
 def object_in(source: Object, name: str, at: str = "") -> Object:
     """Return the object in a field, an empty one for none. Raises Refusal for anything else."""
     value = source.get(name)
-    if value is not None and not isinstance(value, Mapping):
-        raise wrong(f"{at}{name}", "an object", value)
-    return {} if value is None else value
+    inner: Object = {} if value is None else expect(value, Mapping, f"{at}{name}", "an object", refusal)
+    return inner
 
 
 def list_in(source: Object, name: str, at: str = "") -> list[Any]:
     """Return the list in a field, an empty one for none. Raises Refusal for anything else."""
     value = source.get(name)
-    if value is not None and not isinstance(value, list):
-        raise wrong(f"{at}{name}", "a list", value)
-    return [] if value is None else value
+    return [] if value is None else list(expect(value, list, f"{at}{name}", "a list", refusal))
 
 
 def text_in(source: Object, name: str, at: str = "") -> str:
     """Return the text in a field. Raises Refusal for anything else, and for none."""
-    value = source.get(name)
-    if not isinstance(value, str):
-        raise wrong(f"{at}{name}", "text", value)
-    return value
+    text: str = expect(source.get(name), str, f"{at}{name}", "text", refusal)
+    return text
 
 
 def check_only(source: Object, at: str, names: tuple[str, ...], notes: Notes) -> None:

@@ -125,7 +125,9 @@ def _message_of(item: Any, at: str, box: Toolbox) -> dict[str, Any] | None:
     read = _ITEMS.get(kind) if isinstance(kind, str) else None
     if read is not None:
         return read(item, f"{at}.", box)
-    problem = wrong(f"{at}.type", f"{', '.join(_ITEMS)} (what tools of OpenAI's servers did can't be read here)", kind)
+    problem = wrong(
+        f"{at}.type", f"{', '.join(_ITEMS)} (what tools of OpenAI's servers did can't be read here)", kind, is_word=True
+    )
     if box.notes.strict or not isinstance(kind, str):
         raise problem
     box.notes.ignore(f"input.{kind}", "")
@@ -135,7 +137,7 @@ def _message_of(item: Any, at: str, box: Toolbox) -> dict[str, Any] | None:
 def _message(item: Object, at: str, box: Toolbox) -> dict[str, Any]:
     role = item.get("role")
     if role not in ("user", "system", "developer", "assistant"):
-        raise wrong(f"{at}role", "user, system, developer or assistant", role)
+        raise wrong(f"{at}role", "user, system, developer or assistant", role, is_word=True)
     return {"role": role, "content": _content(item, "content", at, box)}
 
 
@@ -309,7 +311,9 @@ def _part(part: Any, at: str, box: Toolbox) -> dict[str, Any]:
             return {"type": kind, kind: _audio(part, at)}
         case "encrypted_content":
             return {"type": "text", "text": _decrypted(part, at, box)}
-    raise wrong(f"{at}type", "input_text, output_text, refusal, input_image, input_file or input_audio", kind)
+    raise wrong(
+        f"{at}type", "input_text, output_text, refusal, input_image, input_file or input_audio", kind, is_word=True
+    )
 
 
 def _decrypted(part: Object, at: str, box: Toolbox) -> str:

@@ -1,4 +1,4 @@
-"""What all formats share: what they can hold, what is lost on the way to them, and readers of foreign JSON.
+"""What all formats share: what they can hold, and what is lost on the way to them.
 
 A format is a module with these names:
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
@@ -28,8 +28,6 @@ __all__ = [
     "WORDS",
     "Holds",
     "Report",
-    "expect",
-    "fail",
     "grouped_results",
     "losses",
     "single_results",
@@ -259,19 +257,3 @@ def grouped_results(conversation: Conversation) -> Conversation:
         else:
             messages.append(message)
     return conversation.with_messages(messages)
-
-
-# Foreign JSON
-
-
-def expect(value: Any, kind: type | tuple[type, ...], where: str, what: str) -> Any:
-    """Return `value` if it is of the kind; else raise XMLToolsError. `what` says what is expected `where`."""
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
-        fail(where, what, value)
-    return value
-
-
-def fail(where: str, what: str, value: Any) -> NoReturn:
-    """Raise XMLToolsError: what was expected where, and what stood there."""
-    shown = "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"
-    raise XMLToolsError(f"{where}: expected {what}, got {shown}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.wick.go import quote
+from xmltools.formats.wick.go_values import quote
 from xmltools.formats.wick.messages import ROLES, plain
 from xmltools.models import Conversation
 from xmltools.models.pretty import shown_message, shown_result

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.shared.base import Report
+from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = ["answered", "at", "compact", "completed", "extra_of", "kept", "plain", "read_arguments", "rest"]
+__all__ = ["answered", "at", "compact", "completed", "extra_of", "kept_for", "plain", "read_arguments", "rest"]
 
 
 @contextmanager
@@ -51,7 +51,9 @@ def extra_of(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: dict(fields)} if fields else {}
 
 
-def kept(value: Conversation | Message | Text | Reasoning | Media | ToolCall | ToolResult, name: str) -> dict[str, Any]:
+def kept_for(
+    value: Conversation | Message | Text | Reasoning | Media | ToolCall | ToolResult, name: str
+) -> dict[str, Any]:
     """Return what the format `name` keeps of a value."""
     found = value.extra.get(name)
     return dict(found) if isinstance(found, Mapping) else {}

@@ -1,9 +1,9 @@
 """How a foreign object was spelled, kept beside what was read of it, so that it is written again as it was.
 
-`kept(obj, record)` returns the differences between an object and the `record` that is written of what was read: the
-order of its keys if that is another one, and the values that are. `restored(record, note, reads)` applies them to a new
-record, but no value that means something else by now. `reads` tells by key what a value means: two spellings mean
-the same if they are read as the same value, and a key that is not there as None.
+`spelling_of(obj, record)` returns the differences between an object and the `record` that is written of what was
+read: the order of its keys if that is another one, and the values that are. `restored(record, note, reads)` applies
+them to a new record, but no value that means something else by now. `reads` tells by key what a value means: two
+spellings mean the same if they are read as the same value, and a key that is not there as None.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Reads", "extra_of", "kept", "note_of", "restored"]
+__all__ = ["Reads", "extra_of", "note_of", "restored", "spelling_of"]
 
 Reads = Mapping[str, Callable[[Any], Any]]
 
 
-def kept(obj: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+def spelling_of(obj: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be known to write `obj` where `record` would be written; nothing if they are the same."""
     values = {key: value for key, value in obj.items() if key not in record or not _same(value, record[key])}
     note: dict[str, Any] = {"keys": list(obj)} if list(obj) != list(record) else {}
