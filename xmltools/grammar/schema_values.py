@@ -25,7 +25,7 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-__all__ = ["Possible", "overlap", "valid_values"]
+__all__ = ["HasValues", "overlap", "valid_values"]
 
 MAX_STEPS = 10_000
 """Shapes that are looked at: a schema that leads round in more circles than that is taken to have values."""
@@ -35,7 +35,7 @@ MAX_DEPTH = 40
 _TYPES: dict[type[Shape], str] = {ObjectShape: "object", ArrayShape: "array", TextShape: "string"}
 
 
-class Possible:
+class HasValues:
     """Says whether shapes have values, as far as counts, bounds, enums and required properties tell.
 
     A value that must hold one of its own kind, and so on without end, is none.

@@ -40,6 +40,7 @@ from xmltools.grammar.regular.regular import (
     sequence,
     subtract,
 )
+from xmltools.tools.schema.pattern_tree import changed_flags
 
 __all__ = ["pattern"]
 
@@ -159,7 +160,6 @@ _MAX_COPIES = 64
 """Copies of what comes after alternatives that look ahead by themselves."""
 
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII | re.UNICODE | re.VERBOSE
-_TYPES = re.ASCII | re.UNICODE | re.LOCALE
 
 
 @lru_cache(maxsize=1024)
@@ -241,7 +241,7 @@ class _Reader:
         if name in _ASSERTIONS:
             return self._assert(argument[1], flags, rest, name == "ASSERT_NOT")
         if name == "SUBPATTERN":
-            return self.text(list(argument[3]), _changed(flags, argument), rest)
+            return self.text(list(argument[3]), changed_flags(flags, *argument[1:3]), rest)
         try:
             return self._run([item], flags, rest)
         except Unsupported:
@@ -315,7 +315,7 @@ class _Reader:
         return united((key, [part]) for way in ways for key, part in way.items())
 
     def _group(self, argument: Any, flags: int) -> Cases:
-        return self.sequence(list(argument[3]), _changed(flags, argument))
+        return self.sequence(list(argument[3]), changed_flags(flags, *argument[1:3]))
 
     def _at(self, argument: Any, flags: int) -> Cases:
         if argument.name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
@@ -380,14 +380,6 @@ def _looks_ahead(item: tuple[Any, Any]) -> bool:
         return bool(argument[0] > 0)
     inner = [argument[3]] if name == "SUBPATTERN" else argument[1] if name == "BRANCH" else []
     return any(_looks_ahead(each) for items in inner for each in items)
-
-
-def _changed(flags: int, group: Any) -> int:
-    """Return the flags inside of a group."""
-    _, added, taken, _ = group
-    if added & _TYPES:
-        flags &= ~_TYPES
-    return int((flags | added) & ~taken)
 
 
 def _both(one: Regular, other: Regular) -> Regular:

@@ -82,7 +82,7 @@ class Builder(Rules):
         nodes: list[Node] = []
         leaves: list[tuple[str, Regular]] = []
         free = False
-        for each in filter(self.possible, self._alternatives(shape, place)):
+        for each in filter(self.has_values, self._alternatives(shape, place)):
             if isinstance(each, ArrayShape):
                 nodes.append(self.rule(each, name, partial(self.array, each, name, place)))
             elif isinstance(each, ObjectShape):
@@ -166,7 +166,7 @@ class Builder(Rules):
     def array(self, shape: ArrayShape, name: str, place: str, own: str) -> Node:
         """Return the items of a list."""
         self.report.add_others(place, shape, _ARRAY_WORDS)
-        items, inner, path = countable(shape, self.possible, place, self.report), item_name(name), f"{place}[]"
+        items, inner, path = countable(shape, self.has_values, place, self.report), item_name(name), f"{place}[]"
         first = [series(self.element(inner, one, path), self.ws) for one in items.first]
         tail: Node = series()
         if items.rest is not None:
@@ -193,7 +193,7 @@ class Builder(Rules):
         return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
 
     def _is_sayable(self, of: Property, shape: ObjectShape, place: str) -> bool:
-        if not self.possible(of.shape):
+        if not self.has_values(of.shape):
             return False
         if is_xml_name(of.name) or not shape.has_property(FORGE.argument):
             return True

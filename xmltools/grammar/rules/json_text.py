@@ -71,7 +71,7 @@ class JsonText:
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
-        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._rules.possible(each)))
+        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._rules.has_values(each)))
 
     def _one(self, shape: Shape, place: str) -> Node:
         if isinstance(shape, TextShape):
@@ -125,7 +125,7 @@ class JsonText:
 
     def _array(self, shape: ArrayShape, place: str) -> Node:
         self._others(shape, place, ("items", "prefixItems", "minItems", "maxItems"))
-        items = countable(shape, self._rules.possible, place, self._rules.report)
+        items = countable(shape, self._rules.has_values, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
         return series(Literal("["), _JSON_SPACE, self._listed(first, rest, items.low, items.high), Literal("]"))
@@ -150,7 +150,7 @@ class JsonText:
 
     def _object(self, shape: ObjectShape, place: str) -> Node:
         self._others(shape, place, ("properties", "required", "additionalProperties"))
-        properties = [each for each in properties_of(shape) if self._rules.possible(each.shape)]
+        properties = [each for each in properties_of(shape) if self._rules.has_values(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
             return series(Literal("{"), _JSON_SPACE, inner, Literal("}"))
@@ -161,7 +161,7 @@ class JsonText:
             if part.get("additionalProperties")
         ]
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
-            map(self._rules.possible, others)
+            map(self._rules.has_values, others)
         ):
             return series(Literal("{"), _JSON_SPACE, Literal("}"))
         if len(others) > 1:

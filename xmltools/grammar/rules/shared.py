@@ -11,7 +11,7 @@ from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.numbers import integers, numbers
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
 from xmltools.grammar.rules.strings import SPACE
-from xmltools.grammar.schema_values import Possible
+from xmltools.grammar.schema_values import HasValues
 from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
 
 __all__ = ["MAX_COUNT", "NUMBER_WORDS", "Rules", "chain", "countable", "scalars"]
@@ -30,7 +30,7 @@ class Rules:
         self.options = options
         self.spaces: Regular = EMPTY if options.white_space == 0 else Repeat(SPACE, 0, options.white_space)
         self.ws: Node = Literal("") if options.white_space == 0 else Lexeme("ws", self.spaces)
-        self.possible = Possible()
+        self.has_values = HasValues()
         self.report = Report("")
         self._depth = 0
         self._later: list[tuple[str, Callable[[], Node]]] = []
@@ -83,15 +83,15 @@ _STEP = 8
 """Items of a chain that stand in one rule: engines refuse brackets that nest too deep."""
 
 
-def countable(shape: ArrayShape, possible: Possible, place: str, report: Report) -> Items:
+def countable(shape: ArrayShape, has_values: HasValues, place: str, report: Report) -> Items:
     """Return what a list may hold: no items without a value, no counts beyond MAX_COUNT. The rest is reported."""
     items = items_of(shape)
     low, high = items.low, items.high
     if max(low, high or 0) > MAX_COUNT:
         report.add(place, "minItems or maxItems", f"more than {MAX_COUNT:,} items are not counted")
         low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
-    first = tuple(takewhile(possible, items.first))
-    goes_on = len(first) == len(items.first) and items.rest is not None and possible(items.rest)
+    first = tuple(takewhile(has_values, items.first))
+    goes_on = len(first) == len(items.first) and items.rest is not None and has_values(items.rest)
     if len(first) > MAX_FIRST:
         report.add(place, "prefixItems", f"no more than the first {MAX_FIRST} items are generated")
         return Items(first[:MAX_FIRST], None, min(low, MAX_FIRST), MAX_FIRST)

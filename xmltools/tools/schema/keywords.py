@@ -7,7 +7,7 @@ values or nodes (`requests`). Generators, so that asking only *whether* a value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sized
+from collections.abc import Callable, Generator, Iterable, Sized
 from fractions import Fraction
 from typing import Any
 
@@ -190,14 +190,6 @@ def _unique_items(_: Context, unique: bool, node: Node, value: Any, path: Path) 
             seen.add(key)
 
 
-def _unevaluated_items(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, list):
-        evaluated = yield from _evaluated_items(context, node, value)
-        for number, item in enumerate(value):
-            if number not in evaluated:
-                yield Sub(other, item, (*path, number))
-
-
 # Objects
 
 
@@ -231,14 +223,6 @@ def _additional(context: Context, other: Node, node: Node, value: Any, path: Pat
                 yield Sub(other, value[name], (*path, name))
 
 
-def _unevaluated(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
-    if isinstance(value, dict):
-        evaluated = yield from _evaluated_properties(context, node, value)
-        for name in value:
-            if name not in evaluated:
-                yield Sub(other, value[name], (*path, name))
-
-
 def _property_names(context: Context, wanted: Node, node: Node, value: Any, path: Path) -> Steps:
     for name in value if isinstance(value, dict) else ():
         if not (yield Ask(wanted, name)):
@@ -269,42 +253,43 @@ def _dependent_schemas(context: Context, nodes: dict[str, Node], node: Node, val
 # What the schemas of a value have looked at: `unevaluatedProperties` and `unevaluatedItems` get the rest
 
 
-def _evaluated_properties(
-    context: Context, node: Node, value: dict[str, Any]
-) -> Generator[Ask, bool | None, frozenset[str]]:
-    """Return the properties of `value` that `node`, or what applies with it, describes."""
-    if "additionalProperties" in node:
-        return frozenset(value)
-    key = id(node), id(value)
-    known: frozenset[str] | None = context.evaluated.get(key)
-    if known is not None:
-        return known
-    patterns = node.get("patternProperties", ())
-    found = {name for name in value if name in node.get("properties", ())}
-    found |= {name for name in value if patterns and context.document.matching(patterns, name)}
-    for each in (yield from _applied(context, node, value)):
-        every = "unevaluatedProperties" in each
-        found |= value.keys() if every else (yield from _evaluated_properties(context, each, value))
-    context.evaluated[key] = frozenset(found)
-    return frozenset(found)
+def _unevaluated(kind: type[dict[str, Any]] | type[list[Any]]) -> Check:
+    def check(context: Context, other: Node, node: Node, value: Any, path: Path) -> Steps:
+        if isinstance(value, kind):
+            evaluated = yield from _evaluated(context, node, value)
+            places: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
+            for place in places:
+                if place not in evaluated:
+                    yield Sub(other, value[place], (*path, place))
+
+    return check
 
 
-def _evaluated_items(context: Context, node: Node, value: list[Any]) -> Generator[Ask, bool | None, frozenset[int]]:
-    """Return the positions in `value` that `node`, or what applies with it, describes."""
-    if "items" in node:
-        return frozenset(range(len(value)))
+def _evaluated(
+    context: Context, node: Node, value: dict[str, Any] | list[Any]
+) -> Generator[Ask, bool | None, frozenset[Any]]:
+    """Return the properties or positions in `value` that `node`, or what applies with it, describes."""
+    is_object = isinstance(value, dict)
+    others, rest = ("additionalProperties", "unevaluatedProperties") if is_object else ("items", "unevaluatedItems")
+    every = frozenset(value if is_object else range(len(value)))
+    if others in node:
+        return every
     key = id(node), id(value)
-    known: frozenset[int] | None = context.evaluated.get(key)
+    known: frozenset[Any] | None = context.evaluated.get(key)
     if known is not None:
         return known
-    found = set(range(min(len(value), len(node.get("prefixItems", ())))))
-    if "contains" in node:
-        for number, item in enumerate(value):
+    found: set[Any] = set()
+    if isinstance(value, dict):
+        patterns = node.get("patternProperties", ())
+        found |= {name for name in value if name in node.get("properties", ())}
+        found |= {name for name in value if patterns and context.document.matching(patterns, name)}
+    else:
+        found |= set(range(min(len(value), len(node.get("prefixItems", ())))))
+        for number, item in enumerate(value if "contains" in node else ()):
             if (yield Ask(node["contains"], item)):
                 found.add(number)
     for each in (yield from _applied(context, node, value)):
-        every = "unevaluatedItems" in each
-        found |= set(range(len(value))) if every else (yield from _evaluated_items(context, each, value))
+        found |= every if rest in each else (yield from _evaluated(context, each, value))
     context.evaluated[key] = frozenset(found)
     return frozenset(found)
 
@@ -350,13 +335,13 @@ CHECKS: dict[str, Check] = {
     "maxItems": _at_most(list, "items"),
     "items": _items,
     "prefixItems": _prefix_items,
-    "unevaluatedItems": _unevaluated_items,
+    "unevaluatedItems": _unevaluated(list),
     "contains": _contains,
     "uniqueItems": _unique_items,
     "properties": _properties,
     "patternProperties": _patterned,
     "additionalProperties": _additional,
-    "unevaluatedProperties": _unevaluated,
+    "unevaluatedProperties": _unevaluated(dict),
     "propertyNames": _property_names,
     "required": _required,
     "dependentRequired": _dependent_required,

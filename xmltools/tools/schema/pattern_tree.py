@@ -29,6 +29,7 @@ __all__ = [
     "Spot",
     "TooCostlyError",
     "Tree",
+    "changed_flags",
     "read_tree",
     "reversed_items",
 ]
@@ -235,7 +236,7 @@ class _Reader:
             return self._repeat(name, argument, flags)
         if name == "SUBPATTERN":
             number, added, taken, inner = argument
-            items = self.items(inner, _changed(flags, added, taken))
+            items = self.items(inner, changed_flags(flags, added, taken))
             return (Group(items, number),) if self._captures and number is not None else items
         if name == "BRANCH":
             return (Branch(tuple(self.items(way, flags) for way in argument[1])),)
@@ -303,7 +304,7 @@ def _compiled(operation: Any, argument: Any, flags: int) -> re.Pattern[str]:
     return _compiler.compile(_parser.SubPattern(state, [(operation, argument)]))  # type: ignore[no-any-return]
 
 
-def _changed(flags: int, added: int, taken: int) -> int:
+def changed_flags(flags: int, added: int, taken: int) -> int:
     """Return the flags inside of a group."""
     if added & _TYPES:
         flags &= ~_TYPES
