@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,11 @@ def test_version(run):
         (["demo", "--speed", "-1"], "expected a number from 0, got '-1'"),
         (["demo", "--speed", "nan"], "expected a number from 0, got 'nan'"),
         (["parse", "missing.txt"], "missing.txt: No such file or directory"),
+        (
+            ["parse", str(Path(__file__).with_name("test_cil.py"))],
+            "test_cil.py: No such file or directory; did you mean test_cli.py?",
+        ),
+        (["parse", "-", "--chunk-sise", "3"], "unrecognized arguments: --chunk-sise 3; did you mean --chunk-size?"),
         (["parse", "."], ".: Is a directory"),
         (["parse", "-", "--tools", "missing.json"], "missing.json: No such file or directory"),
     ],

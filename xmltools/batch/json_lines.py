@@ -1,4 +1,4 @@
-"""JSON Lines: what stood in a line stays as it stood, and what was found is added to its object.
+"""JSON Lines: what a line holds stays as it was written, and what was found is added to its object.
 
 An object is not written anew: the new keys are put in front of its closing brace. So nothing is lost that a reader of
 JSON would lose: digits of numbers, repeated keys, how a character was escaped.

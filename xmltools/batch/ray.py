@@ -237,7 +237,7 @@ def _one(schema: Any, *values: Any) -> Any:
 
 
 def _parse_pieces(pieces: Any, sources: Sequence[Source], options: BatchOptions, folder: Path, kind: Kind) -> Any:
-    """Parse pieces and write a file with their rows. Returns a table with one row, which tells of it."""
+    """Parse pieces and write a file with their rows. Returns a table with one row, which describes it."""
     found = pieces.to_pylist()
     if not found:
         return _DONE.empty_table()

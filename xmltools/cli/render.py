@@ -62,7 +62,7 @@ def declare_docs(parser: argparse.ArgumentParser) -> None:
     add("--reasoning", metavar="TAG", type=element_name, help="ask to think in <TAG> first, such as think")
     add("--bracket-reasoning", action="store_true", help="ask to think in a paragraph in [brackets] first")
     add("--server-names", action="store_true", help="calls name their server, also where all tools are on one")
-    add("--preamble", metavar="FILE", help="text of your own to stand before it all")
+    add("--preamble", metavar="FILE", help="text of your own, written before all else")
 
 
 def docs(options: argparse.Namespace) -> int:

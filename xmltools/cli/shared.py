@@ -45,7 +45,7 @@ __all__ = [
 
 _READ_SIZE = 1 << 16
 _DEPTH = 128
-"""Levels of nesting in a JSON document: those of the arguments, and what stands around them."""
+"""Levels of nesting in a JSON document: those of the arguments, and what is around them."""
 
 
 class UsageError(Exception):

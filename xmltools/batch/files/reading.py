@@ -39,7 +39,7 @@ _LOOK = 1000
 class Piece(NamedTuple):
     """Some rows of a file: how many, the number of the first (or of its line, from 1), and how much of the file has
     been read with them, from 0 to 1. `encode` returns them as lines or as an Arrow stream. `span` is where their bytes
-    begin and end in the file, None if they don't stand there as they are."""
+    begin and end in the file, None if they are not there as they are."""
 
     rows: int
     first: int
@@ -255,7 +255,7 @@ def _keys_of(source: Source) -> list[str] | None:
 
 
 def read_outputs(paths: Iterable[Path], options: BatchOptions) -> Iterator[Any]:
-    """Yield the rows of outputs as record batches, in order. A folder stands for the files in it.
+    """Yield the rows of outputs as record batches, in order. A folder means all files in it.
 
     Those of JSON Lines have the column that was parsed, as text, and those that were added.
     """

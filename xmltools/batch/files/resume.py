@@ -1,4 +1,4 @@
-"""What is done of a run, in a folder beside its output: so it can go on after it was killed.
+"""Resume after a kill: what is done of a run is kept in a folder beside its output.
 
 A part is a file with one line of JSON (the counts of its rows, and their size in bytes), and after it the rows. It is
 written under another name and renamed when it is whole. It is not forced on the disk, for which all workers would wait:
@@ -108,7 +108,7 @@ def replace(path: Path, *data: bytes, sync: bool = True) -> None:
 
 
 def open_part(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the counts of a part, and the open file, which stands where its rows begin."""
+    """Return the counts of a part, and the open file, to be read from where its rows begin."""
     file = path.open("rb")
     try:
         counts: dict[str, Any] = json.loads(file.readline())

@@ -113,7 +113,7 @@ def _common(a: str, b: str) -> int:
 
 
 def _cut(text: str, start: int) -> str:
-    """What is worth showing of a text: all of it, or what stands around the place where it begins to differ."""
+    """What is worth showing of a text: all of it, or what is around the place where it begins to differ."""
     if len(text) <= _WIDTH:
         return text
     shown = text[start : start + _WIDTH]

@@ -29,7 +29,7 @@ _MESSAGE_KEYS = ("content", "tool_calls", "function_call")
 def load_calls(value: Any, format: str = "auto") -> list[ToolCall]:
     """Read calls in the form of another program.
 
-    Takes one call, a list of them, or for OpenAI and Anthropic a whole assistant message, which may stand in the list
+    Takes one call, a list of them, or for OpenAI and Anthropic a whole assistant message, which may be in the list
     too; `format` is one of `CALL_FORMATS`. Returns the calls in order; an id that is missing is "". Where a call names
     no server, its `server` is the default and not in its `model_fields_set`. Raises `XMLToolsError` for anything else.
     """

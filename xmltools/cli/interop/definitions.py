@@ -62,7 +62,7 @@ def load_definitions(value: Any, format: str = "auto") -> list[Tool]:
 
 
 def _entries(value: Any, form: _Form) -> Iterator[Any]:
-    """Yield the definitions in a list, or in an object that has one. Such an object may stand in the list too."""
+    """Yield the definitions in a list, or in an object that has one. Such an object may be in the list too."""
     given = value if isinstance(value, list) else _list_in(value, form)
     if given is None:
         raise XMLToolsError(f"expected a list of tools {form.shown}, got {keys_of(value)}")
