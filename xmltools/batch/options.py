@@ -16,7 +16,15 @@ __all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
 ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 
-_OF_THE_PARSER = ("strict", "reasoning_tags", "starts_in_reasoning", "bracket_reasoning", "code_fences", "limits")
+_OF_THE_PARSER = (
+    "strict",
+    "reasoning_tags",
+    "starts_in_reasoning",
+    "bracket_reasoning",
+    "code_fences",
+    "limits",
+    "dialect",
+)
 
 
 class BatchUsageError(XMLToolsError):
@@ -48,6 +56,7 @@ class BatchOptions:
     bracket_reasoning: bool = False
     code_fences: str = "call"
     limits: Limits | None = None
+    dialect: str = "forge"
 
     def __post_init__(self) -> None:
         for name in ("column", "prefix", "invalid_line"):
