@@ -10,10 +10,29 @@ import json
 import sys
 from pathlib import Path
 
+from xmltools.cli.conformance.corpus import Case, find_corpus, read_corpus, ways
+from xmltools.cli.conformance.run import Difference, Result, differences, run_program
+from xmltools.cli.conformance.score import Score, report, score, write_failures, write_table
 from xmltools.cli.shared import UsageError, one_line, positive
 from xmltools.errors import XMLToolsError
 
-__all__ = ["conformance", "declare_conformance"]
+__all__ = [
+    "Case",
+    "Difference",
+    "Result",
+    "Score",
+    "conformance",
+    "declare_conformance",
+    "differences",
+    "find_corpus",
+    "read_corpus",
+    "report",
+    "run_program",
+    "score",
+    "ways",
+    "write_failures",
+    "write_table",
+]
 
 
 def declare_conformance(parser: argparse.ArgumentParser) -> None:
@@ -40,10 +59,6 @@ def conformance(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from xmltools.cli.conformance.corpus import find_corpus, read_corpus
-    from xmltools.cli.conformance.run import run_program
-    from xmltools.cli.conformance.score import report, write_failures, write_table
-
     try:
         cases = read_corpus(find_corpus() if options.corpus is None else Path(options.corpus))
         results = list(run_program(options.runner, cases, timeout=options.timeout or 10.0))
