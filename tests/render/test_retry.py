@@ -94,7 +94,7 @@ SAID = {
     "a new block": ("<tool>\n<tool_name>read_file</tool_name>\n" + block(""), ["a new &lt;tool> starts", "Line 2: "]),
     "two names": (
         "<tool><tool_name>read_file</tool_name><tool_name>read_file</tool_name></tool>",
-        ["<tool_name> stands twice", "Line 1: &lt;tool><tool_name>", "exactly one <tool_name>"],
+        ["<tool_name> is in the block twice", "Line 1: &lt;tool><tool_name>", "exactly one <tool_name>"],
     ),
     "a second argument": (
         block("<path>a</path>\n<strip>1</strip>\n<strip>2</strip>"),

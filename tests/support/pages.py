@@ -107,6 +107,7 @@ VERBS = (
     Verb("validate", ("lint.lint",), LINT),
     Verb("explain", ("lint.explain",), LINT),
     Verb("batch", ("batch.parse_files", "batch.parse_table"), BATCH),
+    Verb("dialects", ("dialects.named", "dialects.for_model", "dialects.all", "parser.detect"), PARSING),
     Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
     Verb("replay", (), SERVE),
     Verb("conformance", (), CORPUS),

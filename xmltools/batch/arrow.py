@@ -16,8 +16,6 @@ from typing import Any
 
 from xmltools.batch.rows import SURROGATE
 
-__all__ = ["json_text", "pa", "pq", "records_of", "shortened", "values_as_text"]
-
 try:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import pyarrow.parquet  # type: ignore[import-untyped,import-not-found,unused-ignore]

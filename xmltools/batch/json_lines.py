@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from xmltools.batch.options import BatchOptions
 from xmltools.batch.rows import Row, RowParser, compact, failed_row
 
-__all__ = ["Line", "as_json", "parse_lines", "read_object", "text_of", "written"]
-
 _WHITE = b" \t\r\n"
 _DEPTH = 500
 """Levels of nesting in a line: what is read must also be written, by whoever has less of the stack left."""

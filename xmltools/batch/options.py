@@ -11,8 +11,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser import Limits, Parser
 from xmltools.tools import Tool
 
-__all__ = ["ADDED", "BatchOptions", "BatchUsageError"]
-
 ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 

@@ -33,8 +33,6 @@ from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.batch.table import parse_table
 from xmltools.errors import XMLToolsError
 
-__all__ = ["parse_dataset", "run_on_ray"]
-
 _BLOCK = 16 << 20
 """Bytes of the pieces that one task parses, and so about those of a file that it writes."""
 

@@ -21,8 +21,6 @@ from xmltools.parser import Parser
 from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import load_tools
 
-__all__ = ["SURROGATE", "Row", "RowParser", "compact", "failed_row", "replies_in"]
-
 _HINTS = {
     "invalid_tools": "The row's own tools could not be read: give a list of tool definitions, or its JSON.",
     "invalid_reply": "The row's value is no text: give the column a type of text.",

@@ -10,8 +10,6 @@ from typing import Any
 
 from xmltools.batch.rows import Row
 
-__all__ = ["BatchProgress", "BatchSummary", "Counts", "Tell"]
-
 _NAMES = 1000
 """Names of tools that are counted apart. Without tools given, a name is what a model wrote."""
 _OTHERS = "(others)"

@@ -10,8 +10,6 @@ from xmltools.batch.options import ADDED, BatchOptions
 from xmltools.batch.rows import Row, RowParser
 from xmltools.errors import XMLToolsError
 
-__all__ = ["OUTPUT_SCHEMA", "arrays", "parse_table", "values_of", "with_rows"]
-
 _STEP = 1024
 """Rows that are Python values at once."""
 

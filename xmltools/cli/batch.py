@@ -26,8 +26,6 @@ from xmltools.cli.shared import (
 )
 from xmltools.errors import XMLToolsError
 
-__all__ = ["batch", "declare_batch"]
-
 _FORMATS = ("parquet", "jsonl", "ndjson", "arrow", "feather", "csv", "jsonl.gz", "ndjson.gz", "csv.gz")
 _SHOWN = 5
 _INTERRUPTED = 130

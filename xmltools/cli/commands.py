@@ -29,8 +29,6 @@ from xmltools.cli.validate import declare_explain, declare_validate, explain, va
 from xmltools.errors import XMLToolsError
 from xmltools.parser import COMPILED
 
-__all__ = ["main"]
-
 _INTERRUPTED, _CLOSED_PIPE = 130, 141  # What a shell reports for SIGINT and SIGPIPE.
 
 

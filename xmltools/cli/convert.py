@@ -18,8 +18,6 @@ from xmltools.formats import FORMATS, dump, load, recognise
 from xmltools.formats.forge import json_to_xml
 from xmltools.tools import Tool
 
-__all__ = ["convert", "declare_convert"]
-
 _LONG = 1_000
 """Messages from which on a terminal shows how far it is."""
 _SHOWN = 20

@@ -8,8 +8,6 @@ from xmltools import dialects
 from xmltools.cli.shared import UsageError, read_chunks
 from xmltools.parser import detect
 
-__all__ = ["declare_dialects", "list_dialects"]
-
 
 def declare_dialects(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools dialects`."""

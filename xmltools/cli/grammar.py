@@ -17,8 +17,6 @@ from urllib.parse import quote
 from xmltools.cli.shared import UsageError, element_name, one_line, positive, read_tools, whole_number, write_text
 from xmltools.errors import XMLToolsError
 
-__all__ = ["declare_grammar", "grammar"]
-
 _FORMATS = ("gbnf", "lark", "structural_tag", "relaxng", "regex")
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "openai-custom-tool")
 _OPTIONS = (

@@ -33,8 +33,6 @@ from xmltools.models.events import (
 from xmltools.parser import Parser
 from xmltools.syntax.lines import Lines
 
-__all__ = ["declare_parse", "parse"]
-
 Write = Callable[[dict[str, Any]], None]
 
 

@@ -21,8 +21,6 @@ from xmltools.cli.shared import did_you_mean
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 
-__all__ = ["import_tools", "is_target"]
-
 _NAME = r"[^\W\d]\w*+"
 _TARGET = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?::{_NAME}(?:, *{_NAME})*+)?")
 _REASON = 160

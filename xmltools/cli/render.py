@@ -31,8 +31,6 @@ from xmltools.models import ToolCall
 from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools import Tool
 
-__all__ = ["call", "declare_call", "declare_docs", "declare_result", "docs", "result"]
-
 Tools = dict[tuple[str, str], Tool]
 
 

@@ -16,8 +16,6 @@ from typing import Any
 from xmltools.cli.shared import UsageError, number, positive, whole_number
 from xmltools.errors import XMLToolsError
 
-__all__ = ["declare_replay", "declare_serve", "replay", "serve"]
-
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 
 

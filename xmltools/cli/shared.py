@@ -23,26 +23,6 @@ from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool, load_tools
 
-__all__ = [
-    "VISIBLE",
-    "UsageError",
-    "add_parser_options",
-    "counted",
-    "did_you_mean",
-    "element_name",
-    "number",
-    "one_line",
-    "one_standard_input",
-    "parser_options",
-    "positive",
-    "read_chunks",
-    "read_text",
-    "read_tools",
-    "read_values",
-    "whole_number",
-    "write_text",
-]
-
 _READ_SIZE = 1 << 16
 _DEPTH = 128
 """Levels of nesting in a JSON document: those of the arguments, and what is around them."""

@@ -18,8 +18,6 @@ from xmltools.errors import XMLToolsError
 if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
 
-__all__ = ["declare_explain", "declare_validate", "explain", "validate"]
-
 _FORMATS = ("text", "json", "github", "sarif")
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"')
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xmltools.dialects.record import Body, Dialect
 
-__all__ = ["FORGE"]
-
 FORGE = Dialect(
     name="forge",
     body=Body.ELEMENTS,

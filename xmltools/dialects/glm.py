@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xmltools.dialects.record import Body, Dialect, Pairs
 
-__all__ = ["GLM"]
-
 GLM = Dialect(
     name="glm",
     body=Body.PAIRS,

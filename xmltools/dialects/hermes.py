@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xmltools.dialects.record import Body, Dialect
 
-__all__ = ["HERMES"]
-
 HERMES = Dialect(
     name="hermes",
     body=Body.JSON,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xmltools.dialects.record import Body, Dialect, Pairs
 
-__all__ = ["QWEN3_CODER"]
-
 QWEN3_CODER = Dialect(
     name="qwen3_coder",
     body=Body.PAIRS,

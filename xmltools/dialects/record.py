@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Body", "Dialect", "Pairs", "plain", "spellings"]
-
 
 class Body(StrEnum):
     """What a call consists of, and so which reader reads it."""

@@ -18,8 +18,6 @@ from xmltools.grammar.rules.reply import chosen_tools, make_grammar
 from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 
-__all__ = ["FORMATS", "GrammarFormat", "build_grammar", "grammar_issues"]
-
 GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
 """The name of a format; `build_grammar` says what each is for."""
 

@@ -26,8 +26,6 @@ from xmltools.grammar.build import build_grammar, grammar_issues
 from xmltools.grammar.issues import GrammarIssue
 from xmltools.tools import Tool
 
-__all__ = ["ENGINES", "engine_issues", "for_engine"]
-
 Fields = dict[str, Any]
 
 _OPENER = f"<{FORGE.block}>"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from xmltools.tools.schema import Shape, other_keywords
 
-__all__ = ["GrammarIssue", "Report"]
-
 
 @dataclass(frozen=True, slots=True)
 class GrammarIssue:

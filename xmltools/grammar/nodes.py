@@ -13,25 +13,6 @@ from typing import NamedTuple
 
 from xmltools.grammar.regular.regular import Regular
 
-__all__ = [
-    "Alternatives",
-    "Dispatch",
-    "Grammar",
-    "Lexeme",
-    "Literal",
-    "Member",
-    "Node",
-    "Permutation",
-    "Reference",
-    "Repetition",
-    "Series",
-    "alternatives",
-    "in_order",
-    "maybe",
-    "series",
-    "subsets",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Literal:

@@ -10,8 +10,6 @@ from typing import Any, Literal
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Backend", "Cdata", "Options", "Order", "ToolChoice", "read_options"]
-
 ToolChoice = Literal["auto", "required", "one", "named", "arguments"]
 Order = Literal["any", "schema"]
 Cdata = Literal["allowed", "required", "forbidden"]

@@ -25,8 +25,6 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-__all__ = ["HasValues", "overlap", "valid_values"]
-
 MAX_STEPS = 10_000
 """Shapes that are looked at: a schema that leads round in more circles than that is taken to have values."""
 MAX_DEPTH = 40

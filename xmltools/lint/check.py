@@ -16,8 +16,6 @@ from xmltools.parser import Limits, parse
 from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
 
-__all__ = ["OWN_CODES", "READERS_DISAGREE", "WITNESS_DISAGREES", "Examined", "Finding", "Place", "examine", "lint"]
-
 WITNESS_DISAGREES: Final = "witness_disagrees"
 READERS_DISAGREE: Final = "readers_disagree"
 OWN_CODES: Final = {

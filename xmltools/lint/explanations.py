@@ -8,9 +8,6 @@ from xmltools.errors import Code, XMLToolsError
 from xmltools.lint.check import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
 from xmltools.tools import Tool
 
-__all__ = ["CODES", "EXAMPLE_TOOLS", "explain", "headline", "list_codes"]
-
-
 _JSON = '<tool>\n{"tool_name": "add", "arguments": {"a": 1, "b": 2}}\n</tool>'
 
 

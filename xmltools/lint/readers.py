@@ -28,17 +28,6 @@ from xmltools.syntax.elements import Element
 from xmltools.tools import Tool
 from xmltools.tools.schema import read_arguments
 
-__all__ = [
-    "SPACES",
-    "Unreadable",
-    "disagreements",
-    "is_too_large_for_lxml",
-    "name_of",
-    "plain_block",
-    "read_with_defusedxml",
-    "read_with_lxml",
-]
-
 SPACES = " \t\r\n"
 _MAX_CHARACTERS = 2_400_000
 """Longest block that lxml sees: libxml2 refuses texts of ten million bytes, and a character has at most four."""

@@ -18,8 +18,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.lint.check import Finding
 from xmltools.lint.explanations import CODES, explain, headline
 
-__all__ = ["FORMATS", "write_report", "write_statistics"]
-
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 # Characters that take two columns in a terminal: East Asian scripts and pictures.
 _WIDE = re.compile(

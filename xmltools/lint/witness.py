@@ -27,8 +27,6 @@ from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import ITEM, ArrayShape, Shape, item_name
 
-__all__ = ["doubt_of"]
-
 
 class Doubt(NamedTuple):
     """What the witness has against a block, and the line in the block (from 1) where it has it."""

@@ -14,8 +14,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.models.message import Content, Message, Role
 from xmltools.models.parts import Media, Text, ToolCall, ToolResult, Value
 
-__all__ = ["Conversation", "checked_conversation"]
-
 
 class Conversation(Value):
     """Messages in order, with the host's `metadata` and, in `extra`, what only one format knows, under its name.

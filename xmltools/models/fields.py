@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["MakeError", "Object", "expect", "fail", "found"]
-
 Object = Mapping[str, Any]
 MakeError = Callable[[str, str], XMLToolsError]
 """Makes an error of a place, such as `messages[2].content`, and of what is wrong there."""

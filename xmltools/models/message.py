@@ -10,8 +10,6 @@ from pydantic import Field
 from xmltools.errors import CallError, Notice
 from xmltools.models.parts import Media, Part, Reasoning, Text, ToolCall, ToolResult, Value
 
-__all__ = ["Content", "Message", "Reply", "Role", "parts_of"]
-
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a message; "tool" is for results."""
 Content = str | Iterable[Text | Media | Reasoning | ToolCall | ToolResult]

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from xmltools.errors import Repair, XMLToolsError
 
-__all__ = ["DEFAULT_SERVER", "CallStatus", "Media", "Part", "Reasoning", "Text", "ToolCall", "ToolResult", "Value"]
-
 DEFAULT_SERVER = "local"
 """The server of a tool that names none."""
 

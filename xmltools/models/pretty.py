@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from xmltools.models.message import Message
 
-__all__ = ["Spelling", "digits", "pieces", "shown", "shown_message", "shown_result", "value_text"]
-
 
 def value_text(value: Any) -> str:
     """Return what `%v` makes of a value: `map[a:1 b:[x <nil> true]]`, keys sorted, strings without quotes."""

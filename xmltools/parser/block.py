@@ -29,47 +29,6 @@ from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, 
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
-__all__ = [
-    "CALL",
-    "OTHER",
-    "OWN",
-    "Block",
-    "Candidate",
-    "Container",
-    "Failure",
-    "Leaf",
-    "Path",
-    "State",
-    "close_element",
-    "close_top",
-    "cut_off",
-    "depth_of",
-    "emit",
-    "emit_cdata",
-    "emit_text",
-    "end_early",
-    "fail",
-    "field_of",
-    "flush_delta",
-    "give_up",
-    "is_block",
-    "knows_tool",
-    "meet_opener",
-    "note",
-    "note_ampersands",
-    "note_ignored",
-    "note_opener",
-    "note_space",
-    "opens_block",
-    "put_aside",
-    "read_comment",
-    "set_literal",
-    "skip_past",
-    "source_of",
-    "trim",
-]
-
-
 _CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
 _WINDOW: Final = 1 << 16
 """Characters that are kept of a block over a limit."""

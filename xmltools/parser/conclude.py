@@ -19,8 +19,6 @@ from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
 
-__all__ = ["conclude", "partial_error", "resolve_name"]
-
 _SHORT = 256
 _ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 

@@ -51,18 +51,6 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY, ArrayShape
 
-__all__ = [
-    "path_of",
-    "read_body",
-    "read_instruction",
-    "read_markup",
-    "read_opening_tag",
-    "read_stray",
-    "read_stray_section",
-    "take_name",
-]
-
-
 STRAY_LENGTH: Final = 128
 _WORDS: Final = re.compile("([ \t\r\n]+)|[^ \t\r\n]+")
 _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["FenceReader"]
-
 # Of backticks or of tildes, and the info word; only after backticks it may not contain the same character.
 _FENCE = re.compile(r" {0,3}(?:(`{3,})([^`\n]*)|(~{3,})([^\n]*))\Z")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")

@@ -8,8 +8,6 @@ from xmltools.errors import CallError, Notice
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 
-__all__ = ["build_reply"]
-
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
     """Fold events into a reply: adjacent deltas are joined."""

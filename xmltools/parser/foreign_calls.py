@@ -12,8 +12,6 @@ from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 
-__all__ = ["ForeignCalls"]
-
 _HEAD_LENGTH: Final = 1_024
 """Characters in which a call must show what it is."""
 _DEPTH: Final = 128

@@ -14,8 +14,6 @@ from xmltools.dialects import Dialect
 from xmltools.errors import Code
 from xmltools.tools.schema import Shape
 
-__all__ = ["Envelope", "EnvelopeError"]
-
 _TYPES: Final = ("function", "function_call", "tool", "tool_call", "tool_use")
 _IDS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "index")
 _ID: Final = re.compile("call|toolu|tool_|fc_|chatcmpl")

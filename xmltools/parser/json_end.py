@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["ObjectScanner"]
-
 _SPACE = re.compile("[ \t\r\n]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
 _CLOSES: Final = {"}": "{", "]": "[", ")": "("}

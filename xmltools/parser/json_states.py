@@ -26,9 +26,6 @@ from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
 from xmltools.tools.schema import ANY
 
-__all__ = ["begin_json_arguments", "begin_json_body", "begin_json_leaf", "read_json", "read_json_end", "skip_body"]
-
-
 _JSON: Final = Body.JSON
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""

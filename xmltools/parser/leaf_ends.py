@@ -49,20 +49,6 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY
 
-__all__ = [
-    "confirm_end",
-    "continue_cdata",
-    "count_examples",
-    "end_at_once",
-    "end_leaf",
-    "end_section",
-    "is_next_section",
-    "meet_candidate",
-    "read_end_tail",
-    "settle",
-]
-
-
 _TAGS: Final = re.compile(r"<(/?)[ \t\r\n]*([^ \t\r\n<>/=\"'&]+)(?=[ \t\r\n<>/]|\Z)")
 
 

@@ -12,8 +12,6 @@ import re
 from xmltools.syntax.markup import decode_entities, partial_entity
 from xmltools.syntax.rope import Rope
 
-__all__ = ["TextReader"]
-
 _SPACES = " \t\r\n"
 _LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
 

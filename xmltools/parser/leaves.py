@@ -53,18 +53,6 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY, Shape
 
-__all__ = [
-    "begin_leaf",
-    "names_argument",
-    "read_cdata",
-    "read_cdata_tail",
-    "read_leaf_comment",
-    "read_leaf_start",
-    "read_text",
-    "turn_into_text",
-]
-
-
 _LONG: Final = 4096
 
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["MAX_DEPTH", "Limits"]
-
 MAX_DEPTH: Final = 128
 """The greatest `depth`. Values as deep as this can be written, copied, compared and read again by all who recurse:
 renderers and formats need up to 400 frames of the 1,000 that Python allows, and pydantic reads 200 levels of JSON."""

@@ -15,9 +15,6 @@ from xmltools.parser.leaves import read_cdata, read_cdata_tail, read_leaf_commen
 from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name, skip_pairs
 from xmltools.syntax.markup import SPACES
 
-__all__ = ["ends_complete", "run"]
-
-
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
     State.MARKUP: read_markup,

@@ -20,8 +20,6 @@ from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_valid_name, skip_space
 from xmltools.tools.schema import ANY
 
-__all__ = ["read_pair_value", "read_pairs", "read_pairs_end", "read_pairs_name", "read_start", "skip_pairs"]
-
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`]+(?:[ \t]+(?=<|\r?\n|\Z))?")
 _LINE: Final = re.compile(r"[^<>\r\n]+")
 _BREAK: Final = re.compile(r"\r?\n")

@@ -35,8 +35,6 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 
-__all__ = ["MAX_BRACKETS", "Opening", "Outside", "checked_tags", "is_json_list"]
-
 MAX_LAYOUT: Final = 1_024
 """Characters of white space that may lay out calls and reasoning; a longer run is text."""
 MAX_BRACKETS: Final = 10_000

@@ -16,8 +16,6 @@ from typing import Final
 from xmltools.parser.fences import FenceReader
 from xmltools.syntax.markup import MORE, NO, Answer
 
-__all__ = ["SECTION_LENGTH", "SPAN_LENGTH", "Shown"]
-
 SPAN_LENGTH: Final = 1_024
 """Characters that inline code may have, with its backticks."""
 SECTION_LENGTH: Final = 10_000

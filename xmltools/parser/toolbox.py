@@ -10,8 +10,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
 from xmltools.tools.schema import Shape
 
-__all__ = ["NoToolError", "Toolbox"]
-
 _QUOTES = " \t\"'`"
 _SEPARATOR = re.compile("::?|[./]")
 _PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)

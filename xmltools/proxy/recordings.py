@@ -35,8 +35,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import error_body
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 
-__all__ = ["Recorded", "Recorder", "Recording", "Replay", "read_recording"]
-
 _logger = logging.getLogger("xmltools.serve.recordings")
 
 _VERSION = 1

@@ -40,8 +40,6 @@ from xmltools.tools.schema import (
     read_object,
 )
 
-__all__ = ["render_call", "write_call", "write_text"]
-
 _NO_XML_CHARACTER = re.compile("[\ufffe\uffff]")  # json escapes the others
 
 

@@ -42,8 +42,6 @@ from xmltools.tools.schema import (
     items_of,
 )
 
-__all__ = ["render_instructions"]
-
 Style = Literal["full", "compact"]
 
 MAX_DEPTH = 8

@@ -29,8 +29,6 @@ from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 
-__all__ = ["ReadResult", "read_results", "render_result", "render_result_parts", "render_results"]
-
 # Everything that some reader takes for the end of a line: a model, a terminal, str.splitlines.
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _HEADER = re.compile(r"(?:\A|\n\n)Tool: ([^\n]*)\n(Result|Error): ")

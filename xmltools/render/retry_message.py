@@ -35,8 +35,6 @@ from xmltools.syntax.markup import (
 from xmltools.tools import Tool
 from xmltools.tools.schema import ANY, Shape, example_arguments, find_problems
 
-__all__ = ["render_retry"]
-
 _LEAST = 200
 _BESIDE_LONG = 400
 """Characters that may stand beside an example which alone is longer than the limit."""

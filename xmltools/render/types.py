@@ -24,18 +24,6 @@ from xmltools.tools.schema import (
     parts_of,
 )
 
-__all__ = [
-    "ABSENT",
-    "children_of",
-    "constraints",
-    "fact",
-    "identity",
-    "json_text",
-    "other_properties",
-    "start_tag",
-    "type_words",
-]
-
 Node = dict[str, Any]
 ABSENT = object()
 _encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 
-__all__ = ["ENGLISH", "OPENS", "Wording", "fill", "neutral", "neutral_line"]
-
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 

@@ -13,17 +13,6 @@ from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import Shape
 
-__all__ = [
-    "escape_name",
-    "is_hidden",
-    "is_sayable",
-    "only_server",
-    "refuse_foreign",
-    "refuse_unsayable",
-    "same",
-    "scalar_text",
-]
-
 
 def is_sayable(name: str) -> bool:
     """Return whether a name is read back as it is: one line, 1 to 256 characters, no `<` and `>`, not trimmed."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Element"]
-
 
 class Element:
     """One element of a block.

@@ -14,8 +14,6 @@ from typing import Final
 
 from xmltools.syntax.markup import CDATA_OPEN
 
-__all__ = ["Closers", "count_blocks", "count_sections", "count_within", "find_line_opener"]
-
 _W: Final = "[ \t\r\n]"
 _SECTIONS: Final = re.compile(r"(<!\[CDATA\[)|\]\]>", re.IGNORECASE)
 """The openers (group 1) and ends of CDATA sections."""

@@ -18,17 +18,6 @@ from typing import Any, NoReturn
 
 from xmltools.errors import Code
 
-__all__ = [
-    "MAX_DIGITS",
-    "JSONDepthError",
-    "JSONError",
-    "JSONEscapeError",
-    "Slip",
-    "loads",
-    "loads_lenient",
-    "max_digits",
-]
-
 MAX_DIGITS = 4300
 """Digits that an integer may have: reading one needs quadratic time, and CPython stops at the same number."""
 

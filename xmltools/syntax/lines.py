@@ -5,8 +5,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 
-__all__ = ["Lines"]
-
 
 class Lines:
     """Where the lines of a text begin, to say line and column of an offset (all from 1)."""

@@ -16,35 +16,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-__all__ = [
-    "CDATA_OPEN",
-    "MORE",
-    "NAME_LENGTH",
-    "NO",
-    "SPACES",
-    "Tag",
-    "attributes_of",
-    "begins_with_field",
-    "decode_entities",
-    "find_ampersands",
-    "find_forbidden",
-    "is_metadata",
-    "is_valid_name",
-    "is_xml_name",
-    "partial_entity",
-    "read_bare_name",
-    "read_cdata_open",
-    "read_chat_token",
-    "read_confirmation",
-    "read_end_tag",
-    "read_fence",
-    "read_name",
-    "read_opener",
-    "read_start_tag",
-    "read_valued_tag",
-    "skip_space",
-]
-
 MORE: Final = None
 NO: Final = False
 Answer = Literal[False] | None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["Rope"]
-
 _LOOSE: Final = 512
 """Pieces that are kept apart: a string of four characters needs 60 bytes, so they are joined before they are many."""
 

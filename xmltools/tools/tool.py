@@ -15,8 +15,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import DEFAULT_SERVER
 from xmltools.tools.schema import ObjectShape, compile_schema
 
-__all__ = ["Tool", "load_tools"]
-
 _ACCEPTED = (
     '{"type": "function", "function": {...}} (OpenAI chat), {"type": "function", "name", "parameters"} '
     '(OpenAI Responses), {"name", "input_schema"} (Anthropic), {"name", "inputSchema"} (MCP), '

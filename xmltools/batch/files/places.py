@@ -16,19 +16,6 @@ from typing import NamedTuple
 
 from xmltools.batch.options import BatchUsageError
 
-__all__ = [
-    "ENDINGS",
-    "FORMATS",
-    "PARTS",
-    "Kind",
-    "Source",
-    "Target",
-    "absolute",
-    "find_sources",
-    "find_targets",
-    "kind_of",
-]
-
 PARTS = ".parts"
 """After the name of an output: the folder with what is done of it."""
 

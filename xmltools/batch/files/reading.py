@@ -22,8 +22,6 @@ from xmltools.batch.options import BatchOptions
 from xmltools.batch.rows import Row, compact
 from xmltools.errors import XMLToolsError
 
-__all__ = ["ROWS", "SIZE", "Piece", "check_columns", "encode", "read_outputs", "read_pieces", "read_weighted"]
-
 ROWS = 1024
 """Rows of a piece, at most."""
 SIZE = 2 << 20

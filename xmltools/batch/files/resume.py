@@ -18,8 +18,6 @@ from typing import Any
 from xmltools.batch.files.places import PARTS
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Parts", "open_part", "replace", "write_part"]
-
 _MANIFEST = "manifest.json"
 _SIZE = "size"
 

@@ -24,8 +24,6 @@ from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.errors import XMLToolsError
 
-__all__ = ["parse_files"]
-
 _LITTLE = 4 << 20
 """Bytes of input for which no other process is worth its start."""
 

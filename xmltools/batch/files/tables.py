@@ -25,8 +25,6 @@ from xmltools.batch.options import BatchOptions
 from xmltools.batch.table import OUTPUT_SCHEMA
 from xmltools.errors import XMLToolsError
 
-__all__ = ["TableWriter", "table_of"]
-
 _MARK = b"xmltools"
 _JSON, _SMALL = {_MARK: b"json"}, {_MARK: b"small"}
 _EXACT = 1 << 53

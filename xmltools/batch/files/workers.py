@@ -31,8 +31,6 @@ from xmltools.batch.rows import Row, RowParser
 from xmltools.batch.summary import Counts
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Pool", "Task", "Worker", "available_cores", "run_here"]
-
 # Not forked: the parent may have threads, of Arrow or of its host.
 _CONTEXT = multiprocessing.get_context("spawn")
 

@@ -11,8 +11,6 @@ from xmltools.batch.files.resume import open_part
 from xmltools.batch.options import BatchOptions
 from xmltools.batch.summary import Counts
 
-__all__ = ["Assembly"]
-
 
 class Assembly:
     """A file that is put together from parts, which are added in their order; it is there only when all of it is.

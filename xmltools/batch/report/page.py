@@ -35,8 +35,6 @@ try:
 except ImportError:
     raise ImportError("reports of xmltools.batch need the library jinja2: pip install 'xmltools[batch]'") from None
 
-__all__ = ["percent", "text", "write_report"]
-
 _TITLE = "Batch report"
 _RECORD = pa.schema(
     [

@@ -17,8 +17,6 @@ from xmltools.batch.rows import replies_in
 from xmltools.batch.table import OUTPUT_SCHEMA, arrays
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Lists", "Sizes", "Tally", "Tools", "fold", "pc", "read_lists", "texts_in"]
-
 # Loaded after `pa`, which says how to get pyarrow where it is missing.
 pc: Any = import_module("pyarrow.compute")
 

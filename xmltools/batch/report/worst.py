@@ -17,8 +17,6 @@ from xmltools.batch.report.tally import Lists, pc, texts_in
 from xmltools.lint import CODES
 from xmltools.syntax.lines import Lines
 
-__all__ = ["Excerpt", "Gap", "Line", "Problem", "Worst", "WorstRow", "cut_out"]
-
 _ROWS = 20
 _PROBLEMS = 6  # of a row: errors first, then repairs
 _MESSAGE = 600  # characters of a message or a hint

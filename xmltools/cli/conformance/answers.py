@@ -19,8 +19,6 @@ from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDe
 from xmltools.parser import Limits, Parser
 from xmltools.tools import Tool, load_tools
 
-__all__ = ["Runner"]
-
 _CACHED_TOOLS = 256
 _FLAGS = ("strict", "starts_in_reasoning", "bracket_reasoning")
 _LIMITS = ("block_size", "depth", "elements", "blocks")

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Case", "find_corpus", "read_corpus", "ways"]
-
 _RANDOM_WAYS = 4
 _MOST_CUTS = 8
 

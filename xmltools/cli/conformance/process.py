@@ -18,8 +18,6 @@ from types import TracebackType
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["NoAnswerError", "Program"]
-
 _LONGEST_ANSWER = 1 << 26
 _FAREWELL = 1.0
 """Seconds that a program has to end by itself once its input is closed."""

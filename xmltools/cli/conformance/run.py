@@ -16,8 +16,6 @@ from xmltools.cli.conformance.corpus import Case, ways
 from xmltools.cli.conformance.process import NoAnswerError, Program
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Difference", "Result", "differences", "run_program"]
-
 _PATIENCE = 10
 _ENTRY_DEFAULTS = {"calls": {"legacy_json": False}, "errors": {}}
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from xmltools.cli.conformance.run import Difference, Result
 
-__all__ = ["Score", "report", "score", "write_failures", "write_table"]
-
 _SHOWN_FAILURES = 10
 _SHOWN_DIFFERENCES = 3
 _WIDTH = 100

@@ -15,8 +15,6 @@ from xmltools.cli.demo.view import LABEL_WIDTH, PlainView, repair_notes, shorten
 from xmltools.models import ToolCall
 from xmltools.models.events import Event
 
-__all__ = ["LiveView"]
-
 _WIDEST = 110
 _FRAME = 0.05  # Seconds between two pictures: more could not be seen, and cost time.
 _WINDOW = 12  # Lines that are shown of a value while it grows.

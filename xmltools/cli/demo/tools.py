@@ -13,8 +13,6 @@ from typing import NamedTuple
 from xmltools.models import ToolCall, ToolResult
 from xmltools.tools import Tool
 
-__all__ = ["ToolError", "Workspace", "apply_patch", "calculate"]
-
 _TOKEN = re.compile(r"\s*(?:(\d{1,30}(?:\.\d{1,30})?)|([-+*/%()]))")
 _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "+": operator.add,

@@ -20,16 +20,6 @@ from xmltools.models.events import (
     TextDelta,
 )
 
-__all__ = [
-    "LABEL_WIDTH",
-    "PlainView",
-    "argument_name",
-    "repair_notes",
-    "shorten",
-    "type_name",
-    "verdict",
-]
-
 LABEL_WIDTH = 12
 """Characters of the column in front of each line."""
 _LINE_START = re.compile(r"(?<=\n)(?=[^\n])")

@@ -10,8 +10,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = ["CALL_FORMATS", "load_calls"]
-
 _SHOWN = {
     "xmltools": '{"name": "…", "arguments": {…}, "server": "…"} (xmltools; the server may be left out)',
     "openai": '{"id": "…", "type": "function", "function": {"name": "…", "arguments": "{…}"}} (OpenAI chat), '

@@ -9,8 +9,6 @@ from xmltools.cli.interop.fields import Object, expect_format, keys_of
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool, load_tools
 
-__all__ = ["DEFINITION_FORMATS", "load_definitions"]
-
 
 class _Form(NamedTuple):
     shown: str

@@ -11,8 +11,6 @@ from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of,
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 
-__all__ = ["RESULT_FORMATS", "load_result"]
-
 Block = Text | Media
 _Kinds = Mapping[str, Callable[[Object], Block]]
 """How blocks are read, by their type."""

@@ -20,8 +20,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
 from xmltools.tools import Tool
 
-__all__ = ["AnthropicReader", "AnthropicStream"]
-
 Message = tuple[str, dict[str, Any]]
 """The name of an event and its data, which has the name as its type."""
 

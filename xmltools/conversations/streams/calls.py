@@ -15,8 +15,6 @@ from xmltools.syntax.json_reader import JSONError, Slip, loads
 from xmltools.tools import Tool
 from xmltools.tools.schema import Reading, Shape, read_object
 
-__all__ = ["CallQueue", "NativeCall"]
-
 _NO_JSON = "The arguments of the call were no JSON object. Make the whole call again, with valid JSON."
 _TRUNCATED = "The reply ended before the arguments of the call were complete. Make the whole call again."
 _SHOWN = 20

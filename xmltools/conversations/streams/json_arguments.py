@@ -22,8 +22,6 @@ from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, Cal
 from xmltools.tools import Tool
 from xmltools.tools.schema import Shape
 
-__all__ = ["ArgumentStream", "without_surrogates"]
-
 Path = tuple[str | int, ...]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

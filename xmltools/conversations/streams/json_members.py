@@ -11,8 +11,6 @@ import json
 import re
 from typing import Final
 
-__all__ = ["MemberReader"]
-
 _MARK = re.compile(r'["{}\[\],:]')
 _WHOLE = re.compile(
     r'(?:[^"\\]++'

@@ -8,8 +8,6 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event, ReasoningDelta, TextDelta
 
-__all__ = ["Outputs", "as_mapping", "string_of"]
-
 
 def as_mapping(message: Any, expected: str) -> Mapping[str, Any]:
     """Return a message of a server as a mapping; an object of an SDK is dumped.

@@ -19,8 +19,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
 from xmltools.tools import Tool
 
-__all__ = ["OpenAIReader", "OpenAIStream"]
-
 _CUT = ("length", "content_filter")
 """Finish reasons of a reply that was cut off, by OpenAI's names."""
 

@@ -25,8 +25,6 @@ from xmltools.models.events import (
 )
 from xmltools.tools import Tool
 
-__all__ = ["Kind", "Piece", "PieceReader"]
-
 _ON_FAILURE = ("leave", "text", "drop", "spoil")
 
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from xmltools.conversations.streams.pieces import Kind
 
-__all__ = ["CALL", "CLIENT_CALLS", "CUSTOM_CALL", "FORMS", "Form", "Item", "Message", "echoed", "usage_of"]
-
 Message = tuple[str, dict[str, Any]]
 """The name of an event and its data, which has the name as its type."""
 

@@ -33,8 +33,6 @@ from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, ReasoningDelta, TextDelta
 from xmltools.tools import Tool
 
-__all__ = ["ResponsesStream", "response_object"]
-
 _CUT = {
     "length": "max_output_tokens",
     "max_tokens": "max_output_tokens",

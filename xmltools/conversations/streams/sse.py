@@ -11,8 +11,6 @@ from pydantic_core import to_json
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["SSE_DONE", "to_sse"]
-
 SSE_DONE = b"data: [DONE]\n\n"
 """What ends a stream of OpenAI chunks."""
 

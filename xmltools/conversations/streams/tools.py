@@ -9,8 +9,6 @@ from xmltools.models import DEFAULT_SERVER
 from xmltools.tools import Tool
 from xmltools.tools.schema import Shape, TextShape
 
-__all__ = ["ToolTable", "is_string"]
-
 
 class ToolTable:
     """Tools by name. Raises `XMLToolsError` for anything but tools, and for a schema that is invalid."""

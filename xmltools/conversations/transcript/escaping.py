@@ -26,21 +26,6 @@ from xmltools.models import Part, Text
 from xmltools.parser.prose import MAX_BRACKETS, is_json_list
 from xmltools.parser.shown import Shown
 
-__all__ = [
-    "GLUE",
-    "change_first_text",
-    "hide_header",
-    "hide_tags",
-    "join_texts",
-    "show_header",
-    "show_reasoning",
-    "show_tags",
-    "text_part",
-    "with_text",
-    "write_bracketed",
-    "write_reasoning",
-]
-
 GLUE = "\n\n"
 """What stands in one text between two parts."""
 

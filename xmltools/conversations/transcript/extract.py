@@ -27,8 +27,6 @@ from xmltools.parser.limits import MAX_DEPTH
 from xmltools.render import ReadResult, read_results
 from xmltools.tools import Tool
 
-__all__ = ["extract"]
-
 _FULL_HEADER = re.compile("Tool: [^\n]*\n(?:Result|Error): ")
 _HEADER_OF_TOOL = re.compile(r"Tool: ([^\n]+)(?:\n|\Z)")
 

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, ToolCall, ToolResult
 
-__all__ = ["Ids", "Note", "Waiting", "add_note", "take_note"]
-
 _KEY = "xmltools"
 _KEPT = "kept"
 _IDS = ("call_ids", "result_ids")

@@ -25,8 +25,6 @@ from xmltools.render.calls import write_call
 from xmltools.render.writable import only_server, refuse_foreign
 from xmltools.tools import Tool
 
-__all__ = ["checked_tools", "inline"]
-
 ResultRole = Literal["user", "tool"]
 
 

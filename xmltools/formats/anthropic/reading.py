@@ -13,8 +13,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["NAME", "URL_TYPES", "Reader"]
-
 NAME = "anthropic"
 """The name by which the format is asked for."""
 URL_TYPES = {"image": "image/*", "document": "application/pdf"}

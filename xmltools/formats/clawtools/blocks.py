@@ -14,16 +14,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Reasoning, Text, ToolCall
 from xmltools.models.fields import expect, fail
 
-__all__ = [
-    "NAME",
-    "RIGHT_CALL",
-    "interleave",
-    "read_block",
-    "read_medium",
-    "unknown_blocks",
-    "write_block",
-]
-
 NAME = "clawtools"
 """The name by which the format is asked for."""
 

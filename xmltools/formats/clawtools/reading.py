@@ -15,8 +15,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Text, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["RIGHT_RESULT", "Reader", "usual_shape"]
-
 RIGHT_RESULT = (
     '{"role": "toolResult", "toolCallId": "…", "toolName": "…", '
     '"content": [{"type": "text", "text": "…"}], "isError": false}'

@@ -7,19 +7,6 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses that of `typing` before Python 3.12
 
-__all__ = [
-    "AssistantMessage",
-    "ConversationMessage",
-    "ImageBlock",
-    "ImageUrl",
-    "ImageUrlBlock",
-    "TextBlock",
-    "ThinkingBlock",
-    "ToolCallBlock",
-    "ToolResultMessage",
-    "UserMessage",
-]
-
 
 class TextBlock(TypedDict):
     """Text, in any message."""

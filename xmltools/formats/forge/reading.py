@@ -12,8 +12,6 @@ from xmltools.models import Conversation, Message, Role, Text, ToolCall
 from xmltools.models.fields import expect, fail
 from xmltools.tools import Tool
 
-__all__ = ["load"]
-
 _ROLES = ("system", "user", "assistant", "tool")
 _CONTENT = "a string (calls and results are text in this format; with 'tool_calls' or blocks it is another)"
 

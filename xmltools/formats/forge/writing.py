@@ -18,8 +18,6 @@ from xmltools.render.calls import write_call
 from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
 
-__all__ = ["NAME", "dump", "listed_tools", "spelling", "write"]
-
 NAME = "forge"
 _KEYS = ("role", "content")
 ResultRole = Literal["tool", "user"]

@@ -14,8 +14,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["FROM_URL_SAFE", "NAME", "Reader", "camel", "content_of_response"]
-
 NAME = "gemini"
 """The name by which the format is asked for."""
 FROM_URL_SAFE = str.maketrans("-_", "+/")

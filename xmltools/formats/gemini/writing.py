@@ -12,8 +12,6 @@ from xmltools.formats.shared.extra import completed, kept_for, rest
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["Writer"]
-
 _Object = dict[str, Any]
 _KINDS: dict[str, tuple[type, ...]] = {
     "system": (Text,),

@@ -15,8 +15,6 @@ from typing import Any
 
 from xmltools.models import Media, Message, Part, Text, ToolResult
 
-__all__ = ["AS_PARTS", "label", "placeholder", "with_attached"]
-
 AS_PARTS = {"as": "parts"}
 """What is kept of a content that is a list of plain texts."""
 

@@ -13,8 +13,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["AUDIO", "NAME", "REASONING_KEY", "Reader"]
-
 NAME = "openai"
 """The name by which the format is asked for."""
 REASONING_KEY = "reasoning_content"

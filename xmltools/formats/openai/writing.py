@@ -13,8 +13,6 @@ from xmltools.formats.shared.extra import completed, kept_for, rest
 from xmltools.formats.shared.losses import WORDS, Report
 from xmltools.models import Media, Message, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["Writer"]
-
 _FORMATS = {type: format for format, type in AUDIO.items()}
 _EMPTY: dict[str, Any] = {"text": "", "null": None, "parts": []}
 _Object = dict[str, Any]

@@ -12,17 +12,6 @@ from typing import Any, ClassVar
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.extra import compact
 
-__all__ = [
-    "Message",
-    "TextMessage",
-    "ToolCallMessage",
-    "ToolMessage",
-    "ToolResultMessage",
-    "UserMessage",
-    "check_fields",
-    "spoken",
-]
-
 _TYPES = ("text", "tool_call", "tool_result")
 _ROLES = ("system", "user", "assistant", "tool_result")
 _STOP_REASONS = ("tool", "stop")

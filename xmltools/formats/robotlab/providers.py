@@ -21,17 +21,6 @@ from xmltools.formats.robotlab.messages import Message, ToolCallMessage, ToolMes
 from xmltools.formats.shared.extra import compact
 from xmltools.tools import Tool
 
-__all__ = [
-    "Provider",
-    "anthropic_tool_call",
-    "openai_tool_call",
-    "provider",
-    "system_prompt",
-    "to_anthropic",
-    "to_gemini",
-    "to_openai",
-]
-
 _Hash = Message | Mapping[str, Any]
 
 

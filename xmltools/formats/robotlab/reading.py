@@ -13,8 +13,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["NAME", "Reader", "read_content", "write_content"]
-
 NAME = "robotlab"
 """The name by which the format is asked for."""
 

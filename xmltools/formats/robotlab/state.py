@@ -18,9 +18,6 @@ from xmltools.formats.robotlab.messages import (
     spoken,
 )
 
-__all__ = ["State", "create_state", "format_history"]
-
-
 _Hash = Message | Mapping[str, Any]
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["Ledger", "fitting", "system_first"]
-
 _WORDS: dict[type, str] = {
     Text: "text",
     Reasoning: "reasoning",

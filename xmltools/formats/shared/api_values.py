@@ -18,18 +18,6 @@ from xmltools.models import Media, ToolCall
 from xmltools.models.fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = [
-    "arguments_text",
-    "compact",
-    "data_url",
-    "entries",
-    "insert",
-    "objects",
-    "read_arguments",
-    "split_data_url",
-    "type_of_url",
-]
-
 _DEPTH = 200
 """Containers that arguments may have inside one another."""
 _DATA_URL = re.compile(r"data:([^,;]++)?+(?:;[^,;]++)*?;base64,", re.IGNORECASE)

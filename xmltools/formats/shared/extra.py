@@ -16,8 +16,6 @@ from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = ["answered", "at", "compact", "completed", "extra_of", "kept_for", "plain", "read_arguments", "rest"]
-
 
 @contextmanager
 def at(place: str) -> Iterator[None]:

@@ -7,8 +7,6 @@ from typing import Any
 
 from xmltools.models.fields import expect
 
-__all__ = ["FINISH_REASONS", "read_finish_reason"]
-
 FINISH_REASONS: Mapping[str, str] = {
     # OpenAI, whose words are those of `Message.finish_reason`; so are Wolo's.
     "stop": "stop",

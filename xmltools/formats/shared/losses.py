@@ -23,16 +23,6 @@ from typing import Any
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = [
-    "BOOKKEEPING",
-    "WORDS",
-    "Holds",
-    "Report",
-    "grouped_results",
-    "losses",
-    "single_results",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Holds:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Reads", "extra_of", "note_of", "restored", "spelling_of"]
-
 Reads = Mapping[str, Callable[[Any], Any]]
 
 

@@ -11,8 +11,6 @@ from xmltools.models import ToolCall
 from xmltools.models.fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = ["NAME", "own_extra", "raw_args_of", "read_call", "string_in", "with_others", "write_call"]
-
 NAME = "wick"
 """The name by which the format is asked for."""
 _CALL_KEYS = ("id", "name", "args", "raw_args")

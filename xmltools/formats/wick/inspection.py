@@ -15,22 +15,6 @@ from xmltools.formats.wick.messages import ROLES, plain
 from xmltools.models import Conversation
 from xmltools.models.pretty import shown_message, shown_result
 
-__all__ = [
-    "estimate_tokens",
-    "last",
-    "last_content",
-    "pretty",
-    "test_endpoint",
-    "user_input",
-    "user_input_role",
-    "valid_role",
-    "validate",
-    "validate_first",
-    "validate_user_input",
-    "validate_user_input_first",
-]
-
-
 # Fields, empty if they are missing
 
 

@@ -13,16 +13,6 @@ from xmltools.models import Conversation, Message, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 from xmltools.models.message import parts_of
 
-__all__ = [
-    "RESULT_NOTE",
-    "ROLES",
-    "STATE_KEYS",
-    "plain",
-    "read",
-    "write",
-    "write_whole",
-]
-
 ROLES = ("system", "user", "assistant", "tool")
 STATE_KEYS = ("thread_id", "messages", "todos", "files")
 RESULT_NOTE = "tool_result"

@@ -16,8 +16,6 @@ from xmltools.formats.wick.messages import RESULT_NOTE, STATE_KEYS, check_state
 from xmltools.models import Conversation, Message
 from xmltools.models.fields import expect
 
-__all__ = ["AgentState", "ToolResult"]
-
 _RESULT_KEYS = ("tool_call_id", "name", "output", "error")
 
 

@@ -16,14 +16,6 @@ from xmltools.formats.wolo.types import Stored
 from xmltools.formats.wolo.writing import find_answers
 from xmltools.models import Conversation, Message, Text, ToolCall
 
-__all__ = [
-    "inject_system",
-    "llm_tool_call",
-    "opencode_headers",
-    "rename_agent",
-    "to_llm_messages",
-]
-
 _AGENT = re.compile(r"\b[Ww]olo\b")
 _NO_OUTPUT = {
     "completed": "Tool completed",

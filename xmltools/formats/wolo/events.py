@@ -13,8 +13,6 @@ from xmltools.formats.wolo.reading import CallIds, read_call
 from xmltools.models import CallStatus, Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect
 
-__all__ = ["EventFolder", "fold_events"]
-
 
 def fold_events(events: Iterable[Mapping[str, Any]]) -> Message:
     """Return the reply that the events of a stream make (see `EventFolder`).

@@ -10,23 +10,6 @@ from xmltools.formats.shared.spelling import Reads
 from xmltools.models import CallStatus, Message, ToolCall, ToolResult
 from xmltools.syntax.json_reader import JSONError, loads
 
-__all__ = [
-    "CONVERSATION",
-    "MESSAGE",
-    "NAME",
-    "RESULT_MESSAGE",
-    "STATUSES",
-    "TEXT_PART",
-    "Answer",
-    "arguments_of",
-    "message_record",
-    "seconds",
-    "status_of",
-    "text_id",
-    "tool_part_reads",
-    "tool_part_record",
-]
-
 NAME = "wolo"
 """The name by which the format is asked for."""
 

@@ -13,8 +13,6 @@ from xmltools.models import Conversation, Message, Part, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
 from xmltools.models.fields import expect, fail
 
-__all__ = ["NewId", "complete", "complete_foreign"]
-
 NewId = Callable[[], str]
 """Returns another id each time."""
 IsWanted = Callable[[Mapping[str, object]], bool]

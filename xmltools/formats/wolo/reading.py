@@ -24,8 +24,6 @@ from xmltools.formats.wolo.fields import (
 from xmltools.models import Conversation, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from xmltools.models.fields import expect, fail
 
-__all__ = ["CallIds", "load", "read_call"]
-
 _ROLES = ("user", "assistant", "system")
 _PARTS = "a list 'parts' of text and tool parts"
 

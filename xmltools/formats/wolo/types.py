@@ -9,8 +9,6 @@ from xmltools.models import CallStatus
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Message", "Part", "Stored", "TextPart", "ToolPart"]
-
 
 class TextPart(TypedDict, total=False):
     """A text in a message."""

@@ -22,8 +22,6 @@ from xmltools.formats.wolo.fields import (
 from xmltools.formats.wolo.types import Message as StoredMessage
 from xmltools.models import Conversation, Message, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["Place", "dump", "find_answers"]
-
 Place = tuple[int, int]
 """Where a call stands: the number of its message, and of the part in it."""
 

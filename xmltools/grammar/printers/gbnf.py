@@ -41,8 +41,6 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 
-__all__ = ["print_gbnf"]
-
 EMPTY = '""'
 MAX_PERMUTED = 6
 """Members whose every order is printed: n of them take 2^n rules."""

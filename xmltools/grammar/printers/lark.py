@@ -24,8 +24,6 @@ from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
 from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence
 
-__all__ = ["print_lark"]
-
 EMPTY = '""'
 MAX_BITS = 64
 """Members of a permutation that llguidance keeps count of."""

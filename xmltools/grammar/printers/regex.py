@@ -22,8 +22,6 @@ from xmltools.grammar.options import Options
 from xmltools.grammar.regular.expressions import expression, suffix
 from xmltools.grammar.regular.regular import literal, sequence
 
-__all__ = ["print_regex"]
-
 _MAX_DEPTH = 50
 """Rules inside each other that are printed."""
 _MAX_SIZE = 1_000_000

@@ -16,8 +16,6 @@ from xmltools.grammar.regular.expressions import expression
 from xmltools.grammar.regular.regular import Repeat
 from xmltools.grammar.rules.strings import SPACE
 
-__all__ = ["print_structural_tag"]
-
 
 def print_structural_tag(grammar: Grammar, options: Options) -> str:
     """Return the grammar as a structural tag, in JSON."""

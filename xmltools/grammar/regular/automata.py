@@ -29,8 +29,6 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 
-__all__ = ["TooLarge", "Words", "automaton", "encoded"]
-
 _MAX_DRAFT = 2_400
 """States that an automaton may have before it is minimised; twice as many, if it is an intersection."""
 _MAX_NFA = 40_000

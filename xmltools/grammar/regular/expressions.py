@@ -29,8 +29,6 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 
-__all__ = ["expression", "filled", "suffix", "terminal", "to_tree"]
-
 
 def expression(tree: Regular) -> str:
     """Return a regular expression for a language; what stands around it needs no brackets. Raises TooLarge."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, chars, choice, literal, optional, sequence, star
 
-__all__ = ["FORMATS"]
-
 _DIGIT = chars((0x30, 0x39))
 _LETTERS = (0x41, 0x5A), (0x61, 0x7A)
 _HEX = chars((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))

@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, literal, optional, sequence
 
-__all__ = ["integers", "numbers"]
-
 _DIGIT = chars((0x30, 0x39))
 _ZERO, _LEADING, _SIGN, _PLUS, _POINT = chars("0"), chars((0x31, 0x39)), chars("-"), chars("+"), chars(".")
 _POWER = chars("eE")

@@ -42,8 +42,6 @@ from xmltools.grammar.regular.regular import (
 )
 from xmltools.tools.schema.pattern_tree import changed_flags
 
-__all__ = ["pattern"]
-
 # Sets of characters: classes such as `\\d`, and characters whose case does not matter
 
 

@@ -9,38 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = [
-    "ALL",
-    "ANYTHING",
-    "EMPTY",
-    "LAST",
-    "NOTHING",
-    "And",
-    "Automaton",
-    "Chars",
-    "Choice",
-    "Edges",
-    "Not",
-    "Ranges",
-    "Regular",
-    "Repeat",
-    "Sequence",
-    "characters",
-    "chars",
-    "choice",
-    "first_characters",
-    "intersect",
-    "is_empty",
-    "is_simple",
-    "literal",
-    "merge",
-    "nullable",
-    "optional",
-    "sequence",
-    "star",
-    "subtract",
-]
-
 Ranges = tuple[tuple[int, int], ...]
 """Code points, as sorted pairs of first and last that neither overlap nor touch."""
 

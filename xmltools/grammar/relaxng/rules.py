@@ -8,29 +8,6 @@ from typing import NamedTuple
 
 from xmltools.syntax.markup import find_forbidden
 
-__all__ = [
-    "EMPTY",
-    "NIL",
-    "NOT_ALLOWED",
-    "TEXT",
-    "Rule",
-    "any_number",
-    "attribute",
-    "choice",
-    "data",
-    "define",
-    "element",
-    "element_but",
-    "grammar",
-    "group",
-    "interleave",
-    "is_in_xml",
-    "optional",
-    "printed",
-    "reference",
-    "value",
-]
-
 NAMESPACE = "http://relaxng.org/ns/structure/1.0"
 DATATYPES = "http://www.w3.org/2001/XMLSchema-datatypes"
 _SPECIAL = re.compile('[&<>"\t\n\r]')

@@ -63,8 +63,6 @@ from xmltools.tools.schema import (
     properties_of,
 )
 
-__all__ = ["relaxng"]
-
 MAX_DEFINITIONS = 1_000
 ANYTHING = "anything"
 _SILENT = {"$ref", "$defs", "definitions", "allOf", "title", "description", "default", "examples"}

@@ -22,8 +22,6 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-__all__ = ["JSON_OBJECT", "enum", "scalar", "text", "trimmed"]
-
 MAX_PATTERN_TEXT = 10_000
 """Characters of a text in which a pattern is looked for: a longer one does not fit."""
 

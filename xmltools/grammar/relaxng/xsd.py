@@ -37,8 +37,6 @@ from xmltools.grammar.regular.regular import (
     subtract,
 )
 
-__all__ = ["XsdPattern", "xsd_format", "xsd_literal", "xsd_pattern"]
-
 # Formats as patterns: those that the check of a finished call knows, in full
 
 

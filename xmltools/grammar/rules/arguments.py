@@ -47,8 +47,6 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-__all__ = ["Builder"]
-
 _TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 _OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))

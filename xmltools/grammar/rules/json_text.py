@@ -37,8 +37,6 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-__all__ = ["JsonText"]
-
 _PLAIN = Chars(subtract(XML.ranges, chars('<>&"\\\t\n\r').ranges))
 _HEX = chars("abcdefABCDEF", (0x30, 0x39))
 # Escaped surrogates come in pairs or are an error: a model has no need for them, all characters stand for themselves.

@@ -39,8 +39,6 @@ from xmltools.grammar.rules.strings import without
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 
-__all__ = ["chosen_tools", "make_grammar"]
-
 OPENER = f"<{FORGE.block}>"
 
 

@@ -14,8 +14,6 @@ from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.schema_values import HasValues
 from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
 
-__all__ = ["MAX_COUNT", "NUMBER_WORDS", "Rules", "chain", "countable", "scalars"]
-
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 _MAX_DEPTH = 16
 """Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""

@@ -48,8 +48,6 @@ from xmltools.render.writable import scalar_text
 from xmltools.syntax.markup import SPACES, find_forbidden
 from xmltools.tools.schema import EnumShape, TextFacts
 
-__all__ = ["SPACE", "XML", "Strings", "cdata_section", "json_literal", "plain_text", "value_spellings", "without"]
-
 CDATA_OPEN, CDATA_END = "<![CDATA[", "]]>"
 
 _MAX_EXACT = 80

@@ -14,8 +14,6 @@ from xmltools.proxy.bridge.errors import Api, error_body
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.tools import Tool
 
-__all__ = ["CallIds", "Encoder", "make_encoder", "new_id"]
-
 _ID = {"chat": "chatcmpl-", "messages": "msg_", "responses": "resp_"}
 _CALL_ID = {"chat": "call_", "messages": "toolu_", "responses": "call_"}
 

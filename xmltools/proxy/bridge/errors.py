@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Api", "Refusal", "error_body", "error_message", "error_status", "is_error"]
-
 Api = Literal["chat", "messages", "responses"]
 
 _ANTHROPIC_TYPES = {

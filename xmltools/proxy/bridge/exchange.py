@@ -23,8 +23,6 @@ from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
-__all__ = ["Exchange"]
-
 _CUT = ("length", "content_filter")
 _LONG = 2_048
 """Characters that are read in some two milliseconds, if it is the worst of texts."""

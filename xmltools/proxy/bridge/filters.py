@@ -22,17 +22,6 @@ from xmltools.models.events import (
 )
 from xmltools.syntax.rope import Rope
 
-__all__ = [
-    "HoldCalls",
-    "NoInvention",
-    "NoRepetition",
-    "OneCall",
-    "Outgoing",
-    "ReasoningAsText",
-    "StopText",
-    "failure_in_words",
-]
-
 _MOST_HELD = 1_024
 """Characters that may be held because they may begin a result that a model makes up: a name, and white space."""
 _LONGEST = 300

@@ -7,8 +7,6 @@ from typing import Any, NoReturn
 
 from xmltools.proxy.bridge.errors import Refusal
 
-__all__ = ["encoded", "parse_answer", "parse_object"]
-
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object that a body is. Raises Refusal for anything else."""

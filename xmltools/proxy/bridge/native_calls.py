@@ -16,8 +16,6 @@ from xmltools.conversations.streams import OpenAIReader
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, TextDelta
 from xmltools.tools import Tool
 
-__all__ = ["NativeCalls"]
-
 _SOMETHING_ELSE = {"content": " "}
 
 

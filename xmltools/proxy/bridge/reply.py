@@ -33,8 +33,6 @@ from xmltools.proxy.bridge.settings import Settings
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
-__all__ = ["ReplyReader"]
-
 _OPENER = f"<{FORGE.block}>"
 _MOST_FIRST = 1_024
 """Characters of white space from which a reply that may continue a block does so."""

@@ -18,8 +18,6 @@ from xmltools.proxy.bridge.stats import Stats
 from xmltools.render import render_retry
 from xmltools.tools import Tool
 
-__all__ = ["Retry"]
-
 _KEPT = "Your other calls were right, and are carried out: do not write them again."
 
 

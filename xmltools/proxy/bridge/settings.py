@@ -7,8 +7,6 @@ from typing import Literal
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Settings"]
-
 _CHOICES = {"style": ("full", "compact"), "result_role": ("user", "tool")}
 
 

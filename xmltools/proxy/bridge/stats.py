@@ -8,8 +8,6 @@ from typing import Any
 
 from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
 
-__all__ = ["Stats"]
-
 
 @dataclass(slots=True)
 class Stats:

@@ -17,8 +17,6 @@ from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import render_instructions
 from xmltools.tools import Tool
 
-__all__ = ["Turn", "upstream_body", "upstream_messages"]
-
 _HEADER = re.compile(r"^(?=Tool: [^\n]*\n(?:Result|Error): )", re.MULTILINE)
 
 

@@ -15,18 +15,6 @@ from pydantic_core import from_json
 
 from xmltools.errors import XMLToolsError
 
-__all__ = [
-    "MAX_EVENT",
-    "SSEDecoder",
-    "calls_of",
-    "details_of",
-    "is_silent",
-    "parts_of",
-    "read_chunk",
-    "reasoning_of",
-    "text_of",
-]
-
 MAX_EVENT = 16 * 1024 * 1024
 """Characters of one event: what is longer is no answer of a model."""
 

@@ -32,8 +32,6 @@ from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, parse_objec
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.upstream_stream import read_chunk
 
-__all__ = ["LENGTHS", "Exchanges", "Journal", "WorkerAnswer", "estimate", "main", "open_exchange", "pack_message"]
-
 LENGTHS = struct.Struct(">II")
 """What a message begins with: the bytes of its JSON, and those that go with it."""
 _NICE = 5

@@ -19,8 +19,6 @@ from xmltools.proxy.playground.steps import Record, record, write_steps
 from xmltools.render import render_instructions
 from xmltools.tools import Tool, load_tools
 
-__all__ = ["PARTS", "InputError", "analyse"]
-
 PARTS = 4_000
 """Parts that a text may fall into: texts, regions of reasoning, calls and errors."""
 

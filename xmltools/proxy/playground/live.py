@@ -35,8 +35,6 @@ from xmltools.models.events import (
 )
 from xmltools.proxy.playground.value_rows import write_path, write_rows
 
-__all__ = ["LiveHub"]
-
 _LONGEST = 8_192  # characters of one text in a message: more is cut, and the message says how much
 _ROWS = 100
 

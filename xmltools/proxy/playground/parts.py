@@ -17,8 +17,6 @@ from xmltools.render import render_retry
 from xmltools.syntax.lines import Lines
 from xmltools.tools import Tool
 
-__all__ = ["MARKS", "Part", "gather_parts", "write_reading"]
-
 MARKS = 2_000
 """Marks that a page gets at most. It gets the number of a call's repairs all the same."""
 

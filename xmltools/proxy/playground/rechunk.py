@@ -11,8 +11,6 @@ from xmltools.models.events import ArgumentDelta, CallStarted, Event, Noticed, R
 from xmltools.parser import Parser
 from xmltools.proxy.playground.parts import gather_parts
 
-__all__ = ["cut", "outcome", "rechunk"]
-
 _SIZES = (1, 3, 8, 30, 200)  # mean sizes of pieces: characters, tokens, lines, network packets
 _PIECES = 20_000
 _MOST_CUTS = 2_000

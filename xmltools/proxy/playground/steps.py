@@ -31,8 +31,6 @@ from xmltools.parser import Parser
 from xmltools.proxy.playground.parts import Part, gather_parts
 from xmltools.proxy.playground.value_rows import write_path
 
-__all__ = ["POSITIONS", "Record", "Timed", "record", "step_of", "write_steps"]
-
 POSITIONS = 20_000
 """Steps that a text is cut into at most."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["ROWS", "kind_of", "write_path", "write_rows"]
-
 ROWS = 1_000
 """Values of one call that are written at most."""
 

@@ -29,8 +29,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.playground.analyse import InputError, analyse
 from xmltools.proxy.playground.live import LiveHub
 
-__all__ = ["MAX_BODY", "make_routes"]
-
 MAX_BODY = 1 << 20
 """Bytes that the body of a request may have."""
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 
-__all__ = ["SOURCE", "TASK", "replies", "source", "tokens"]
-
 TASK = (
     "src/transcript.ts keeps every entry in memory for ever, and it writes broken\n"
     "XML when an entry holds ]]>. Fix both; keep at most 256 KiB."

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from xmltools.errors import XMLToolsError
 
-__all__ = ["Clock", "Pace", "Piece", "Sleep", "check_speed"]
-
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 

@@ -24,8 +24,6 @@ from xmltools.render.wording import neutral
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments, find_problems
 
-__all__ = ["MODELS", "reply"]
-
 MODELS = ("scripted", "scripted-sloppy", "scripted-broken", "scripted-thinking", "scripted-silent")
 """The models that there are; any other name is taken for the first."""
 

@@ -36,8 +36,6 @@ from xmltools.proxy.scripted.demo_recording import tokens
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 from xmltools.proxy.scripted.script import MODELS, reply
 
-__all__ = ["ScriptedModel"]
-
 _CREATED = 1_767_225_600  # the models are as old as the year 2026
 _FIRST_TOKEN = 0.3
 """Seconds until a reply begins."""

@@ -24,20 +24,6 @@ from xmltools.proxy.server.upstream import Upstream, UpstreamError, UpstreamStat
 from xmltools.proxy.server.watch import Watch
 from xmltools.proxy.server.workers import Workers
 
-__all__ = [
-    "Answer",
-    "ClientGoneError",
-    "Pairs",
-    "Service",
-    "Upload",
-    "check_size",
-    "read_body",
-    "send_bytes",
-    "send_error",
-    "send_json",
-    "send_refusal",
-]
-
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""
 

@@ -35,8 +35,6 @@ from xmltools.proxy.server.translation import SMALLEST_REQUESTS
 from xmltools.proxy.server.upstream import Upstream
 from xmltools.proxy.server.workers import Workers
 
-__all__ = ["create_app", "report_upstream", "run", "run_app"]
-
 _HEADERS = ("x-request-id", "request-id", "retry-after")
 _HEAD_SIZE = 64 * 1024
 _BACKLOG = 2048

@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Settings
 
-__all__ = ["ServeConfig"]
-
 _MIB = 1024 * 1024
 _SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
 

@@ -23,8 +23,6 @@ from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import Record, log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics
 
-__all__ = ["Guard"]
-
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _OPEN = ("/healthz",)
 _LEFT = 499

@@ -12,8 +12,6 @@ from starlette.types import ASGIApp, Message, Scope
 
 from xmltools.proxy.server.network import Request, Response, UpstreamError
 
-__all__ = ["LocalApp"]
-
 _WAITING = 64
 """Pieces that wait for their reader. Then the app has to wait."""
 _BROKEN = "the upstream broke off the connection"

@@ -20,17 +20,6 @@ from starlette.datastructures import Headers
 
 from xmltools.proxy.bridge import Api, Stats
 
-__all__ = [
-    "LOGGER",
-    "Names",
-    "PassedOver",
-    "Record",
-    "configure_logging",
-    "log_failure",
-    "log_request",
-    "record_of",
-]
-
 LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
 

@@ -15,8 +15,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from xmltools.proxy.bridge import Stats
 from xmltools.proxy.server.logging import Names, Record
 
-__all__ = ["CONTENT_TYPE", "Metrics"]
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _MODEL = "[^\ud800-\udfff]{1,128}"

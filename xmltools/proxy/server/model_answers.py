@@ -19,8 +19,6 @@ from xmltools.proxy.server.answers import Answer, Service, send_bytes
 from xmltools.proxy.server.translation import Translation
 from xmltools.proxy.server.upstream import Request, UpstreamError, UpstreamStatusError
 
-__all__ = ["Ask", "StreamedAnswer", "WholeAnswer"]
-
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),

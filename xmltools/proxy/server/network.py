@@ -20,8 +20,6 @@ from yarl import URL
 
 from xmltools.proxy.bridge import Turn
 
-__all__ = ["Connections", "Content", "Headers", "Request", "Response", "Sender", "UpstreamError", "unreachable"]
-
 Content = bytes | AsyncIterator[bytes] | None
 Headers = list[tuple[bytes, bytes]]
 

@@ -18,8 +18,6 @@ from xmltools.proxy.server.answers import Answer, Service, Upload, check_size
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.upstream import Content, UpstreamAnswer, UpstreamError
 
-__all__ = ["Passthrough", "forward", "upstream_path"]
-
 _PREFIX = b"/v1"
 _EVENTS = "text/event-stream"
 

@@ -25,8 +25,6 @@ from xmltools.proxy.server.tracing import spanning
 from xmltools.proxy.server.translation import Translation, count_tokens
 from xmltools.proxy.server.upstream import Upstream
 
-__all__ = ["make_routes"]
-
 Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
 
 

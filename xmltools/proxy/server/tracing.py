@@ -20,8 +20,6 @@ except ImportError:
 else:
     HAS_OPENTELEMETRY = True
 
-__all__ = ["HAS_OPENTELEMETRY", "spanning", "trace_headers"]
-
 _PASSED = (b"traceparent", b"tracestate")
 _SAMPLING = {
     "max_tokens": "gen_ai.request.max_tokens",

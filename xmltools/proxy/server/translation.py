@@ -26,8 +26,6 @@ from xmltools.proxy.server.logging import Record, record_of
 from xmltools.proxy.server.upstream import UpstreamError
 from xmltools.proxy.server.workers import Worker, WorkerLostError, Workers
 
-__all__ = ["SMALLEST_REQUESTS", "Translation", "count_tokens"]
-
 _LONG_BODY = 4_096
 """What a request weighs that is read in some milliseconds."""
 _SLOW = (b'"pattern', b"\\u00")

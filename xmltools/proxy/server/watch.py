@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable
 import anyio
 from starlette.types import Receive
 
-__all__ = ["Watch"]
-
 _BUSY = 1.0
 """Seconds until a request that is not waiting for the upstream is looked at again."""
 

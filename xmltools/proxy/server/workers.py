@@ -17,8 +17,6 @@ from typing import Any
 import xmltools
 from xmltools.proxy.bridge.worker import LENGTHS, WorkerAnswer, pack_message
 
-__all__ = ["Worker", "WorkerLostError", "Workers"]
-
 _LOG = logging.getLogger("xmltools.serve")
 _COMMAND = (sys.executable, "-P", "-m", "xmltools.proxy.bridge.worker")
 _PATIENCE = 5.0

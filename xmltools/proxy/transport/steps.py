@@ -23,8 +23,6 @@ from xmltools.proxy.bridge import (
     read_chunk,
 )
 
-__all__ = ["Given", "Head", "Options", "Step", "Steps", "Take", "steps_of"]
-
 _APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
 _CALLED = re.compile(rf"(?:{'|'.join(_APIS)})\Z")
 # The messages of OpenAI's threads have the last word of their path in common with Anthropic's API, and nothing else.

@@ -11,8 +11,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange, Settings
 from xmltools.proxy.transport.steps import Given, Head, Options, Step, Steps, Take, steps_of
 
-__all__ = ["MAX_BODY", "AsyncXMLToolsTransport", "XMLToolsTransport"]
-
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request, and of an answer that is no stream, unless the host says otherwise."""
 

@@ -13,8 +13,6 @@ from xmltools.tools.schema.document import NEVER, Document, Node
 from xmltools.tools.schema.equality import Path, Problem, is_one_of
 from xmltools.tools.schema.keywords import CHECKS
 
-__all__ = ["Checker", "ExhaustedError"]
-
 
 class ExhaustedError(Exception):
     """The schema takes more steps than the checker was given."""

@@ -14,22 +14,6 @@ from typing import Any
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 
-__all__ = [
-    "Bounds",
-    "Items",
-    "Property",
-    "TextFacts",
-    "bounds_of",
-    "is_impossible",
-    "items_of",
-    "largest",
-    "other_keywords",
-    "parts_of",
-    "properties_of",
-    "smallest",
-    "text_facts",
-]
-
 
 def parts_of(shape: Shape) -> list[Node]:
     """Return all schemas that apply to a value of the shape without condition."""

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from xmltools.tools.schema.document import Document, Node
 from xmltools.tools.schema.equality import Path, Problem, describe, is_one_of, listed
 
-__all__ = ["Ask", "Context", "Steps", "Sub"]
-
 
 class Ask(NamedTuple):
     """Does the value fit the node? The answer is sent back."""

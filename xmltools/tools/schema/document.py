@@ -17,8 +17,6 @@ from urllib.parse import unquote
 from xmltools.errors import XMLToolsError
 from xmltools.tools.schema.patterns import Pattern, pattern_of
 
-__all__ = ["TYPES", "Document", "Node"]
-
 Node = dict[str, Any]
 """A schema, or a part of one, that is an object."""
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["ABSENT", "Path", "Problem", "comparable", "describe", "equal", "fits_type", "is_one_of", "listed"]
-
 Path = tuple[str | int, ...]
 
 ABSENT = object()

@@ -19,8 +19,6 @@ from xmltools.tools.schema.equality import ABSENT
 from xmltools.tools.schema.item_names import singular_of
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape, UnionShape
 
-__all__ = ["example_arguments", "is_code_name"]
-
 MAX_DEPTH = 8
 """Containers inside each other."""
 MAX_VALUES = 500

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import date
 from ipaddress import IPv4Address, IPv6Address
 
-__all__ = ["FORMATS"]
-
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:\.[0-9]+)?"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["ITEM", "item_name", "singular_of"]
-
 ITEM = "item"
 """The name of a list item that no singular names."""
 

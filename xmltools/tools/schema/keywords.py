@@ -27,9 +27,6 @@ from xmltools.tools.schema.equality import (
 from xmltools.tools.schema.formats import FORMATS
 from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT
 
-__all__ = ["CHECKS"]
-
-
 # Any value
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from xmltools.tools.schema.document import TYPES, Document, Node
 from xmltools.tools.schema.equality import equal, fits_type
 
-__all__ = ["AppliedNodes", "common_types", "common_values", "key_of"]
-
 MAX_MORE_WAYS = 200
 """Alternatives that a value may have beyond twice the number of nodes in its schema."""
 

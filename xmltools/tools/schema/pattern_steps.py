@@ -27,8 +27,6 @@ from xmltools.tools.schema.pattern_tree import (
     Tree,
 )
 
-__all__ = ["search_by_steps"]
-
 Groups = dict[int, tuple[int, int]]
 """Where each group has matched. Never changed, only replaced."""
 

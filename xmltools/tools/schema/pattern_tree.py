@@ -11,29 +11,6 @@ from dataclasses import dataclass
 from re import _compiler, _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
 
-__all__ = [
-    "Again",
-    "Atomic",
-    "Branch",
-    "Budget",
-    "Chars",
-    "Check",
-    "Fail",
-    "Group",
-    "If",
-    "Items",
-    "Look",
-    "Loop",
-    "Node",
-    "Run",
-    "Spot",
-    "TooCostlyError",
-    "Tree",
-    "changed_flags",
-    "read_tree",
-    "reversed_items",
-]
-
 MAX_NESTING = 100
 """Groups inside each other."""
 

@@ -39,8 +39,6 @@ from xmltools.tools.schema.pattern_tree import (
     reversed_items,
 )
 
-__all__ = ["MAX_PATTERN_TEXT", "Pattern", "Scanner", "pattern_of"]
-
 MAX_REMEMBERED = 5_000
 """What is remembered of one pattern, in places: it bounds the memory."""
 

@@ -22,8 +22,6 @@ from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 from xmltools.tools.schema.text_values import WHITE_SPACE, read_enum, read_scalar
 
-__all__ = ["Reading", "find_problems", "read_arguments", "read_object"]
-
 # Elements that no schema describes: strings, lists and objects, as the tags say
 
 

@@ -25,20 +25,6 @@ from xmltools.tools.schema.nodes import (
     key_of,
 )
 
-__all__ = [
-    "ANY",
-    "AnyShape",
-    "ArrayShape",
-    "EnumShape",
-    "ObjectShape",
-    "ScalarShape",
-    "Shape",
-    "TextShape",
-    "UnionShape",
-    "compile_schema",
-    "union",
-]
-
 
 class Shape:
     """How values of one schema are written. `nodes` are the schemas that such a value must all fit."""

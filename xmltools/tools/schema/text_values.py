@@ -10,8 +10,6 @@ from typing import Any
 from xmltools.syntax.json_reader import max_digits
 from xmltools.tools.schema.equality import equal
 
-__all__ = ["WHITE_SPACE", "read_enum", "read_scalar"]
-
 WHITE_SPACE = " \t\r\n"
 """The white space of XML. Python's own notion is much wider."""
 

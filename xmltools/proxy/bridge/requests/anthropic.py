@@ -30,8 +30,6 @@ from xmltools.proxy.bridge.requests.incoming import (
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
-__all__ = ["read_messages_request"]
-
 _KNOWN = frozenset(
     ("model", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences", "max_tokens", "metadata")
 ) | {"thinking", "service_tier"}

@@ -24,8 +24,6 @@ from xmltools.proxy.bridge.requests.incoming import (
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
-__all__ = ["read_chat_request"]
-
 _KNOWN = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
 )

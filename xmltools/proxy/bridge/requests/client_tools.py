@@ -14,8 +14,6 @@ from xmltools.proxy.bridge.requests.incoming import Notes, read_tool
 from xmltools.proxy.bridge.requests.responses_fields import refusal, wrong
 from xmltools.tools import Tool
 
-__all__ = ["anthropic_client_tool", "openai_client_tool", "read_custom_tool"]
-
 _TEXT = {"type": "string"}
 _LINE = {"type": "integer", "minimum": 0}
 _RANGE = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}

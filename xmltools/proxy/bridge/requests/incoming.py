@@ -12,24 +12,6 @@ from xmltools.models.fields import expect, fail
 from xmltools.proxy.bridge.errors import Refusal
 from xmltools.tools import Tool
 
-__all__ = [
-    "SAMPLING",
-    "Choice",
-    "Incoming",
-    "Notes",
-    "check_tools",
-    "fields_of",
-    "flag",
-    "model_of",
-    "read_tool",
-    "read_tools",
-    "refusal",
-    "stops_of",
-    "system_first",
-    "whole_number",
-]
-
-
 SAMPLING = frozenset(
     (
         *("temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "min_tokens"),

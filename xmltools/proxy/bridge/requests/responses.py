@@ -24,8 +24,6 @@ from xmltools.proxy.bridge.requests.responses_fields import Object, check_only, 
 from xmltools.proxy.bridge.requests.responses_input import NO_MEMORY, find_tools, read_input
 from xmltools.proxy.bridge.requests.responses_tools import Toolbox
 
-__all__ = ["read_responses_request"]
-
 _READ = frozenset(
     (
         *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream", "stop"),

@@ -18,8 +18,6 @@ from xmltools.proxy.bridge.requests.incoming import system_first
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, object_in, refusal, text_in, wrong
 from xmltools.proxy.bridge.requests.responses_tools import SEARCH, Toolbox
 
-__all__ = ["NO_MEMORY", "find_tools", "read_input"]
-
 NO_MEMORY = "nothing is kept between requests; send the whole conversation as input"
 """Why an item can't refer to what an earlier request said."""
 

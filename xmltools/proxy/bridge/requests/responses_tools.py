@@ -16,8 +16,6 @@ from xmltools.proxy.bridge.requests.incoming import Notes, check_tools, read_too
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, refusal, text_in
 from xmltools.tools import Tool
 
-__all__ = ["SEARCH", "Toolbox"]
-
 SEARCH = "tool_search"
 """The type of a tool that finds tools, and what it is called, since it has no name."""
 
