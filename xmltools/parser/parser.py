@@ -17,20 +17,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Dialect, named
-from xmltools.errors import CallError, Code, XMLToolsError
-from xmltools.models import Reply, ToolCall
+from xmltools.errors import CallError, Code, Notice, XMLToolsError
+from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
     CallFailed,
     CallStarted,
     Event,
+    Noticed,
+    ReasoningDelta,
     TextDelta,
 )
 from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_opener, trim
 from xmltools.parser.conclude import conclude, partial_error, resolve_name
 from xmltools.parser.elements import read_opening_tag
-from xmltools.parser.fold import build_reply
 from xmltools.parser.leaf_ends import settle
 from xmltools.parser.leaf_text import TextReader
 from xmltools.parser.limits import Limits
@@ -626,3 +627,39 @@ def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Opt
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
     parser = Parser(tools, argument_deltas=False, **options)
     return build_reply([*parser.feed(text), *parser.close()], unclosed_reasoning=parser.unclosed_reasoning)
+
+
+def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
+    """Fold events into a reply: adjacent deltas are joined."""
+    parts: list[Text | Reasoning | ToolCall | CallError] = []
+    notices: list[Notice] = []
+    kind: type[Text] | type[Reasoning] | None = None
+    gathered: list[str] = []
+
+    def flush() -> None:
+        if kind is not None and (joined := "".join(gathered)):
+            parts.append(_make(kind, joined))
+        gathered.clear()
+
+    for event in events:
+        if isinstance(event, TextDelta | ReasoningDelta):
+            wanted = Text if isinstance(event, TextDelta) else Reasoning
+            if wanted is not kind:
+                flush()
+                kind = wanted
+            gathered.append(event.text)
+        elif isinstance(event, CallCompleted | CallFailed):
+            flush()
+            kind = None
+            parts.append(event.call if isinstance(event, CallCompleted) else event.error)
+        elif isinstance(event, Noticed):
+            notices.append(event.notice)
+    flush()
+    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning, notices=tuple(notices))
+
+
+def _make(kind: type[Text] | type[Reasoning], text: str) -> Text | Reasoning:
+    try:
+        return kind(text=text)
+    except ValueError:  # some versions of pydantic refuse lone surrogates; models write them
+        return kind.model_construct(text=text)

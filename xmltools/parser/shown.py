@@ -57,33 +57,6 @@ class Shown(FenceReader):
     """Follows text outside blocks, or that of a reasoning region. `block` is the name of the element that is a call;
     nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
-    __slots__ = (
-        "_ahead",
-        "_ahead_all",
-        "_ahead_to",
-        "_at",
-        "_carry",
-        "_fence_start",
-        "_is_long_run",
-        "_is_new_line",
-        "_is_odd",
-        "_looked_at",
-        "_measures",
-        "_patience",
-        "_patterns",
-        "_quote",
-        "_quote_tail",
-        "_rest",
-        "_saved",
-        "_scan_to",
-        "_section_length",
-        "_span_length",
-        "_starts",
-        "_stray_end",
-        "_tokens",
-        "_wrapped",
-    )
-
     def __init__(self, block: str, most: int, *, sections: bool = True) -> None:
         super().__init__()
         self._span_length = min(SPAN_LENGTH, most)

@@ -37,19 +37,6 @@ class OpenAIStream:
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = (
-        "_begun",
-        "_calls",
-        "_closed",
-        "_custom",
-        "_head",
-        "_include_usage",
-        "_index",
-        "_input",
-        "_pieces",
-        "_reasoning_key",
-    )
-
     def __init__(
         self,
         *,

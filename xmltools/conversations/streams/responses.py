@@ -58,21 +58,6 @@ class ResponsesStream:
     Raises `XMLToolsError` for options that make no sense.
     """
 
-    __slots__ = (
-        "_blank",
-        "_client_tools",
-        "_custom",
-        "_ended",
-        "_head",
-        "_input",
-        "_item",
-        "_kind",
-        "_namespaces",
-        "_number",
-        "_output",
-        "_pieces",
-    )
-
     def __init__(
         self,
         *,
