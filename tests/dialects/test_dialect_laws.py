@@ -45,6 +45,23 @@ OWN = {
     "hermes": (
         *('{"name": "get", "arguments": {"n": 1}}', '{"name": "put", "arguments": {', '"on": true', "}}", ", ", ": "),
         *('"s": "</tool_call>"', "{'name': 'get'}", '"arguments"', '"name"'),
+        *(
+            '{"name": "get"',
+            '<tool_call>{"name": "get", "arguments": {"n": 1}',
+            '"arguments": {"s": "a',
+            '\\"',
+            '"}',
+            "null",
+        ),
+        *(
+            '<tool_call>{"arguments": {}, "name": "put"',
+            '"parameters": {}',
+            '"server": "x"',
+            '"id": 1',
+            "True",
+            ",",
+            "}",
+        ),
     ),
     "glm": (
         *("get", "put", "get\n", "<arg_key>n</arg_key>", "<arg_key>s</arg_key>", "<arg_value>", "</arg_value>", "1"),

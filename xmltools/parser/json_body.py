@@ -129,7 +129,7 @@ class Envelope:
     def in_arguments(self, wrapped: dict[str, Any], shape: Shape | None) -> bool:
         """Return whether keys of the body are in the arguments, as they do if these were not closed."""
         dialect = self._dialect
-        fields = (dialect.json_tool_name[0], dialect.json_server_name[0], *dialect.json_arguments)
+        fields = (dialect.json_tool_name[0], *dialect.json_server_name[:1], *dialect.json_arguments)
         return any(key in wrapped and not _declares(shape, key) for key in fields)
 
     def _is_ignored(self, key: str, value: Any, wrapped: dict[str, Any], shape: Shape | None) -> bool:

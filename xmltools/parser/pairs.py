@@ -239,7 +239,7 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int] | bool | None:
     if broken >= 0 and not pairs.key_end.startswith(text[broken : broken + len(pairs.key_end)]):
         return NO
     if end < 0:
-        return MORE if len(text) - start < NAME_LENGTH + len(pairs.key_end) and not block.final else NO
+        return MORE if len(text) - start < NAME_LENGTH + len(pairs.key_end) else NO
     key = text[start:end].strip(SPACES)
     after = end + len(pairs.key_end)
     if not key or not is_valid_name(key):

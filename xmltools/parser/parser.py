@@ -461,7 +461,7 @@ class Parser:
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if opening.is_fenced:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
-        if word != dialect.block:
+        if word != dialect.block and not block.is_bare:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         tag = text[at : at + opening.length].rstrip("> \t\r\n")
@@ -596,7 +596,8 @@ class Parser:
 
     def _cut_off(self, block: Block, rest: str) -> None:
         if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
-            end_early(block, self._pos)
+            if not block.is_bare:  # it has no tag of its own to end
+                end_early(block, self._pos)
             self._block = block
             self._end_block(block, self._pos)
             return

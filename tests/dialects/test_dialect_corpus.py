@@ -1,0 +1,60 @@
+"""The cases of other dialects than Forge's, read whole, by character, in threes, and cut in two anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from parser.test_corpus import expectation, outcome
+from support.corpus import FOLDER, tools_of
+
+from xmltools import dialects
+from xmltools.models import Reply
+from xmltools.parser import Parser, build_reply
+
+pytestmark = pytest.mark.no_cover
+
+FILES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((FOLDER / "dialects").glob("*.json"))}
+CASES = [case for cases in FILES.values() for case in cases]
+
+
+def read(case: dict[str, Any], chunks: list[str]) -> Reply:
+    ids = itertools.count()
+    parser = Parser(tools_of(case), new_id=lambda: str(next(ids)), **case["options"])
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+    return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_case(case: dict[str, Any]) -> None:
+    text = case["text"]
+    whole = outcome(read(case, [text]))
+    expected = expectation(case["expect"], whole)
+    assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    cuts = [[text[:at], text[at:]] for at in range(1, len(text))]
+    for chunks in [list(text), [text[at : at + 3] for at in range(0, len(text), 3)], *cuts]:
+        assert outcome(read(case, chunks)) == whole, chunks
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[str, Any]) -> None:
+    text = case["text"]
+    if "`" in text:
+        pytest.skip("what inline code hides depends on its end")
+
+    def clean(reply: Reply) -> list[tuple[Any, ...]]:
+        return [(call.span and call.span[0], call.name, repr(call.arguments)) for call in reply.calls if call.clean]
+
+    whole = [(call.span and call.span[0], call.name, repr(call.arguments)) for call in read(case, [text]).calls]
+    for end in range(len(text)):
+        part = clean(read(case, [text[:end]]))
+        assert part == whole[: len(part)], text[:end]
+
+
+def test_every_dialect_has_enough_cases() -> None:
+    assert set(FILES) == {each.name for each in dialects.all()} - {"forge"}
+    assert min(map(len, FILES.values())) >= 40
+    assert len({case["id"] for case in CASES}) == len(CASES)
+    assert all(case["options"]["dialect"] == name for name, cases in FILES.items() for case in cases)
