@@ -225,6 +225,7 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         block.discard = True
     if not block.discard and top.element.children is not None:
         top.element.children.append(element)
+    block.fields.add(key)
     block.leaf = leaf
     block.state = State.PAIR_VALUE
     return after
@@ -304,8 +305,7 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
         head = _pair_at(block, text, at)
         if head is MORE or not isinstance(head, tuple):
             return head
-        names = [child.name for child in block.arguments.children or ()]
-        return head[0] not in names and (block.shape is None or block.shape.has_property(head[0]))
+        return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
     if mark == pairs.end:
         return _is_at_line_start(block, at) and _follows(block, text, after, (closer,))
     if mark == closer and not pairs.end:
