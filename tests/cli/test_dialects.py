@@ -23,6 +23,11 @@ def test_an_example_is_detected_as_what_it_is(run, file):
         assert status == 0 and out.split()[:2] == [each.name, "1"]
 
 
+def test_what_is_skipped_is_an_event(run, file):
+    _, out, _ = run("parse", file("reply.txt", GLM), "--dialect", "glm", "--events")
+    assert {"type": "skipped", "span": [2, 3]} in map(json.loads, out.splitlines())
+
+
 def test_what_has_no_call_is_in_none(run, file):
     assert run("dialects", "detect", file("reply.txt", "Just words."))[0] == 1
 

@@ -28,6 +28,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.parser import Parser
@@ -129,6 +130,8 @@ class _Events:
                 self._write({"type": "call_failed", "id": event.id, "error": _error_json(error)})
             case Noticed(notice):
                 self._write(_notice_json(notice))
+            case Skipped(span):
+                self._write({"type": "skipped", "span": span})
 
     def end(self, unclosed_reasoning: bool) -> None:
         """Nothing is left: each event was printed when it came."""
