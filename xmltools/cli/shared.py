@@ -77,7 +77,9 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--dialect", metavar="NAME", help="how calls are written: see xmltools dialects")
-    group.add_argument("--model", metavar="ID", help="the model that wrote it, by its name on Hugging Face: picks the dialect")
+    group.add_argument(
+        "--model", metavar="ID", help="the model that wrote it, by its name on Hugging Face: picks the dialect"
+    )
 
 
 def parser_options(options: argparse.Namespace) -> dict[str, Any]:
