@@ -25,7 +25,25 @@ TOOLS = [
     ),
 ]
 COMMON = (
-    *(" ", "\n", "\n\n", "\r\n", "word", "a < b & c", "<", "</", ">", "{", "}", "[", '"', "```\n", "`", "\\"),
+    *(
+        " " * 700,
+        " ",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "word",
+        "a < b & c",
+        "<",
+        "</",
+        ">",
+        "{",
+        "}",
+        "[",
+        '"',
+        "```\n",
+        "`",
+        "\\",
+    ),
     *("<think>", "</think>", "<tool_call>", "</tool_call>", "<!--", "-->", "<![CDATA[", "]]>", "<|im_end|>"),
 )
 OWN = {
@@ -195,3 +213,21 @@ def test_deltas_are_the_value(name: str) -> None:
 
 def test_every_dialect_has_laws() -> None:
     assert {dialect.name for dialect in all_dialects()} == {*NAMES, "forge"}
+
+
+@pytest.mark.parametrize("length", [1_023, 1_024, 1_025, 3_000])
+@pytest.mark.parametrize("name", NAMES)
+def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) -> None:
+    space = " " * length
+    outside = [
+        f"x{space}{WHOLE[name]}{space}y{space}",
+        f"{space}{WHOLE[name]}",
+        f"a{space}<think>{space}b",
+        f"a{space}<",
+    ]
+    inside = [f"a{space}</think>{space}b", f"{space}a{space}{WHOLE[name]}"]
+    for text in outside + inside:
+        whole = joined(events_of(name, [text], text in inside))
+        for size in (1, 700, 1_024):
+            chunks = [text[at : at + size] for at in range(0, len(text), size)]
+            assert joined(events_of(name, chunks, text in inside)) == whole
