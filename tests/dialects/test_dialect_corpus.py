@@ -1,4 +1,5 @@
-"""The cases of other dialects than Forge's, read whole, by character, in threes, and cut in two anywhere."""
+"""The cases of other dialects than Forge's, read whole, by character, in threes, in random pieces, and cut in two
+anywhere."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from parser.test_corpus import expectation, outcome
+from parser.test_corpus import chunkings, expectation, outcome
 from support.corpus import FOLDER, tools_of
 
 from xmltools import dialects
@@ -33,8 +34,8 @@ def test_case(case: dict[str, Any]) -> None:
     whole = outcome(read(case, [text]))
     expected = expectation(case["expect"], whole)
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
-    cuts = [[text[:at], text[at:]] for at in range(1, len(text))]
-    for chunks in [list(text), [text[at : at + 3] for at in range(0, len(text), 3)], *cuts]:
+    threes = [text[at : at + 3] for at in range(0, len(text), 3)]
+    for chunks in [threes, *chunkings(text, case["id"])]:
         assert outcome(read(case, chunks)) == whole, chunks
 
 
