@@ -34,11 +34,19 @@ def test_case(case: dict[str, Any]) -> None:
     whole = outcome(read(case, [text]))
     expected = expectation(case["expect"], whole)
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
-    threes = [text[at : at + 3] for at in range(0, len(text), 3)]
-    for chunks in [threes, *chunkings(text, case["id"])]:
+    for size in (1, 3):
+        assert outcome(read(case, [text[at : at + size] for at in range(0, len(text), size)])) == whole
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_case_wherever_it_is_cut(case: dict[str, Any]) -> None:
+    whole = outcome(read(case, [case["text"]]))
+    for chunks in chunkings(case["text"], case["id"]):
         assert outcome(read(case, chunks)) == whole, chunks
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[str, Any]) -> None:
     text = case["text"]
