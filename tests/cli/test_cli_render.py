@@ -746,6 +746,7 @@ def execute(*arguments, stdin=b"", environment=None, **options):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.full
 def test_the_commands_in_a_pipe(tmp_path):
     (tmp_path / "t.json").write_text(json.dumps([ADD]))
     status, docs, err = execute("docs", "t.json", cwd=tmp_path)
@@ -758,6 +759,7 @@ def test_the_commands_in_a_pipe(tmp_path):
     assert execute("call", "--tools", "t.json", stdin=out.splitlines()[0], cwd=tmp_path)[1] == block
 
 
+@pytest.mark.full
 def test_status_1_and_2_are_one_line(tmp_path):
     status, out, err = execute("call", stdin=b'{"name": 3}', cwd=tmp_path)
     assert (status, out, err) == (1, b"", b"xmltools: -: name: expected text, got a number\n")
@@ -781,6 +783,7 @@ def test_what_is_piped_is_utf_8_whatever_the_locale_says():
     )
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="pipes and files of a POSIX system")
 def test_output_that_goes_nowhere_is_no_traceback():
     reading, writing = os.pipe()
