@@ -50,7 +50,7 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
 
 
 def read_start(dialect: Dialect, text: str, at: int, word: str) -> int | bool | None:
-    """The place after the start tag of a call, `<word…` at `at`, if a call begins there; `at`, where a call begins
+    """The place after the start tag of a call, `<word…` at `at`, if a call begins there; -1, where a call begins
     without one."""
     after = at + 1 + len(word)
     if word == dialect.block:
@@ -77,7 +77,7 @@ def read_start(dialect: Dialect, text: str, at: int, word: str) -> int | bool | 
     if here == len(text) and here - after <= OPENER_SPACE:
         return MORE
     mark = _mark_at(text, here, (pairs.key, pairs.end)) if here - after <= OPENER_SPACE else NO
-    return at if isinstance(mark, str) else mark
+    return -1 if isinstance(mark, str) else mark
 
 
 def _starts(text: str, at: int, mark: str) -> bool | None:

@@ -331,16 +331,15 @@ class Outside:
         if word.lower() not in self._calls:
             return self._read_region(text, at, lead, base, word)
         end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        opens = end is not NO and end is not MORE
-        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if opens else NO
+        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if end else NO
         if end is MORE or hidden is MORE:
             return -1
-        if end is NO or hidden:  # a call without a start tag may begin at 0
+        if not end or hidden:
             self.is_after = False
             return self.emit_text(text, lead, hidden or at + 1, base)
         self.end_text()
         self._skip(base + lead, base + at)
-        self.opening = Opening(base + at, end - at, word, self.is_fenced)
+        self.opening = Opening(base + at, end - at if end > 0 else 0, word, self.is_fenced)  # -1: no start tag
         return at
 
     def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
@@ -369,8 +368,8 @@ class Outside:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
         end = self._confirm(text[:stop], at, found[1]) if found and found[1] else NO
-        end = end if end is NO or end is MORE else self._measure_block(text[:stop], at, end)
-        if end is not NO and end is not MORE:
+        end = self._measure_block(text[:stop], at, end if end > 0 else at) if end else end
+        if end:
             if len(self._ends) >= _MOST_ENDS:
                 self._ends.clear()
             self._ends[place] = self._origin + end
@@ -479,10 +478,10 @@ class Outside:
         """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
         self._origin = base
         opens = self._confirm(text, at, word)
-        hidden = self._thought.hides(text, at, final=self.final) if opens is not NO and opens is not MORE else NO
+        hidden = self._thought.hides(text, at, final=self.final) if opens else NO
         if opens is MORE or hidden is MORE:
             return -1
-        if opens is NO or hidden or self._thought.open:
+        if not opens or hidden or self._thought.open:
             return self._think(text, lead, hidden or at + 1, base)
         return self._end_thought(text, lead, base, at)
 
