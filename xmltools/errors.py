@@ -156,6 +156,10 @@ class Code(StrEnum):
     MISSING_SERVER = ("missing_server", "Name the server of the tool in <server_name>.")
     COMMA_LIST = ("comma_list", "Write each item of a list as an element of its own, not separated by commas.")
     SINGLE_ITEM = ("single_item", "Write a list as nested elements, one for each item, also if there is only one.")
+    FOREIGN_DIALECT = (
+        "foreign_dialect",
+        "Write each tool call as it was described; this one was written as other models do.",
+    )
     COERCED_VALUE = ("coerced_value", "Write each value exactly in the form that its type asks for.")
 
     # Notices: nothing was repaired and nothing refused.
@@ -208,8 +212,9 @@ class Notice:
 
     The only `code` is `foreign_call` (protocol, 1.9): a call in the notation of another protocol, which stayed text.
     `span` is its place in the reply, in characters, `message` says what it is. `notation` is the family of that
-    notation (`hermes`, `qwen3_coder`, `glm`, `invoke`, `tag_per_tool`, `json`), `name` the tool's name as it is written
-    there, None if none was found. `is_whole`: its end was written too. `is_fenced`: it stands in a Markdown fence.
+    notation (`forge`, `hermes`, `qwen3_coder`, `glm`, `invoke`, `tag_per_tool`, `json`), `name` the tool's name as it
+    is written there, None if none was found. `is_whole`: its end was written too. `is_fenced`: it stands in a Markdown
+    fence.
     """
 
     code: Code

@@ -115,7 +115,8 @@ def test_files():
         jsonschema.validate(cases, schema)
     assert len({case["id"] for case in CASES}) == len(CASES)
     entries = [entry for case in CASES for kind in ("calls", "errors") for entry in case["expect"][kind]]
-    codes = {code for code in Code if not code.is_notice}
+    # The cases of other dialects are in a folder of their own.
+    codes = {code for code in Code if not code.is_notice} - {Code.FOREIGN_DIALECT}
     assert {code for e in entries for code in e.get("repairs", [e.get("code")])} == codes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -12,7 +13,20 @@ from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
 
-__all__ = ["FORGE", "Body", "Dialect", "Pairs", "all", "for_model", "named", "opens_reasoning", "plain", "spellings"]
+__all__ = [
+    "FORGE",
+    "Also",
+    "Body",
+    "Dialect",
+    "Pairs",
+    "all",
+    "beside",
+    "for_model",
+    "named",
+    "opens_reasoning",
+    "plain",
+    "spellings",
+]
 
 _KNOWN = {dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM)}
 
@@ -32,6 +46,19 @@ def named(name: str | Dialect) -> Dialect:
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
         raise XMLToolsError(f"dialect: expected the name of a dialect, got {name!r}; {rest}")
     return found
+
+
+Also = str | Dialect | Iterable[str | Dialect] | None
+"""Dialects that are read beside another one: `"known"` means all, None means none."""
+
+
+def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
+    """Return the dialects that `also` means, without `dialect` itself. Raises XMLToolsError for an unknown one."""
+    if also is None:
+        return ()
+    names = [also] if isinstance(also, str | Dialect) else also
+    found = all() if also == "known" else tuple(map(named, names))
+    return tuple(each for each in dict.fromkeys(found) if each != dialect)
 
 
 def opens_reasoning(dialect: Dialect, prompt: str) -> bool:

@@ -28,6 +28,7 @@ def _label(content: str) -> str:
 
 
 _ADD = _block("add", "<a>1</a>\n  <b>2</b>")
+_HERMES = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
 _LISTED = _label("\n    <tag>a</tag>\n    <tag>b</tag>\n  ")
 
 _ERRORS: dict[Code, tuple[str, str, str]] = {
@@ -296,6 +297,12 @@ _REPAIRS: dict[Code, tuple[str, str, str]] = {
         _ADD.replace("\n</tool>", "\n" + _ADD.removeprefix("<tool>\n")),
         f"{_ADD}\n{_ADD}",
     ),
+    Code.FOREIGN_DIALECT: (
+        "The call is written in another dialect than the one that was asked for. It names a given tool, and calls in "
+        'other dialects are read as well (also="known"), so it was read.',
+        _HERMES,
+        _ADD,
+    ),
     Code.CHAT_TOKEN: (
         "A token of a chat template stands after the arguments, and was skipped.",
         _ADD.replace("\n</tool>", "<|im_end|>\n</tool>"),
@@ -359,7 +366,7 @@ _NOTICES = {
         "The text holds a call in the notation of another protocol. It is not read, and stays text. Such notations are "
         'JSON in <tool_call>, <function=name>, <invoke name="name">, an element named as a tool, and JSON in a code '
         "fence. Often the model was trained to write calls so, and no instructions told it otherwise.",
-        '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>',
+        _HERMES,
         _ADD,
     ),
 }

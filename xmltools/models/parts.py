@@ -44,6 +44,7 @@ class ToolCall(_TypedPart):
 
     `arguments` are typed by the tool's schema where the parser had one, else strings, lists and dicts of strings.
     `repairs` lists what had to be repaired, `span` is the block's place in the text (start and end, in characters).
+    `dialect` is the name of that in which it was written, None if it was no markup.
     `status` says how far the host has come with it, `started_at` and `ended_at` when (seconds since 1970). `extra`
     keeps what only one format knows, under its name. Two calls are equal if id, name, server and arguments are.
     """
@@ -54,6 +55,7 @@ class ToolCall(_TypedPart):
     server: str = DEFAULT_SERVER
     repairs: tuple[Repair, ...] = ()
     legacy_json: bool = False
+    dialect: str | None = None
     span: tuple[int, int] | None = None
     status: CallStatus = "pending"
     started_at: float | None = None

@@ -38,7 +38,11 @@ def resolve_name(block: Block, toolbox: Toolbox) -> None:
     """Make the name in a block that of a tool, if it means one."""
     name = toolbox.resolve(block.name or "")
     if name is not None and name != block.name:
-        _repair(block, Code.DECORATED_NAME, max(block.name_start, block.start), f"{block.name!r} was read as {name!r}")
+        # A JSON body is asked for its name twice: while it streams, and when it has ended.
+        if all(repair.code is not Code.DECORATED_NAME for repair in block.repairs):
+            _repair(
+                block, Code.DECORATED_NAME, max(block.name_start, block.start), f"{block.name!r} was read as {name!r}"
+            )
         block.name = name
 
 
@@ -136,6 +140,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         server=server,
         repairs=tuple(repairs),
         legacy_json=block.json is not None and block.dialect.body is _ELEMENTS,
+        dialect=block.dialect.name,
         span=(block.start, end),
     )
 

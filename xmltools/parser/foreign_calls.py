@@ -29,6 +29,7 @@ _TOOL_CALL = re.compile(
 # At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
 # looked for much faster than a place.
 _FENCED = re.compile(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
+_TOOL = re.compile(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
 _TAG = re.compile(
     rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
     rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
@@ -44,6 +45,8 @@ def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) ->
     """A pattern of what a call begins with that is an element. The elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = ["tool_call", "function", "invoke"]
+    if "tool" not in own:
+        words.append("tool")
     if has_prefix:
         words.append(r"[\w.-]{1,64}+:invoke")
     words += (re.escape(name) for name in names if name not in own and _TAG_NAME.fullmatch(name))
@@ -109,6 +112,11 @@ class ForeignCalls:
             if call.notation != "json" or self._is_call(call):
                 self._tell(call)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the text is in a call that has begun."""
+        return self._call is not None
+
     def skip(self, place: int) -> None:
         """Text goes on at this place in the stream."""
         self._at = place
@@ -162,6 +170,9 @@ class ForeignCalls:
         word = mark[1]
         if word == "tool_call":
             return self._tool_call(text, start)
+        if word == "tool" and self._dialect.block != word:
+            found = _TOOL.match(text, start, stop)
+            return (self._called("forge", found["name"], "</tool>", start), found.end()) if found else (None, -1)
         if word == "function":
             found = _FUNCTION.match(text, start, stop)
             return (self._called("qwen3_coder", found[1], "</function>", start), found.end()) if found else (None, -1)

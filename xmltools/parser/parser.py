@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools.dialects import FORGE, Dialect, named
+from xmltools.dialects import FORGE, Also, Dialect, beside, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import (
@@ -80,7 +80,9 @@ class Parser:
     paragraphs in square brackets are reasoning (old Forge models), but for code fences and lists in JSON.
     `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
     `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
-    a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: the words of the protocol.
+    a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: how calls
+    are written. `also`: calls of given tools in other dialects are read too, with a repair; `"known"` means all
+    dialects, else some are named.
 
     Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
     No model text raises anything. A parser reads one reply.
@@ -126,10 +128,12 @@ class Parser:
         limits: Limits | None = None,
         new_id: Callable[[], str] = _new_id,
         dialect: Dialect | str = FORGE,
+        also: Also = None,
     ) -> None:
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
         dialect = named(dialect)
+        others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
@@ -144,6 +148,7 @@ class Parser:
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
             fenced_calls=code_fences == "call",
+            others=others,
         )
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
         self._lead, self._other_lead, self._letters = self._outside.marks
@@ -407,7 +412,7 @@ class Parser:
             self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
-            pairs = self._dialect.pairs
+            pairs = block.dialect.pairs
             self._held_back = "\r\n" if pairs is not None and pairs.framing else ""
 
     def _read(self, chunk: str) -> None:
@@ -451,7 +456,7 @@ class Parser:
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
-        dialect, word = self._dialect, opening.word
+        dialect, word = opening.dialect, opening.word
         block = Block(opening.start, opening.length, dialect, self._limits, self._toolbox, self._name_call)
         block.final = self._outside.final
         self._block = block
@@ -461,6 +466,8 @@ class Parser:
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if opening.is_fenced:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+        if dialect is not self._dialect:
+            note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if word != dialect.block and not block.is_bare:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
@@ -473,7 +480,7 @@ class Parser:
         if block.done and not block.raw:  # the whole block was in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
             if block.again:
-                self._open_again(base + end)
+                self._open_again(block, base + end)
             return end
         if end > at:
             block.raw.append(text[at:end] if at or end < len(text) else text)
@@ -483,14 +490,15 @@ class Parser:
         if block.done:
             self._end_block(block, base + end)
             if block.again:
-                self._open_again(base + end)
+                self._open_again(block, base + end)
             return end
         return end if end > at else -1
 
-    def _open_again(self, place: int) -> None:
+    def _open_again(self, ended: Block, place: int) -> None:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         self._outside.end_text()
-        self._open_block(Opening(place, 0, self._dialect.block, self._outside.is_fenced), "", 0)
+        dialect = ended.dialect
+        self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
         if self._block is not None:
             note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
@@ -622,6 +630,7 @@ class _Options(TypedDict, total=False):
     limits: Limits | None
     new_id: Callable[[], str]
     dialect: Dialect | str
+    also: Also
 
 
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from xmltools.dialects import Body, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
-from xmltools.parser.block import Block
+from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.json_end import ObjectScanner
@@ -27,6 +27,7 @@ from xmltools.syntax.markup import (
     OPENER_LENGTH,
     OPENER_SPACE,
     SPACES,
+    Answer,
     Tag,
     begins_with_field,
     read_bare_name,
@@ -39,6 +40,14 @@ MAX_LAYOUT: Final = 1_024
 """Characters of white space that may lay out calls and reasoning; a longer run is text."""
 MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
+_NAME_WITHIN: Final = 1_024
+"""Characters in which a call in another dialect must name its tool."""
+_RESULT = re.compile(
+    r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
+)
+"""What begins the copy of a result, or ends it."""
+_RESULT_LENGTH: Final = 300
+"""More characters than `_RESULT` matches."""
 PATIENCE: Final = 100
 """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
 _NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
@@ -50,12 +59,20 @@ _KEY_LENGTH: Final = 40
 
 class Opening(NamedTuple):
     """Where a block opens: its place in the stream, the length of its opening tag, the name as it is spelled there,
-    and whether it is in a code fence. The tag is at `at` in the text that was read."""
+    whether it is in a code fence, and how it is written."""
 
     start: int
     length: int
     word: str
     is_fenced: bool
+    dialect: Dialect
+
+
+class _Start(NamedTuple):
+    """A call begins: its dialect, and the place after its start tag; -1 if it has none."""
+
+    dialect: Dialect
+    end: int
 
 
 class Outside:
@@ -74,11 +91,13 @@ class Outside:
         "_calls",
         "_covered",
         "_dialect",
+        "_echo",
         "_ends",
         "_fenced_calls",
         "_foreign",
         "_found",
         "_is_begun",
+        "_is_copied",
         "_is_long",
         "_key_search",
         "_later",
@@ -93,6 +112,7 @@ class Outside:
         "_nested",
         "_openers",
         "_origin",
+        "_others",
         "_patience",
         "_prose",
         "_searched",
@@ -101,6 +121,9 @@ class Outside:
         "_thought",
         "_thought_start",
         "_toolbox",
+        "_trial",
+        "_trial_name",
+        "_trial_to",
         "brackets",
         "closers",
         "events",
@@ -120,9 +143,10 @@ class Outside:
         in_reasoning: bool,
         brackets: bool,
         fenced_calls: bool,
+        others: tuple[Dialect, ...] = (),
     ) -> None:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds what is held back, if it is less than
-        the protocol allows."""
+        the protocol allows. Calls of given tools in `others`, dialects, are read as well."""
         longest = limits.block_size
         self.brackets = brackets
         self.closers: tuple[str, ...] = tags if in_reasoning else ()
@@ -135,10 +159,20 @@ class Outside:
         self._limits = limits
         self._fenced_calls = fenced_calls
         self._longest = longest
-        self._calls: tuple[str, ...] = (dialect.block,)  # the words that may begin one
-        if dialect.pairs is not None and dialect.pairs.bare:
-            self._calls += (dialect.pairs.name.strip("<="),)
-        self._openers = _openers((*self._calls, *tags), dialect.turn_ends, is_bare=len(self._calls) > 1)
+        self._calls = _words_of(dialect)  # that may begin a call
+        self._others: dict[str, list[tuple[str, Dialect]]] = {}
+        for other in others if toolbox is not None else ():
+            for word in _words_of(other):
+                if word.lower() not in map(str.lower, tags):
+                    self._others.setdefault(word.lower(), []).append((word, other))
+        words = tuple(dict.fromkeys((*self._calls, *self._others)))
+        is_bare = any(each.pairs is not None and each.pairs.bare for each in (dialect, *others))
+        self._openers = _openers((*words, *tags), dialect.turn_ends, is_bare=is_bare)
+        self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
+        self._trial_to = 0
+        self._trial_name = ""
+        self._echo = "\n"  # the end of the text, if calls in other dialects are read: a result may begin there
+        self._is_copied = False  # the text is in the copy of a result
         self._layout = dialect.layout
         self.is_after = False  # a call or reasoning has ended, and no text has followed
         self._is_begun = False  # the reasoning has text
@@ -147,10 +181,10 @@ class Outside:
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
-        self._prose = Shown(dialect.block, longest)
+        self._prose = Shown(words, longest)
         self._foreign = ForeignCalls(toolbox, dialect, tags, self._prose, most=limits.blocks)
         # Of the reasoning region; where there is none, nobody asks.
-        self._thought = Shown(dialect.block, longest, sections=False) if in_reasoning else self._prose
+        self._thought = Shown(self._calls, longest, sections=False) if in_reasoning else self._prose
         self._tags = self._tags_of(self.closers)
         self._thought_start = 0  # where reasoning begins that has no event yet
         self._nested = 0  # openers in the reasoning that have not ended
@@ -207,14 +241,16 @@ class Outside:
             self._emit_reasoning(rest, end)
 
     def forget(self) -> None:
-        """Nothing more is read: let go of the block that was measured, which refers to this object."""
-        self._measured = None
+        """Nothing more is read: let go of the blocks that were measured, which refer to this object."""
+        self._measured = self._trial = None
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
         self._prose.skip()
         self._foreign.skip(place)
         self.is_after = True
+        self._is_copied = False
+        self._echo = "\n"
 
     def gather(self, *, is_all: bool = True) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
@@ -228,12 +264,23 @@ class Outside:
             taken = self._foreign.take(text, is_all=is_all)
             if taken < len(text):
                 self.pieces.append(text[taken:])
+            if self._others:
+                self._look_for_results(text[:taken])
             self._tell_notices()
 
     def end_text(self) -> None:
         """A block or a region begins, or the reply ends."""
         self._foreign.stop()
         self._tell_notices()
+
+    def _look_for_results(self, text: str) -> None:
+        """Is the place after this text in the copy of a result?"""
+        text = self._echo + text
+        start = 0
+        for found in _RESULT.finditer(text):
+            self._is_copied = not found["end"]
+            start = found.end()
+        self._echo = text[max(start, len(text) - _RESULT_LENGTH) :]
 
     def _tell_notices(self) -> None:
         if self._foreign.notices:
@@ -328,19 +375,81 @@ class Outside:
         word = found[1] if found else ""
         if prose.is_escaped or prose.is_quoting:
             return self.emit_text(text, lead, at + 1, base)
-        if word.lower() not in self._calls:
+        if word.lower() not in self._calls and word.lower() not in self._others:
             return self._read_region(text, at, lead, base, word)
-        end = NO if prose.open and not self._fenced_calls else self._confirm(text, at, word)
-        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if end else NO
-        if end is MORE or hidden is MORE:
+        start = NO if prose.open and not self._fenced_calls else self._start_of(text, at, word)
+        hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if start else NO
+        if start is MORE or hidden is MORE:
             return -1
-        if not end or hidden:
+        if not start or hidden:
             self.is_after = False
-            return self.emit_text(text, lead, hidden or at + 1, base)
+            return self.emit_text(text, lead, hidden or self._past_mention(text, at, word), base)
         self.end_text()
         self._skip(base + lead, base + at)
-        self.opening = Opening(base + at, end - at if end > 0 else 0, word, self.is_fenced)  # -1: no start tag
+        length = start.end - at if start.end > 0 else 0
+        self.opening = Opening(base + at, length, word, self.is_fenced, start.dialect)
         return at
+
+    def _start_of(self, text: str, at: int, word: str) -> _Start | Answer:
+        """The start of a call at `at`, where `<word` is."""
+        end = self._confirm(text, at, word) if word.lower() in self._calls else NO
+        if end is MORE:
+            return MORE
+        if end:
+            return _Start(self._dialect, end)
+        if self._is_copied or self._foreign.is_open:
+            return NO
+        for spelling, other in self._others.get(word.lower(), ()):
+            end = self._confirm_other(other, text, at, word) if spelling == word else NO
+            if end is MORE:
+                return MORE
+            if end:
+                return _Start(other, end)
+        return NO
+
+    def _past_mention(self, text: str, at: int, word: str) -> int:
+        """The place after what was no call at `at`. The two tags with which a call of another dialect may begin are
+        one mention."""
+        if word in self._calls:
+            return at + 1
+        here = skip_space(text, min(at + len(word) + 2, len(text)))
+        return here + 1 if text[here : here + 1] == "<" and here - at < OPENER_SPACE else at + 1
+
+    def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """As `_confirm`, for a dialect that is not this one: only the call of a given tool counts."""
+        if other.body is Body.ELEMENTS:
+            tag = read_opener(text, at, word)
+            if tag is MORE or tag is NO:
+                return tag
+            end: int | bool | None = tag.end if (begins := read_confirmation(text, tag.end)) else begins
+        else:
+            end = read_start(other, text, at, word)
+        if not end:
+            return NO if self.final else end
+        named = self._names_tool(other, text, at, end)
+        return end if named else named
+
+    def _names_tool(self, other: Dialect, text: str, at: int, end: int) -> bool | None:
+        """Does the block at `at`, whose opening tag ends at `end`, name a given tool soon? It is read up to there."""
+        place = self._origin + at
+        if self._trial is None or self._trial.start != place or self._trial.dialect is not other:
+            length = end - at if end > 0 else 0
+            self._trial = Block(place, length, other, self._limits, self._toolbox, self._name_trial)
+            self._trial_name = ""
+            self._trial_to = place
+        block = self._trial
+        stop = at + _NAME_WITHIN
+        if not self._trial_name and not block.done and block.error is None:
+            self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+        if self._trial_name:
+            return knows_tool(block, self._trial_name)
+        return NO if self.final or len(text) >= stop or block.done or block.error is not None else MORE
+
+    def _name_trial(self, block: Block) -> None:
+        """A block that is only tried has named its tool."""
+        if block.error is None and not self._trial_name:
+            self._trial_name = block.name or ""
+        self._shape_call(block)
 
     def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, if it opens one."""
@@ -367,19 +476,20 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
-        end = self._confirm(text[:stop], at, found[1]) if found and found[1] else NO
-        end = self._measure_block(text[:stop], at, end if end > 0 else at) if end else end
+        start = self._start_of(text[:stop], at, found[1]) if found and found[1] else NO
+        end = self._measure_block(text[:stop], at, start) if start else MORE if start is MORE else NO
         if end:
             if len(self._ends) >= _MOST_ENDS:
                 self._ends.clear()
             self._ends[place] = self._origin + end
         return end
 
-    def _measure_block(self, text: str, at: int, end: int) -> int | None:
-        """The end of the block at `at`, whose opening tag ends at `end`, or MORE: it is read, without results."""
+    def _measure_block(self, text: str, at: int, opened: _Start) -> int | None:
+        """The end of the block at `at`, or MORE: it is read, without results."""
         place = self._origin + at
         if self._measured is None or self._measured.start != place:
-            self._measured = Block(place, end - at, self._dialect, self._limits, self._toolbox, self._shape_call)
+            length = max(opened.end - at, 0)
+            self._measured = Block(place, length, opened.dialect, self._limits, self._toolbox, self._shape_call)
             self._measured_to = place
         reached = run(self._measured, text, self._measured_to - self._origin, self._origin, [])
         self._measured_to = self._origin + reached
@@ -434,7 +544,7 @@ class Outside:
         self.closers = (self._openers.names[word.lower()],)
         self._tags = self._tags_of(self.closers)
         self._is_begun = False
-        self._thought = Shown(self._dialect.block, self._longest, sections=False)
+        self._thought = Shown(self._calls, self._longest, sections=False)
         self._nested = self._settled = 0
         self._covered = base + at
         self._thought_start = base + tag.end
@@ -708,6 +818,12 @@ def _openers(words: tuple[str, ...], tokens: tuple[str, ...] = (), *, is_bare: b
         lead.upper(),
         letters,
     )
+
+
+def _words_of(dialect: Dialect) -> tuple[str, ...]:
+    """The names of the tags with which a call may begin."""
+    pairs = dialect.pairs
+    return (dialect.block, pairs.name.strip("<=")) if pairs is not None and pairs.bare else (dialect.block,)
 
 
 class _Tags(NamedTuple):

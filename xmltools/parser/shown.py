@@ -54,14 +54,14 @@ _END_LENGTH: Final = 300
 
 
 class Shown(FenceReader):
-    """Follows text outside blocks, or that of a reasoning region. `block` is the name of the element that is a call;
+    """Follows text outside blocks, or that of a reasoning region. `blocks` are the names of elements that are calls;
     nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
-    def __init__(self, block: str, most: int, *, sections: bool = True) -> None:
+    def __init__(self, blocks: tuple[str, ...], most: int, *, sections: bool = True) -> None:
         super().__init__()
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
-        self._wrapped, comment, section = _patterns(block)
+        self._wrapped, comment, section = _patterns(blocks)
         self._patterns = (comment, section)
         self._at = 0  # characters read, but for those that are carried
         self._is_new_line = True
@@ -465,13 +465,13 @@ def _find_mark(text: str, mark: str, start: int, end: int) -> int:
     return place if place >= 0 else end
 
 
-@lru_cache(maxsize=8)
-def _patterns(block: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+@lru_cache(maxsize=32)
+def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """What ends a block before backticks, and what matters after an open comment, and after a section."""
-    tag = re.escape(block)
-    others = rf"<(?i:{tag})(?=[> \t\r\n])|{_CLOSING}"
+    tag = "|".join(map(re.escape, blocks))
+    others = rf"<(?i:{tag})(?=[>= \t\r\n])|{_CLOSING}"
     return (
-        re.compile(rf"</{tag}[ \t\r\n]*>(`+)"),
+        re.compile(rf"</(?:{tag})[ \t\r\n]*>(`+)"),
         re.compile(f"(?P<close>-->)|{others}"),
         re.compile(rf"(?P<close>\]\]>)|{others}"),
     )

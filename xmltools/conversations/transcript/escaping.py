@@ -103,7 +103,7 @@ def _hide_fence(text: str, *, sections: bool) -> str:
     """Hide the lines of a fence that has no end."""
     if not _OPEN_FENCE.search(text):
         return text
-    shown = Shown(FORGE.block, len(text) + 1, sections=sections)
+    shown = Shown((FORGE.block,), len(text) + 1, sections=sections)
     start = at = 0
     for line in re.findall("[^\n]*\n", f"{text}\n"):
         before = shown.marker
