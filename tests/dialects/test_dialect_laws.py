@@ -12,7 +12,16 @@ from support.often import examples
 
 from xmltools.dialects import all as all_dialects
 from xmltools.dialects import named
-from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, Event, ReasoningDelta, Skipped, TextDelta
+from xmltools.models.events import (
+    ArgumentDelta,
+    CallCompleted,
+    CallFailed,
+    Event,
+    Noticed,
+    ReasoningDelta,
+    Skipped,
+    TextDelta,
+)
 from xmltools.parser import Parser
 from xmltools.tools import Tool
 
@@ -231,3 +240,52 @@ def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) 
         for size in (1, 700, 1_024):
             chunks = [text[at : at + size] for at in range(0, len(text), size)]
             assert joined(events_of(name, chunks, text in inside)) == whole
+
+
+FORGE = "<tool><tool_name>get</tool_name><arguments><s>x</s></arguments></tool>"
+MIXED = (
+    *("<tool>", "</tool>", "<tool_name>get</tool_name>", "<arguments>", "</arguments>", "<s>", "</s>", FORGE),
+    *("Tool: get\nResult: ", "<tool_response>", "</tool_response>", "<tool_call>\n<function=no>"),
+    *(piece for pieces in OWN.values() for piece in pieces),
+    *[*WHOLE.values()] * 6,
+)
+
+
+def mixed_case_of(seed: int) -> tuple[str, str, bool]:
+    """As `case_of`, with calls and marks of all dialects."""
+    pick = random.Random(seed)
+    name = pick.choice(("forge", "forge", *NAMES))
+    return name, "".join(pick.choices((*COMMON, *MIXED), k=pick.randint(1, 14))), pick.random() < 0.2
+
+
+@examples(300)
+@given(st.integers(0, 2**32).map(mixed_case_of), st.integers(0, 10**6))
+def test_chunks_do_not_matter_where_other_dialects_are_read_too(case: tuple[str, str, bool], seed: int) -> None:
+    name, text, inside = case
+
+    def read(chunks: list[str]) -> tuple[list[tuple[object, ...]], list[str]]:
+        events = events_of(name, chunks, inside, also="known")
+        notices = sorted(repr(event) for event in events if isinstance(event, Noticed))
+        return joined([event for event in events if not isinstance(event, Noticed)]), notices
+
+    pick = random.Random(seed)
+    cuts = sorted(pick.choices(range(len(text) + 1), k=4))
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
+    for chunks in (list(text), [text[i : i + 3] for i in range(0, len(text), 3)], pieces):
+        assert read(chunks) == read([text])
+
+
+@examples(100)
+@given(st.integers(0, 2**32).map(mixed_case_of))
+def test_without_also_calls_in_other_dialects_are_noticed(case: tuple[str, str, bool]) -> None:
+    name, text, inside = case
+    assume(not any(mark in text for mark in ("<!--", "`", "CDATA", "\\")))  # after these, less is looked for
+    read = {event.call.span for event in events_of(name, [text], inside, also="known") if is_foreign(event, name)}
+    events = events_of(name, [text], inside)
+    spans = [event.span for event in events if isinstance(event, Noticed | CallCompleted | CallFailed | ReasoningDelta)]
+    for start, end in filter(None, read):
+        assert any(start < right and left < end for left, right in spans), text[start:end]
+
+
+def is_foreign(event: Event, name: str) -> bool:
+    return isinstance(event, CallCompleted) and event.call.dialect != name

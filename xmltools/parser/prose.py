@@ -382,8 +382,11 @@ class Outside:
         if start is MORE or hidden is MORE:
             return -1
         if not start or hidden:
+            after = hidden or self._past_mention(text, at, word)
+            if after is MORE:
+                return -1
             self.is_after = False
-            return self.emit_text(text, lead, hidden or self._past_mention(text, at, word), base)
+            return self.emit_text(text, lead, after, base)
         self.end_text()
         self._skip(base + lead, base + at)
         length = start.end - at if start.end > 0 else 0
@@ -407,13 +410,16 @@ class Outside:
                 return _Start(other, end)
         return NO
 
-    def _past_mention(self, text: str, at: int, word: str) -> int:
-        """The place after what was no call at `at`. The two tags with which a call of another dialect may begin are
-        one mention."""
+    def _past_mention(self, text: str, at: int, word: str) -> int | None:
+        """The place after what was no call at `at`, or MORE. The two tags with which a call of another dialect may
+        begin are one mention."""
         if word in self._calls:
             return at + 1
-        here = skip_space(text, min(at + len(word) + 2, len(text)))
-        return here + 1 if text[here : here + 1] == "<" and here - at < OPENER_SPACE else at + 1
+        tag = at + len(word) + 2
+        here = skip_space(text, tag) if len(text) > tag else len(text)
+        if here == len(text) and here - at < OPENER_SPACE:
+            return at + 1 if self.final else MORE
+        return here + 1 if here - at < OPENER_SPACE and text[here] == "<" else at + 1
 
     def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """As `_confirm`, for a dialect that is not this one: only the call of a given tool counts."""
