@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 
 import pytest
@@ -210,9 +211,8 @@ def test_deltas_are_the_value(name: str) -> None:
     written = {
         "qwen3_coder": f"<tool_call><function=get><parameter=s>\n{value}\n</parameter></function></tool_call>",
         "glm": f"<tool_call>get<arg_key>s</arg_key><arg_value>{value}</arg_value></tool_call>",
-    }.get(name)
-    if written is None:
-        pytest.skip("no deltas yet")
+        "hermes": f'<tool_call>{{"name": "get", "arguments": {{"s": {json.dumps(value)}}}}}</tool_call>',
+    }[name]
     for size in (1, 3, 7, len(written)):
         events = events_of(name, [written[at : at + size] for at in range(0, len(written), size)], False)
         call = next(event.call for event in events if isinstance(event, CallCompleted))
@@ -289,3 +289,62 @@ def test_without_also_calls_in_other_dialects_are_noticed(case: tuple[str, str, 
 
 def is_foreign(event: Event, name: str) -> bool:
     return isinstance(event, CallCompleted) and event.call.dialect != name
+
+
+TEXTS = st.text(
+    st.sampled_from(["a", " ", "\n", "\r", '"', "'", "\\", "/", "u", "0", "\u00e9", "\U0001f600", "\u2028", "{", "]"])
+)
+VALUES = st.recursive(
+    TEXTS | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+BODY = Tool(
+    name="get",
+    parameters={
+        "properties": {
+            "s": {"type": "string"},
+            "l": {"type": "array", "items": {"type": "string"}},
+            "o": {"type": "object", "properties": {"x": {"type": "string"}}},
+        }
+    },
+)
+
+
+def strings_in(value: object, path: tuple[str | int, ...] = ()) -> dict[tuple[str | int, ...], str]:
+    """The strings in a value, by their paths; of empty ones there are no deltas."""
+    if isinstance(value, str):
+        return {path: value} if value else {}
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return {key: text for name, each in members for key, text in strings_in(each, (*path, name)).items()}
+
+
+@examples(300)
+@given(
+    st.fixed_dictionaries(
+        {}, optional={"s": TEXTS, "l": st.lists(TEXTS), "o": st.dictionaries(TEXTS, TEXTS), "any": VALUES}
+    ),
+    st.sampled_from(["ascii", "unicode", "line breaks"]),
+    st.sampled_from(["hermes", "forge"]),
+    st.booleans(),
+    st.integers(1, 9),
+)
+def test_deltas_of_a_json_body_are_its_strings(
+    arguments: dict[str, object], style: str, dialect: str, has_tools: bool, size: int
+) -> None:
+    key, tag = ("name", "tool_call") if dialect == "hermes" else ("tool_name", "tool")
+    body = json.dumps({key: "get", "arguments": arguments}, ensure_ascii=style == "ascii")
+    if style == "line breaks" and r"\\" not in body:
+        body = body.replace(r"\n", "\n")
+    text = f"<{tag}>{body}</{tag}>"
+    parser = Parser([BODY] if has_tools else None, dialect=dialect)
+    deltas: dict[tuple[str | int, ...], str] = {}
+    calls = []
+    for event in [e for at in range(0, len(text), size) for e in parser.feed(text[at : at + size])] + parser.close():
+        if isinstance(event, ArgumentDelta):
+            deltas[event.path] = deltas.get(event.path, "") + event.text
+        elif isinstance(event, CallCompleted):
+            calls.append(event.call.arguments)
+    assert calls == [arguments]
+    strings = strings_in(arguments)
+    assert {path: deltas.get(path) for path in strings} == strings

@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.parser.json_deltas import JSONDeltas
+
 _SPACE = re.compile("[ \t\r\n]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
 _CLOSES: Final = {"}": "{", "]": "[", ")": "("}
 _OPENS: Final = {opens: closes for closes, opens in _CLOSES.items()}
+_ENDS: Final = {quote: re.compile(rf"(?:[^\\{quote}]++|\\.)*+{quote}", re.DOTALL) for quote in "\"'"}
+"""Text up to the end of a string in these quotes."""
 _NAME_LENGTH: Final = 300
 
 # What may come next.
@@ -31,19 +35,24 @@ class ObjectScanner:
     than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that came.
+    With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that is read.
+    `escaped`: what was read ends in a backslash that escapes the next character.
     """
 
     __slots__ = (
         "_capture",
         "_depth",
-        "_escaped",
         "_expect",
         "_in_scalar",
         "_key",
         "_keys",
         "_quote",
         "_stack",
+        "_stopped",
+        "_stops",
+        "deltas",
         "done",
+        "escaped",
         "error",
         "in_envelope",
         "names",
@@ -51,14 +60,17 @@ class ObjectScanner:
         "too_deep",
     )
 
-    def __init__(self, depth: int, keys: tuple[str, ...] = ()) -> None:
+    def __init__(self, depth: int, keys: tuple[str, ...] = (), *, stops: bool = False) -> None:
         self._depth = depth
+        self._stops = stops
+        self._stopped = False
+        self.deltas: JSONDeltas | None = None
         self._keys = keys
         self._stack: list[str] = []
         self._expect = _VALUE
         self._quote = ""  # that ends the string
         self._in_scalar = False
-        self._escaped = False
+        self.escaped = False
         self._capture: list[str] | None = None
         self._key = ""
         self.done = False
@@ -70,7 +82,8 @@ class ObjectScanner:
 
     def scan(self, text: str, at: int) -> int:
         """Read on from `at`; returns the place after what was read (at an error: its place)."""
-        while at < len(text) and not self.done and not self.error:
+        self._stopped = False
+        while at < len(text) and not self.done and not self.error and not self._stopped:
             if self._quote:
                 at = self._string(text, at)
             elif self._in_scalar:
@@ -82,6 +95,22 @@ class ObjectScanner:
         return at
 
     @property
+    def quote(self) -> str:
+        """What ends the string of which nothing but that and a backslash matters next; empty if there is none."""
+        if self.escaped or self._capture is not None or (self.deltas is not None and self.deltas.pending):
+            return ""
+        return self._quote
+
+    def ends_string(self, text: str) -> bool:
+        """Return whether the string that is open ends in this text."""
+        quote = self._quote
+        if quote not in text:
+            return False
+        if "\\" not in text and not self.escaped:
+            return True
+        return _ENDS[quote].match(text, self.escaped) is not None
+
+    @property
     def missing(self) -> str:
         """What closes all that is open."""
         return "".join(_OPENS[bracket] for bracket in reversed(self._stack))
@@ -91,7 +120,10 @@ class ObjectScanner:
         expect = self._expect
         if character in "\"'" and expect <= _KEY:
             self._quote = character
-            self._capture = [] if len(self._stack) == 1 else None
+            is_named = expect == _KEY and self.deltas is not None
+            self._capture = [] if len(self._stack) == 1 or is_named else None
+            if self.deltas is not None and expect != _KEY:
+                self.deltas.begin(is_string=True)
         elif character in "{[(" and expect <= _FIRST:
             self._open(character)
         elif character in "}])" and expect != _VALUE and expect != _COLON:
@@ -102,6 +134,9 @@ class ObjectScanner:
             self._expect = _VALUE
         elif expect <= _FIRST and _SCALAR.match(character):
             self._in_scalar = True
+            if self.deltas is not None:
+                self.deltas.begin(is_string=False)
+            return at
         else:
             self.error = f"{character!r} is not allowed there"
             self.in_envelope = expect == _NEXT and len(self._stack) == 1
@@ -111,6 +146,8 @@ class ObjectScanner:
     def _open(self, bracket: str) -> None:
         self._stack.append(bracket)
         self._expect = _KEY if bracket == "{" else _FIRST
+        if self.deltas is not None:
+            self.deltas.open(bracket)
         if len(self._stack) > self._depth:
             self.too_deep = True
             self.error = f"it nests more than {self._depth} deep"
@@ -120,13 +157,17 @@ class ObjectScanner:
             self.error = f"{bracket!r} closes nothing that is open"
             return
         self._stack.pop()
+        if self.deltas is not None:
+            self.deltas.close()
         self._expect = _NEXT
         self.done = not self._stack
 
     def _scalar(self, text: str, at: int) -> int:
         """Numbers and words, which any cut may split; whether it is one is seen when the value is made."""
         found = _SCALAR.match(text, at)
-        at = found.end() if found else at
+        start, at = at, found.end() if found else at
+        if self.deltas is not None:
+            self.deltas.text(text[start:at], "", is_end=False)
         if at < len(text):
             self._in_scalar = False
             self._expect = _NEXT
@@ -134,8 +175,8 @@ class ObjectScanner:
 
     def _string(self, text: str, at: int) -> int:
         start = at
-        if self._escaped:
-            self._escaped = False
+        if self.escaped:
+            self.escaped = False
             at += 1
         quote = text.find(self._quote, at)
         while True:
@@ -147,12 +188,14 @@ class ObjectScanner:
                 break
             at = backslash + 2
         if at > len(text):
-            self._escaped = True
+            self.escaped = True
         self._keep(text, start, end)
+        if self.deltas is not None and self._expect != _KEY:
+            self.deltas.text(text[start:end], self._quote, is_end=quote >= 0)
         if quote < 0:
             return len(text)
-        self._quote = ""
         self._end_string()
+        self._quote = ""
         return quote + 1
 
     def _keep(self, text: str, start: int, end: int) -> None:
@@ -164,9 +207,14 @@ class ObjectScanner:
         if self._expect == _KEY:
             self._expect = _COLON
             self._key = string
-            if self._capture is not None and string in self._keys:
+            if len(self._stack) == 1 and string in self._keys:
                 self.seen.add(string)
+            if self.deltas is not None:
+                self.deltas.key(string if len(string) < _NAME_LENGTH else None, self._quote)
+            self._capture = None
             return
         self._expect = _NEXT
         if self._key in self._keys and self._capture is not None and len(string) < _NAME_LENGTH:
             self.names.setdefault(self._key, string)
+            self._stopped = self._stops
+        self._capture = None

@@ -21,6 +21,7 @@ from xmltools.parser.block import (
     note,
     opens_block,
 )
+from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
@@ -33,7 +34,7 @@ _MORE_JSON: Final = "{}[]\"',:"
 
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
-    block.scanner = ObjectScanner(block.limits.depth, keys)
+    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True)
     block.json = (place, -1)
     block.state = State.JSON
 
@@ -60,6 +61,10 @@ def read_json(block: Block, text: str, at: int) -> int:
     end = scanner.scan(text, at)
     if block.json is not None:
         _take_name(block, scanner.names)
+        if scanner.deltas is not None and scanner.deltas.events:
+            if not block.discard:
+                block.events += scanner.deltas.events
+            scanner.deltas.events.clear()
     arguments = block.json_arguments
     if scanner.error and isinstance(arguments, tuple) and block.stack[-1].is_arguments and not scanner.too_deep:
         begin_json_leaf(block, arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
@@ -97,6 +102,10 @@ def _take_name(block: Block, names: dict[str, str]) -> None:
         else:
             block.name = value
             block.on_name(block)
+            if block.deltas:
+                dialect = block.dialect
+                keys = (*dialect.json_arguments, *dialect.json_other_arguments)
+                block.scanner.deltas = JSONDeltas(block.shape, keys)
             return
 
 

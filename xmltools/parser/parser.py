@@ -52,7 +52,10 @@ _HELD: Final = 4  # prose, but for a `<` that is held back
 _OTHER: Final = 5
 _CLOSED: Final = 6
 _PAIR: Final = 7  # a value between marks
-_LAID_OUT: Final = 8  # prose in a dialect whose white space next to calls is no text
+_JSON: Final = 8  # a string in a JSON body
+_JSON_SILENT: Final = 9  # one without deltas
+_JSON_ESCAPE: Final = 10  # a string in a JSON body in which an escape is not whole
+_LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
@@ -189,6 +192,7 @@ class Parser:
         if not is_last:
             mode = self._mode
             goes_on = (mode == _CDATA and "]" not in chunk) or (mode == _TEXT and "<" not in chunk)
+            goes_on = goes_on or (_JSON <= mode <= _JSON_ESCAPE and self._stop not in chunk)
             if goes_on or ">" not in chunk or block.error is not None:
                 return len(chunk)
         return len(chunk) + self._pos - block.start
@@ -255,8 +259,23 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
+            elif mode == 8:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk and "\\" not in chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode == 9:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk and "\\" not in chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    return []
             if mode > 6:
-                events = self._feed_plain(mode, chunk)
+                events = self._feed_json(chunk) if 7 < mode < 11 else self._feed_plain(mode, chunk)
                 if events is not None:
                     return events
             # A `<` at the end of a chunk of prose is common in code, and hardly ever an opener.
@@ -308,6 +327,25 @@ class Parser:
         if mode == _PAIR:
             return [ArgumentDelta.make(self._path, kept)]
         return [TextDelta.make(kept, start)]
+
+    def _feed_json(self, chunk: str) -> list[Event] | None:
+        """A chunk of a string in a JSON body, with escapes. None if the string ends in it."""
+        block = self._block
+        end = self._pos + len(chunk)
+        if block is None or end > self._mark or (self._stop in chunk and block.scanner.ends_string(chunk)):
+            return None
+        self._pos = end
+        self._pieces.append(chunk)
+        scanner = block.scanner
+        deltas = scanner.deltas
+        if deltas is None or deltas.path is None:
+            scanner.scan(chunk, 0)
+            self._mode = _JSON_SILENT if scanner.quote else _JSON_ESCAPE
+            return []
+        text = deltas.decode(chunk, self._stop)
+        scanner.escaped = deltas.pending.endswith("\\")
+        self._mode = _JSON_ESCAPE if deltas.pending else _JSON
+        return [ArgumentDelta.make(self._path, text)] if text else []
 
     def close(self) -> list[Event]:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
@@ -399,6 +437,14 @@ class Parser:
             return
         leaf = block.leaf
         if leaf is None:
+            if block.state == State.JSON and (quote := block.scanner.quote):
+                deltas = block.scanner.deltas
+                self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
+                self._stop = quote
+                self._mode = _JSON_SILENT
+                if deltas is not None and deltas.path is not None:
+                    self._path = deltas.path
+                    self._mode = _JSON
             return
         in_cdata = block.state == State.CDATA
         in_pair = block.state == State.PAIR_VALUE

@@ -264,7 +264,8 @@ _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": Fal
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
 _ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"', "/": "/"}
+SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"', "/": "/"}
+"""What is after a backslash, and what both mean."""
 
 
 def _up_to(escape: str) -> re.Pattern[str]:
@@ -386,7 +387,7 @@ class _LooseReader:
         if odd < len(inside):
             self.check_doubts(inside, at, odd)
             self.note(Code.JSON_ESCAPE, at + odd, "kept a backslash that begins no escape")
-        return _ESCAPE.sub(_decoded if single else _decoded_in_json, inside)
+        return _ESCAPE.sub(_decoded if single else _decoded_in_json, inside)  # surrogates are joined later
 
     def check_doubts(self, inside: str, at: int, odd: int) -> None:
         """Refuse a string in which one backslash stands for itself, if another one may stand for itself or not."""
@@ -412,10 +413,19 @@ class _LooseReader:
         return read(match[0]), match.end()
 
 
+def decode_escapes(inside: str, *, single: bool) -> str:
+    """Return what a part of the inside of a string means: what `loads_lenient` makes of it, where that takes it.
+    `single`: the string is in single quotes."""
+    value = _ESCAPE.sub(_decoded if single else _decoded_in_json, inside)
+    if value.isascii() or not _SURROGATE.search(value):
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def _decoded(match: re.Match[str]) -> str:
     if match[1]:
         return chr(int(match[1], 16))
-    return _SIMPLE[match[2]] if match[2] else match[0]
+    return SIMPLE_ESCAPES[match[2]] if match[2] else match[0]
 
 
 def _decoded_in_json(match: re.Match[str]) -> str:
