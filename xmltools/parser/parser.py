@@ -252,7 +252,7 @@ class Parser:
                     return []
             elif mode == 7:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk and chunk[-1] > "\r" and not self._held:
+                if end <= self._mark and "<" not in chunk and chunk[-1] not in self._held_back and not self._held:
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
@@ -325,27 +325,49 @@ class Parser:
         self._held = text[len(kept) :]
         self._pieces.append(kept)
         if mode == _PAIR:
-            return [ArgumentDelta.make(self._path, kept)]
+            delta = ArgumentDelta()
+            delta.path = self._path
+            delta.text = kept
+            return [delta]
         return [TextDelta.make(kept, start)]
 
     def _feed_json(self, chunk: str) -> list[Event] | None:
         """A chunk of a string in a JSON body, with escapes. None if the string ends in it."""
         block = self._block
         end = self._pos + len(chunk)
-        if block is None or end > self._mark or (self._stop in chunk and block.scanner.ends_string(chunk)):
+        if block is None or end > self._mark:
+            return None
+        scanner = block.scanner
+        if self._stop in chunk and scanner.ends_string(chunk):
             return None
         self._pos = end
         self._pieces.append(chunk)
-        scanner = block.scanner
         deltas = scanner.deltas
         if deltas is None or deltas.path is None:
             scanner.scan(chunk, 0)
             self._mode = _JSON_SILENT if scanner.quote else _JSON_ESCAPE
             return []
-        text = deltas.decode(chunk, self._stop)
-        scanner.escaped = deltas.pending.endswith("\\")
-        self._mode = _JSON_ESCAPE if deltas.pending else _JSON
-        return [ArgumentDelta.make(self._path, text)] if text else []
+        pending = deltas.pending
+        if not pending and chunk.find("\\") == len(chunk) - 1:  # most escapes are line breaks
+            chunk = chunk[:-1]
+            deltas.pending = "\\"
+            scanner.escaped = True
+            self._mode = _JSON_ESCAPE
+        elif pending == "\\" and chunk[0] == "n" and "\\" not in chunk:
+            chunk = "\n" + chunk[1:]
+            deltas.pending = ""
+            scanner.escaped = False
+            self._mode = _JSON
+        else:
+            chunk = deltas.decode(chunk, self._stop)
+            scanner.escaped = deltas.pending.endswith("\\")
+            self._mode = _JSON_ESCAPE if deltas.pending else _JSON
+        if not chunk:
+            return []
+        delta = ArgumentDelta()
+        delta.path = self._path
+        delta.text = chunk
+        return [delta]
 
     def close(self) -> list[Event]:
         """Say that the reply has ended; returns what is left. Closing twice does nothing."""
