@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from xmltools.dialects import FORGE, hint_of, named
 from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
@@ -184,7 +185,8 @@ class _Check:
             yield self._finding(found.code, found.span, found.message, found.hint, found.name)
         elif found.repairs:
             for repair in found.repairs:
-                yield self._finding(repair.code, (repair.offset, None), repair.message, repair.code.hint, found.name)
+                hint = hint_of(repair.code, named(found.dialect or FORGE))
+                yield self._finding(repair.code, (repair.offset, None), repair.message, hint, found.name)
         elif not found.legacy_json:
             for code, place, message in self._doubts(found):
                 yield self._finding(code, place, message, OWN_CODES[code], found.name)
