@@ -152,7 +152,9 @@ def test_what_the_upstream_is_told_of_calls(asked: Any, setting: Any, sent: str 
     upstream = Upstream(make=reply(call("hermes")))
     with world(upstream, **settings("hermes", upstream_tool_choice=setting)) as it:
         it.post(tool_choice=asked)
-    assert upstream.seen[0].json.get("tool_choice") == sent
+    body = upstream.seen[0].json
+    assert body.get("tool_choice") == sent
+    assert body.get("skip_special_tokens") == (False if sent == "none" else None)
 
 
 @dialects

@@ -33,7 +33,8 @@ class Settings:
     is to write another gets none: tools, calls and results go to the upstream as chat completions have them, and its
     chat template writes them as the model knows them. `style`, `result_role` and `server_names` change nothing then.
     `upstream_tool_choice`: "none" goes to the upstream as `tool_choice`, for engines that show the model its tools all
-    the same, and without it refuse them or read the calls themselves (vLLM); "auto" says only that a call is required.
+    the same, and without it refuse them or read the calls themselves (vLLM), with `skip_special_tokens: false`, as
+    calls may be spelled with such; "auto" says only that a call is required.
     `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
 
     Raises XMLToolsError for values that are none.

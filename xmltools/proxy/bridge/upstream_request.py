@@ -169,6 +169,7 @@ def upstream_body(
         body["tools"] = [_definition(tool) for tool in tools]
         if settings.upstream_tool_choice == "none":
             body["tool_choice"] = "none"
+            body.setdefault("skip_special_tokens", False)  # models may spell calls with them
         elif incoming.choice.mode == "required":
             body["tool_choice"] = "required"
     if settings.engine is not None and tools:
