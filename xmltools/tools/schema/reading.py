@@ -133,12 +133,8 @@ def read_arguments(
     if shape is None:
         return Reading(_object_without_schema(children), [], [], [])
 
-    def read(reader: _Reader) -> _Value:
-        if json_is_usual:
-            reader.usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children}
-        return reader.arguments(children, shape)
-
-    return _finish(shape, read, depth, check)
+    usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
+    return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 
 
 def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
@@ -177,7 +173,7 @@ class _Reader:
     def __init__(self, shape: Shape, depth: int) -> None:
         self._depth = depth
         self.too_deep = False
-        self.usual: dict[int, str] = {}  # by their offsets, the texts that are JSON as they should be
+        self.usual: dict[int, str] = {}
         self._checker = Checker(shape.maker.document) if shape.maker else None
         self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
         self._open: set[_Key] = set()
@@ -211,8 +207,9 @@ class _Reader:
     def _is_usual(self, text: str, offset: int) -> bool:
         return offset in self.usual and self.usual[offset] == text.strip(WHITE_SPACE)
 
-    def arguments(self, children: Iterable[Element], shape: Shape) -> _Value:
-        """Read elements as the arguments of a call."""
+    def arguments(self, children: Iterable[Element], shape: Shape, usual: dict[int, str]) -> _Value:
+        """Read elements as the arguments of a call. `usual`: by their offsets, the texts that may be JSON."""
+        self.usual = usual
         return self._finished(self._properties(children, shape), None)
 
     def element(self, element: Element, shape: Shape) -> _Value:
