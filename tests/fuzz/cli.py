@@ -1,10 +1,11 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
-    python tests/fuzz [--seconds N | --tokens N --documents N --calls N --schemas N --grammars N --faults N
-                      --atheris TARGET --runs N] [--first N] [--seed S] [--jobs N] [--record]
+    python tests/fuzz [--seconds N | --tokens N --documents N --dialects N --calls N --schemas N --grammars N
+                      --faults N --atheris TARGET --runs N] [--first N] [--seed S] [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
+`--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them;
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
@@ -18,15 +19,17 @@ import argparse
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from support.dialect_texts import KINDS
 from support.engines import llama_judge
 
 from fuzz import deep, evidence, guided, streams
-from fuzz.quick import Quick, work_on_tokens
+from fuzz.quick import Finding, Quick, work_on_dialects, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
 
@@ -82,7 +85,7 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    return [part for part in ("tokens", *_DEEP, "faults") if getattr(options, part) is not None]
+    return [part for part in ("tokens", "dialects", *_DEEP, "faults") if getattr(options, part) is not None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
     add("--first", type=int, help="number of the first of them (default: behind those on record)")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
+    add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--schemas", type=int, help="how many schemas to try, with values and texts, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
@@ -114,7 +118,7 @@ def _plan(options: argparse.Namespace) -> list[tuple[str, float | None]]:
         return [(part, None) for part in counted]
     if options.atheris:
         return [("atheris", options.seconds)]
-    parts = ["tokens", *_DEEP, *["atheris"] * guided.available()]
+    parts = ["tokens", "dialects", *_DEEP, *["atheris"] * guided.available()]
     return [(part, options.seconds / len(parts)) for part in parts]
 
 
@@ -129,18 +133,45 @@ def _tokens(session: Session, part: str, seconds: float | None) -> None:
     session.add(part, done.documents, time.monotonic() - start, found, first=first, end=first + done.documents)
     print(f"  from document {first}: {done.characters} characters, {done.calls} calls, {done.repaired} with repairs")
     print(f"  {_counts(done.laws)}")
-    for finding in done.findings:
-        case = f"Case([{finding.case.text!r}], {finding.case.tool_set!r}, {finding.case.options!r})"
-        session.reports.append(f"{finding.law} is broken by document {finding.number}, at its smallest:\n  {case}")
+    session.reports += map(_reported, done.findings)
+
+
+def _reported(finding: Finding) -> str:
+    case = f"Case([{finding.case.text!r}], {finding.case.tool_set!r}, {finding.case.options!r})"
+    return f"{finding.law} is broken by document {finding.number}, at its smallest:\n  {case}"
+
+
+def _dialects(session: Session, part: str, seconds: float | None) -> None:
+    options = session.options
+    share = None if seconds is None else seconds / len(KINDS)
+    for kind in KINDS:
+        start = time.monotonic()
+        work = partial(work_on_dialects, kind, options.seed)
+        done = _try_blocks(session.pool, options.jobs, work, 0, options.dialects, share)
+        found = [evidence.case_found(finding) for finding in done.findings]
+        session.add(f"dialect {kind}", done.documents, time.monotonic() - start, found, seed=options.seed)
+        print(f"  {done.characters} characters, {done.calls} calls, {done.repaired} with repairs")
+        session.reports += map(_reported, done.findings)
 
 
 def try_tokens(
     pool: ProcessPoolExecutor, jobs: int, first: int, count: int | None, seconds: float | None = None
 ) -> Quick:
     """Try so many documents, or as many as there is time for, from `first` on and without a gap."""
+    return _try_blocks(pool, jobs, work_on_tokens, first, count, seconds)
+
+
+def _try_blocks(
+    pool: ProcessPoolExecutor,
+    jobs: int,
+    work: Callable[[int, int], Quick],
+    first: int,
+    count: int | None,
+    seconds: float | None,
+) -> Quick:
     total, pending = Quick(), deque[Future[Quick]]()
     for start, size in _blocks(first, count, time.monotonic() + (seconds or 0)):
-        pending.append(pool.submit(work_on_tokens, start, size))
+        pending.append(pool.submit(work, start, size))
         if len(pending) > 2 * jobs:
             total.add(pending.popleft().result())
     for each in pending:
@@ -217,7 +248,13 @@ def _shrunk(session: Session, done: guided.Guided, data: bytes) -> dict[str, Any
     return evidence.bytes_found(done.target, small)
 
 
-_PARTS = {"tokens": _tokens, "faults": _faults, "atheris": _atheris, **dict.fromkeys(_DEEP, _deep)}
+_PARTS = {
+    "tokens": _tokens,
+    "dialects": _dialects,
+    "faults": _faults,
+    "atheris": _atheris,
+    **dict.fromkeys(_DEEP, _deep),
+}
 
 
 def _conclude(session: Session) -> int:

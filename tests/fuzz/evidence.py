@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from support.dialect_texts import KINDS
 from support.schema_laws import LAWS as SCHEMA_LAWS
 from support.schema_laws import SchemaTrial
 from support.schema_laws import first_broken as first_broken_of_schema
@@ -150,6 +151,12 @@ def _case(finding: Entry) -> Case:
 _ABOUT = {
     "tokens": "token fuzzer: short documents, whole against one cut; a share of them by each other law",
     "documents": "long documents by all laws, in all cuts",
+    **{
+        f"dialect {kind}": "replies in the dialect: whole against one cut; a share of them by each other law"
+        if kind != "also"
+        else "the same, with calls in all dialects"
+        for kind in KINDS
+    },
     "calls": "calls written and read back",
     "schemas": "schemas that hold themselves, double at each step, have any keywords and hostile patterns: values are "
     "judged as by jsonschema and read in all spellings, texts in all cuts, the work has a bound for each character",

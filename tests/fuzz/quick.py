@@ -7,13 +7,14 @@ says what `test_laws.merge` says, and is made without the `repr` of a pydantic m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
 
 from parser.test_laws import LAWS, law_chunks, law_spans
+from support.dialect_texts import dialect_case
 from support.strategies import Case
 
 from fuzz.shrink import Law, first_broken, shrink
@@ -28,6 +29,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.parser import Parser, parse
@@ -44,6 +46,7 @@ __all__ = [
     "law_read_again",
     "laws_of",
     "read",
+    "work_on_dialects",
     "work_on_tokens",
 ]
 
@@ -110,6 +113,10 @@ def normal(events: Iterable[Event]) -> list[tuple[Any, ...]]:
             _join(seen, kind, None, event.text, event.span[1])  # type: ignore[attr-defined]
         elif kind is ArgumentDelta:
             _join(seen, kind, event.path, event.text, None)  # type: ignore[attr-defined]
+        elif kind is Skipped:
+            if seen and seen[-1][0] is kind:
+                seen.pop()
+            seen.append((kind, event.span[1]))  # type: ignore[attr-defined]
         elif isinstance(event, Noticed):
             notices.append((Noticed, repr(event.notice)))
         else:
@@ -167,6 +174,8 @@ def law_read_again(case: Case) -> None:
     """7. A call that was read, written again and read again, is the same call."""
     tools = {(tool.name, tool.server): tool for tool in case.tools or ()}
     for call in parse(case.text, case.tools, new_id=lambda: "", **case.options).calls:
+        if call.dialect != "forge":
+            continue  # calls are not written in others yet
         tool = tools.get((call.name, call.server))
         try:
             text = render_call(call, tool)
@@ -195,9 +204,18 @@ STRICT_LAWS: tuple[Law, ...] = (law_chunks, law_spans)
 
 def work_on_tokens(first: int, count: int) -> Quick:
     """Try the documents from `first` on; returns what came of them, with at most BROKEN_AT_MOST findings."""
+    return _work(token_case, range(first, first + count))
+
+
+def work_on_dialects(kind: str, seed: int, first: int, count: int) -> Quick:
+    """As `work_on_tokens`, with replies of this kind: number i of a seed is the same each time."""
+    return _work(lambda number: dialect_case(Random(f"{seed}/{kind}/{number}"), kind), range(first, first + count))
+
+
+def _work(case_of: Callable[[int], Case], numbers: Iterable[int]) -> Quick:
     done = Quick()
-    for number in range(first, first + count):
-        case = token_case(number)
+    for number in numbers:
+        case = case_of(number)
         done.documents += 1
         law = _broken(number, case, done)
         if law and len(done.findings) < BROKEN_AT_MOST:

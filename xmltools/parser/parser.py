@@ -136,6 +136,9 @@ class Parser:
         if code_fences not in ("call", "text"):
             raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
         dialect = named(dialect)
+        if bracket_reasoning and dialect.layout:
+            # What is the start of a line, after white space that is no text?
+            raise XMLToolsError(f"bracket_reasoning: models that write {dialect.name} have no reasoning in brackets")
         others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
