@@ -21,6 +21,7 @@ _FILES = (
     "parser/test_laws.py",
     "parser/test_truncation.py",
     "dialects/test_dialect_corpus.py",
+    "dialects/test_dialect_laws.py",
     "parser/test_injection.py",
     "fuzz/test_fuzz.py",
     "parser/test_bounded.py",
