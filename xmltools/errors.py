@@ -165,7 +165,7 @@ class Code(StrEnum):
     # Notices: nothing was repaired and nothing refused.
     FOREIGN_CALL = (
         "foreign_call",
-        "Write each tool call as a <tool> block, as it was described; no other form is read.",
+        "Write each tool call as it was described; no other form is read.",
         False,
         True,
     )

@@ -45,10 +45,35 @@ def test_a_reply_is_read_in_its_dialect(run, file, words):
     assert call["name"] == "get" and call["arguments"] == {"n": "1"}
 
 
-@pytest.mark.parametrize("words", [("--dialect", "glmm"), ("--model", "acme/unknown-1")])
-def test_an_unknown_name_is_an_error_that_lists_some(run, file, words):
-    status, _, error = run("parse", file("reply.txt", GLM), *words)
-    assert status == 1 and "glm" in error and words[1] in error
+UNKNOWN = [("--dialect", "glmm"), ("--model", "acme/unknown-1")]
+READERS = {
+    "parse": ("reply.txt",),
+    "validate": ("reply.txt",),
+    "batch": ("rows.jsonl", "out.jsonl"),
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("words", UNKNOWN)
+def test_an_unknown_name_is_wrong_usage_that_lists_some(run, file, command, words):
+    file("reply.txt", GLM)
+    file("rows.jsonl", json.dumps({"reply": GLM}))
+    status, out, error = run(command, *READERS[command], *words)
+    assert (status, out, error.count("\n")) == (2, "", 1) and "glm" in error and words[1] in error
+
+
+def test_a_reply_is_validated_in_its_dialect(run, file):
+    name = file("reply.txt", GLM)
+    assert run("validate", name, "--strict", "--dialect", "glm") == (0, "", "The call is valid\n")
+    assert run("validate", name, "--model", "zai-org/GLM-4.7") == (0, "", "The call is valid\n")
+    assert "foreign_call" in run("validate", name)[1]
+
+
+def test_a_reply_that_begins_in_reasoning_is_validated(run, file):
+    thought = '{"name": "get", "arguments": {"n": 1}}'
+    name = file("reply.txt", f"Not <tool_call>{thought}</tool_call> here.</think>{GLM[3:]}")
+    assert "foreign_call" in run("validate", name, "--dialect", "glm")[1]
+    assert run("validate", name, "--dialect", "glm", "--starts-in-reasoning") == (0, "", "The call is valid\n")
 
 
 def test_a_case_may_name_a_model_and_its_prompt(run):

@@ -56,6 +56,43 @@ def codes(findings: list[Finding]) -> list[str]:
 # --- findings ---
 
 
+ADD = Tool(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+SPELLED = {
+    "qwen3_coder": "<tool_call>\n<function=add>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "glm": "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+    "hermes": '<tool_call>\n{{"name": "add", "arguments": {{"a": {}}}}}\n</tool_call>',
+}
+
+
+@pytest.mark.parametrize("dialect", SPELLED)
+def test_a_reply_in_another_dialect_is_checked_by_the_parser_alone(dialect: str) -> None:
+    text = "So:\n" + SPELLED[dialect].format("5")
+    assert lint(text, [ADD], dialect=dialect) == lint(text, [ADD], dialect=dialect, strict=True) == []
+    assert codes(lint(text, [ADD])) == ["foreign_call"]
+    wrong = SPELLED[dialect].format('"five"' if dialect == "hermes" else "five")
+    (finding,) = lint(wrong, [ADD], dialect=dialect)
+    assert (finding.code, finding.severity, finding.tool) == ("invalid_arguments", "error", "add")
+    assert "expected integer, got 'five'" in finding.message
+
+
+@pytest.mark.parametrize("dialect", SPELLED)
+def test_a_repair_in_another_dialect_is_a_warning(dialect: str) -> None:
+    fenced = f"```\n{SPELLED[dialect].format('5')}\n```"
+    assert [(each.code, each.severity) for each in lint(fenced, [ADD], dialect=dialect)] == [("code_fence", "warning")]
+    assert [each.severity for each in lint(fenced, [ADD], dialect=dialect, strict=True)] == ["error"]
+
+
+def test_a_reply_may_begin_in_reasoning() -> None:
+    text = f"Not {SPELLED['hermes'].format('5')} here.</think>\n{SPELLED['glm'].format('5')}"
+    assert codes(lint(text, [ADD], dialect="glm")) == ["foreign_call"]
+    assert lint(text, [ADD], dialect="glm", starts_in_reasoning=True) == []
+
+
+def test_a_dialect_that_there_is_not_raises() -> None:
+    with pytest.raises(XMLToolsError, match="'hermes'"):
+        lint("", dialect="herms")
+
+
 def test_a_clean_reply_has_no_findings() -> None:
     text = f"I'll do it.\n\n{block('<path>a</path>')}\n\nand\n{block('<mode>read</mode>')}\n"
     assert examine(text, [TOOL], strict=True) == Examined([], 2)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
-from support.corpus import REQUIRED
+from support.corpus import FOLDER, REQUIRED
 
 import xmltools.proxy.playground
 from proxy.running import running
+from xmltools import dialects
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import (
     ArgumentDelta,
@@ -29,7 +30,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser, parse
 from xmltools.proxy.playground import LiveHub, routes
-from xmltools.proxy.playground.analyse import InputError, analyse
+from xmltools.proxy.playground.analyse import InputError, analyse, list_dialects
 from xmltools.proxy.playground.parts import MARKS
 from xmltools.proxy.playground.rechunk import cut, outcome
 from xmltools.proxy.playground.steps import POSITIONS
@@ -39,6 +40,7 @@ from xmltools.render import render_instructions, render_retry
 from xmltools.tools import load_tools
 
 STATIC = Path(xmltools.proxy.playground.__file__).parent / "static"
+OTHERS = [case for path in (FOLDER / "dialects").glob("*.json") for case in json.loads(path.read_text("utf-8"))]
 EXAMPLES = json.loads((STATIC / "examples.json").read_text("utf-8"))
 ADD = {
     "name": "add",
@@ -49,7 +51,8 @@ FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
 MARKUP = """
 <tool_call> {"name":"add","arguments":{}} </tool_call> <add> </add> <function=add> </function>
 <tool> </tool> <tool_name>add</tool_name> <arguments> </arguments> <a> 5 </a> <note> </note> <![CDATA[ ]]> <think>
-</think> & < x [
+</think> & < x [ <tool_call> </tool_call> <arg_key>a</arg_key> <arg_value>5</arg_value> <parameter=a> </parameter>
+<|im_end|> <|user|>
 """
 PIECES = st.sampled_from([*MARKUP.split(), "```\n", "\n", " ", "\U0001f600", "\ud800"])
 TEXTS = st.lists(PIECES, max_size=40).map("".join)
@@ -103,7 +106,7 @@ def shown(steps, position):
         elif entry["kind"] == "argument":
             known = state["arguments"][-1]
             known[entry["path"]] = known.get(entry["path"], "") + text
-        elif entry["kind"] != "notice":
+        elif entry["kind"] in ("call", "error"):
             state["open"] = None
             state["blocks"].append(entry["kind"])
         if "span" in entry:
@@ -137,7 +140,7 @@ def assert_steps(text, steps, parser):
     assert shown(steps, steps["count"] + 1)["covered"] == len(text)
 
 
-@pytest.mark.parametrize("case", REQUIRED, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", [*REQUIRED, *OTHERS], ids=lambda case: case["id"])
 def test_spans_tile_every_text_of_the_corpus(case):
     text, tools, options = given_of(case)
     answer = analyse(text, tools, {**options, "sections": ["reading", "rechunk"]})
@@ -157,7 +160,7 @@ def test_spans_tile_every_text_of_the_corpus(case):
     assert answer["rechunk"]["same"]
 
 
-@pytest.mark.parametrize("case", REQUIRED, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", [*REQUIRED, *OTHERS], ids=lambda case: case["id"])
 def test_each_step_shows_what_a_parser_says_that_is_fed_so_far(case):
     text, tools, options = given_of(case)
     steps = analyse(text, tools, {**options, "sections": ["steps"]})["steps"]
@@ -314,6 +317,8 @@ def test_the_comparison_of_cuttings_sees_every_difference(other):
         ("", None, {"strict": 1}, "options", "true or false"),
         ("", None, {"code_fences": "no"}, "options", "call, text"),
         ("", None, {"grammar": []}, "options", "gbnf"),
+        ("", None, {"dialect": "herms"}, "options", "detect, forge, hermes"),
+        ("", None, {"dialect": None}, "options", "detect, forge, hermes"),
         ("", None, {"style": "short"}, "options", "full, compact"),
         ("", None, {"reasoning_tags": "think"}, "options", "a list of names"),
         ("", None, {"reasoning_tags": ["<a>"]}, "options", "without brackets"),
@@ -347,6 +352,79 @@ def test_an_example_shows_what_it_promises(example):
         assert errors == example["expect"]["errors"]
     if "repairs" in example["expect"]:
         assert [mark["code"] for mark in reading["marks"] if mark["kind"] == "repair"] == example["expect"]["repairs"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES["examples"], ids=lambda example: example["name"])
+def test_the_dialect_of_an_example_is_detected(example):
+    options = {name: value for name, value in example["options"].items() if name != "dialect"}
+    tools = EXAMPLES["tools"].get(example["tools"])
+    reading = analyse(example["text"], tools, {**options, "dialect": "detect"})["reading"]
+    assert reading["dialect"] == example["options"].get("dialect", "forge")
+
+
+def test_every_dialect_has_an_example_and_is_listed():
+    names = {dialect.name for dialect in dialects.all()}
+    assert {example["options"].get("dialect", "forge") for example in EXAMPLES["examples"]} == names
+    assert {each["name"] for each in list_dialects()} == names
+    for each in list_dialects():
+        assert analyse(each["example"], None, {"dialect": "detect"})["reading"]["dialect"] == each["name"]
+
+
+OTHER = "<tool_call><function=add><parameter=a>5</parameter></function></tool_call>"
+
+
+def read_as(text, dialect, tools=(ADD,)):
+    return analyse(text, list(tools), {"dialect": dialect, "sections": ["reading"]})["reading"]
+
+
+def test_a_text_is_read_in_the_dialect_that_is_chosen():
+    assert [part["kind"] for part in read_as(OTHER, "qwen3_coder")["parts"]] == ["call"]
+    assert [part["kind"] for part in read_as(OTHER, "glm")["parts"]] == ["text"]
+    assert [part["kind"] for part in read_as(OTHER, "detect")["parts"]] == ["call"]
+    assert analyse(OTHER, [ADD])["reading"]["dialect"] == "forge"
+
+
+def test_what_is_detected_is_told_with_its_calls():
+    both = f"{FOREIGN}\n{OTHER}\n{FOREIGN}"
+    reading = read_as(both, "detect")
+    assert (reading["dialect"], reading["detected"]) == (
+        "hermes",
+        [{"name": "hermes", "calls": 2, "errors": 0}, {"name": "qwen3_coder", "calls": 1, "errors": 0}],
+    )
+    assert read_as(both, "glm")["detected"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        (FOREIGN.replace("add", "sub"), "hermes"),  # no tool has this name
+        (FOREIGN[:40], "hermes"),  # cut off
+        (OTHER.replace("</function></tool_call>", ""), "qwen3_coder"),
+        (CALL.replace("+5", "five"), "forge"),
+        ("No call.", "forge"),
+        ("", "forge"),
+    ],
+)
+def test_a_call_that_is_none_is_detected_too(text, dialect):
+    assert read_as(text, "detect")["dialect"] == dialect
+
+
+@given(TEXTS, st.sampled_from(["detect", *(dialect.name for dialect in dialects.all())]), st.booleans())
+def test_any_text_is_read_in_any_dialect(text, dialect, starts_in_reasoning):
+    options = {"dialect": dialect, "starts_in_reasoning": starts_in_reasoning}
+    answer = analyse(text, [ADD], {**options, "sections": ["reading", "steps", "rechunk"], "seed": len(text)})
+    assert_tiles(text, answer["reading"])
+    options["dialect"] = answer["reading"]["dialect"]
+    assert_steps(text, answer["steps"], Parser(load_tools([ADD]), new_id=numbered(), **options))
+    assert answer["rechunk"]["same"]
+    json.dumps(answer)
+
+
+def test_what_a_model_is_told_is_in_its_dialect():
+    [part] = read_as(FOREIGN.replace("5", '"five"'), "hermes")["parts"]
+    assert part["retry"].endswith(dialects.named("hermes").example) and "<tool>" not in part["retry"]
+    [notice] = read_as(OTHER, "hermes")["notices"]
+    assert notice["retry"].endswith(dialects.named("hermes").example)
 
 
 def test_the_analysis_needs_no_web_library():

@@ -11,6 +11,8 @@ import pytest
 from starlette.applications import Starlette
 
 from proxy.running import running
+from xmltools import dialects
+from xmltools.dialects import named
 from xmltools.models.events import CallStarted, ReasoningDelta, TextDelta
 from xmltools.parser import Parser, parse
 from xmltools.proxy.playground import LiveHub, routes
@@ -190,6 +192,7 @@ def test_pasted_text_is_shown_as_coloured_spans_that_tile_it(visit):
 
 def test_a_call_in_another_notation_is_marked_and_told_of(visit):
     page = visit.open()
+    page.select_option("#dialect", "forge")
     fill(page, f"One.\n{FOREIGN}\nTwo.")
     expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
     assert page.locator("#source .mark.notice").all_text_contents() == ["<tool_call>"]
@@ -202,6 +205,69 @@ def test_a_call_in_another_notation_is_marked_and_told_of(visit):
     expect(page.locator("#source .mark.notice")).to_be_in_viewport()
     slide(page, 10)
     expect(notice).to_have_count(0)
+
+
+OTHER = (
+    "<think>\nhm\n</think>\n\nAdding.\n<tool_call>\n<function=add>\n<parameter=a>\n+5\n</parameter>\n"
+    "<parameter=note>\nx & y\n</parameter>\n</function>\n</tool_call><|im_end|>"
+)
+
+
+def test_the_dialect_of_a_pasted_text_is_detected(visit):
+    page = visit.open()
+    found = page.locator("#dialect-found")
+    expect(found).to_contain_text("Detected forge (1 call). A call: <tool>")
+    fill(page, OTHER)
+    expect(found).to_have_text(f"Detected qwen3_coder (1 call). A call: {named('qwen3_coder').example}")
+    expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
+    assert source(page) == OTHER
+    assert source(page, "reasoning") == "<think>\nhm\n</think>"
+    assert source(page, "call") == OTHER[OTHER.index("<tool_call>") : OTHER.index("<|im")]
+    assert source(page, "skipped") == "\n\n\n<|im_end|>"
+    assert page.locator("#source .mark.repair").count() == 1
+    expect(page.locator("#result article.call td.value")).to_have_text(["5", "x & y"])
+    fill(page, f"{FOREIGN}\n{FOREIGN}\n{OTHER}")
+    expect(found).to_contain_text("Detected hermes (2 calls); also qwen3_coder (1 call). A call: ")
+    fill(page, "Just words.")
+    expect(found).to_contain_text("No call detected: read as forge. A call: <tool>")
+
+
+def test_a_dialect_can_be_chosen(visit):
+    page = visit.open()
+    names = ["detect", *(dialect.name for dialect in dialects.all())]
+    expect(page.locator("#dialect option")).to_have_text(names)
+    fill(page, OTHER)
+    page.select_option("#dialect", "forge")
+    settled(page)
+    expect(page.locator("#summary")).to_have_text("0 calls0 repairs1 notice0 errors")
+    expect(page.locator("#dialect-found")).to_have_text(f"A call: {named('forge').example}")
+    page.select_option("#dialect", "qwen3_coder")
+    settled(page)
+    expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
+    page.click("#tab-prompt")
+    expect(page.locator("#prompt .forge-only")).to_contain_text("This is in Forge's dialect. A model that writes qwen3")
+    page.select_option("#dialect", "forge")
+    expect(page.locator("#prompt .forge-only")).to_be_hidden()
+    page.select_option("#dialect", "hermes")
+    fill(page, FOREIGN.replace("5", '"five"'))
+    told = page.locator("#result article.error pre").text_content()
+    assert told.endswith(named("hermes").example)
+
+
+@pytest.mark.parametrize("name", [dialect.name for dialect in dialects.all()])
+def test_a_stream_in_any_dialect_is_stepped_and_cut(visit, name):
+    page = visit.open()
+    page.select_option("#dialect", name)
+    text = f"Adding.\n{named(name).example}\n"
+    fill(page, text, tools=())
+    for position in range(0, len(text) + 2, 9):
+        slide(page, position)
+        assert source(page) == text
+    page.click("#rechunk")
+    expect(page.locator("#verdict")).to_contain_text("nothing changed")
+    page.click("#tab-events")
+    expect(page.locator("#events tbody")).to_contain_text("CallCompleted")
+    assert page.locator("#events tbody tr", has_text="Skipped").count() == (0 if name == "forge" else 2)
 
 
 def test_typing_is_followed_without_a_button(visit):
@@ -383,10 +449,13 @@ def test_dark_follows_the_system_and_the_switch_outlasts_a_reload(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["text", "reasoning", "call", "mark.repair", "error", "mark.error"])
+@pytest.mark.parametrize("kind", ["text", "skipped", "reasoning", "call", "mark.repair", "error", "mark.error"])
 def test_source_text_has_contrast_enough(visit, scheme, kind):
     page = visit.open(scheme=scheme)
-    fill(page, TEXT + "\n" + WRONG)
+    if kind == "skipped":
+        fill(page, OTHER)
+    else:
+        fill(page, TEXT + "\n" + WRONG)
     ink, paper = page.locator(f"#source .piece.{kind}").first.evaluate(
         """element => {
             const transparent = "rgba(0, 0, 0, 0)";
@@ -431,6 +500,10 @@ def test_everything_can_be_done_with_the_keyboard(visit):
     page.keyboard.type("a <b <think>c</think>")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#source")).to_have_text("a <b <think>c</think>", use_inner_text=False)
+    settled(page)
+    tab_to(page, "dialect")
+    page.keyboard.press("ArrowDown")
+    assert page.input_value("#dialect") == "forge"
     settled(page)
     tab_to(page, "strict")
     page.keyboard.press("Space")

@@ -1,5 +1,6 @@
 """What a model is told after a call failed: right, short, harmless, and with one example that parses."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from support.corpus import REQUIRED, options_of, tools_of
 from support.often import examples
 from support.strategies import cases, clean_cases
 
+from xmltools.dialects import named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.parser import Limits, parse
 from xmltools.render.retry_message import render_retry
@@ -499,3 +501,50 @@ def test_what_an_error_quotes_is_data(code, words, offset):
 def test_misuse_is_refused(arguments, options):
     with pytest.raises(XMLToolsError, match="expected"):
         render_retry(*arguments, **options)
+
+
+# Other dialects
+
+CALLS = {
+    "hermes": '<tool_call>{"name": "read_file", "arguments": {"path": %s}}</tool_call>',
+    "glm": "<tool_call>read_file<arg_key>path</arg_key><arg_value>%s</arg_value></tool_call>",
+    "qwen3_coder": "<tool_call><function=read_file><parameter=path>%s</parameter></function></tool_call>",
+}
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+def test_a_model_that_writes_another_dialect_is_told_nothing_in_forges_words(dialect):
+    number = Tool(name="read_file", parameters={"type": "object", "properties": {"path": NUMBER}, "required": ["path"]})
+    whole = CALLS[dialect] % ('"x"' if dialect == "hermes" else "x")
+    renamed = whole.replace("read_file", "reed_file")
+    foreign = "<invoke name='read_file'><parameter name='path'>3</parameter></invoke>"
+    for text in (whole, renamed, whole[: len(whole) // 2], "<tool_call>{}</tool_call>", foreign):
+        reply = parse(text, [number], dialect=dialect)
+        for found in (*reply.errors, *reply.notices):
+            retry = render_retry(found, [number], dialect=dialect)
+            first, *_, form, example = retry.split("\n")
+            assert first.startswith("Your tool call was not carried out: ")
+            assert (form[:26], example) == ("Write the whole call again", named(dialect).example)
+            assert not re.search(r"<tool>|tool_name|CDATA|XML", retry)
+    error = parse(renamed, [number], dialect=dialect).errors[0]
+    assert "Did you mean read_file?" in render_retry(error, [number], dialect=dialect)
+    error = parse(whole, [number], dialect=dialect).errors[0]
+    assert "- path: expected integer, got 'x'" in render_retry(error, [number], dialect=dialect)
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+def test_the_limit_holds_in_every_dialect(dialect):
+    error = CallError(Code.INVALID_JSON, (0, 9), "x" * 5000, Code.INVALID_JSON.hint)
+    retry = render_retry(error, TOOLS, dialect=dialect, max_characters=400)
+    assert len(retry) <= 400 and retry.endswith(named(dialect).example)
+
+
+def test_a_dialect_without_an_example_is_told_without_one():
+    bare = replace(named("glm"), example="")
+    error = parse("<tool_call>reed_file</tool_call>", TOOLS, dialect=bare).errors[0]
+    assert render_retry(error, TOOLS, dialect=bare).endswith("\nWrite the whole call again.")
+
+
+def test_a_dialect_that_there_is_not_raises():
+    with pytest.raises(XMLToolsError, match="did you mean 'glm'"):
+        render_retry(error_of(block(ARGUMENTS)), TOOLS, dialect="glmm")

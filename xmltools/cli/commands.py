@@ -197,7 +197,8 @@ COMMANDS = {
         "check stored blocks or whole replies: where, what, and how to fix it",
         "Read replies, or stored blocks, and say what is wrong in each: errors, where a block gives no call, and "
         "warnings, where the parser repairs it. Clean blocks are also checked by RELAX NG, and with --strict read by "
-        "two more XML parsers. The exit status is 1 if there were errors. xmltools explain says what a code means.",
+        "two more XML parsers; calls in another dialect than Forge's are no XML, and are checked by our parser alone. "
+        "The exit status is 1 if there were errors. xmltools explain says what a code means.",
         "xmltools validate reply.txt --tools tools.json",
         declare_validate,
         validate,

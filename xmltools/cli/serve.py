@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.shared import UsageError, number, positive, whole_number
+from xmltools.cli.shared import UsageError, add_dialect_options, chosen_dialect, number, positive, whole_number
 from xmltools.errors import XMLToolsError
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
@@ -50,6 +50,23 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         metavar="ENGINE",
         choices=_ENGINES,
         help=f"send a grammar with each request, to {engines}",
+    )
+    add_dialect_options(
+        parser,
+        dialect="how the model writes its calls, if not as Forge (see xmltools dialects). It gets no instructions "
+        "then: tools, calls and results go to the upstream as they are, and its chat template must write them",
+        model="the model of the upstream, by its name on Hugging Face: picks the dialect",
+    )
+    add(
+        "--upstream-tool-choice",
+        choices=("auto", "none"),
+        default="auto",
+        help="with a dialect, none sends tool_choice none, so that vLLM without a tool parser gives calls as text",
+    )
+    add(
+        "--starts-in-reasoning",
+        action="store_true",
+        help="the chat template opens the model's reasoning, and the upstream does not tell it apart",
     )
     add("--style", choices=("full", "compact"), default="full", help="how the instructions describe tools")
     add("--server-names", action="store_true", help="name the server of each tool, also where all are on one")
@@ -125,6 +142,7 @@ def _config(options: argparse.Namespace) -> Any:
     given = vars(options) | {
         "api_key": _key(options.require_key_env, "--require-key-env"),
         "upstream_key": _key(options.upstream_key_env, "--upstream-key-env"),
+        "dialect": chosen_dialect(options),
         "origins": tuple(options.origins),
         "hosts": tuple(options.hosts),
     }

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xmltools.dialects import for_model, named
+from xmltools.dialects import FORGE, for_model, named
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
@@ -75,20 +75,36 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
     add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
     add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
+    add_dialect_options(parser)
+
+
+def add_dialect_options(
+    parser: argparse.ArgumentParser,
+    *,
+    dialect: str = "how calls are written: see xmltools dialects",
+    model: str = "the model that wrote it, by its name on Hugging Face: picks the dialect",
+) -> None:
+    """Add the options that pick a dialect, with their help."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--dialect", metavar="NAME", help="how calls are written: see xmltools dialects")
-    group.add_argument(
-        "--model", metavar="ID", help="the model that wrote it, by its name on Hugging Face: picks the dialect"
-    )
+    group.add_argument("--dialect", metavar="NAME", help=dialect)
+    group.add_argument("--model", metavar="ID", help=model)
+
+
+def chosen_dialect(options: argparse.Namespace) -> str:
+    """Return the name of the dialect that these options pick. Raises `UsageError` for names that are not known."""
+    try:
+        if options.model is not None:
+            return for_model(options.model).name
+        return FORGE.name if options.dialect is None else named(options.dialect).name
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
 
 
 def parser_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of these options."""
     names = ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
-    if options.dialect or options.model:
-        chosen["dialect"] = (for_model(options.model) if options.model else named(options.dialect)).name
-    return chosen
+    return {**chosen, "dialect": chosen_dialect(options)}
 
 
 def one_standard_input(names: str, *given: str | None) -> None:

@@ -12,7 +12,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmltools import __version__
-from xmltools.cli.shared import UsageError, counted, did_you_mean, one_line, one_standard_input, read_text, read_tools
+from xmltools.cli.shared import (
+    UsageError,
+    add_dialect_options,
+    chosen_dialect,
+    counted,
+    did_you_mean,
+    one_line,
+    one_standard_input,
+    read_text,
+    read_tools,
+)
 from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
@@ -30,8 +40,10 @@ def declare_validate(parser: argparse.ArgumentParser) -> None:
     add(
         "--strict",
         action="store_true",
-        help="make warnings errors, and demand that lxml and defusedxml find the same calls",
+        help="make warnings errors, and demand that lxml and defusedxml find the same calls (Forge's dialect only)",
     )
+    add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
+    add_dialect_options(parser)
     add("--format", choices=_FORMATS, default="text", help="how to print what is found (default: text)")
     add("--statistics", action="store_true", help="count what is found by code instead (text and json)")
 
@@ -66,6 +78,11 @@ def validate(options: argparse.Namespace) -> int:
     from xmltools.lint import examine, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
+    how = {
+        "strict": options.strict,
+        "dialect": chosen_dialect(options),
+        "starts_in_reasoning": options.starts_in_reasoning,
+    }
     checked, unread = [], False
     for name in options.files:
         try:
@@ -74,7 +91,7 @@ def validate(options: argparse.Namespace) -> int:
             print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
             unread = True
             continue
-        checked.append(examine(text, tools, strict=options.strict, source=name))
+        checked.append(examine(text, tools, source=name, **how))
         if not checked[-1].blocks and _JSON.match(text):
             note = "looks like JSON, and is read as text: calls in JSON strings are not found"
             print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)

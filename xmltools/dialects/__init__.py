@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from xmltools.dialects.forge import FORGE
 from xmltools.dialects.glm import GLM
 from xmltools.dialects.hermes import HERMES
+from xmltools.dialects.hints import hint_of
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
@@ -22,6 +23,7 @@ __all__ = [
     "all",
     "beside",
     "for_model",
+    "hint_of",
     "named",
     "opens_reasoning",
     "plain",

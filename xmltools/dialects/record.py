@@ -124,6 +124,15 @@ class Dialect:
             raise XMLToolsError(f"dialect {self.name!r}: a call without the block's tags needs an `end` of its own")
 
     @property
+    def form(self) -> str:
+        """How a call looks, with words in place of its parts; empty for a body of elements."""
+        inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
+        if pairs := self.pairs:
+            value = f"{pairs.key}key{pairs.key_end}{pairs.value}value{pairs.value_end}"
+            inside = f"{pairs.name}tool name{pairs.name_end}{value}{pairs.end}"
+        return "" if self.body is Body.ELEMENTS else f"<{self.block}>{inside}</{self.block}>"
+
+    @property
     def json_names(self) -> tuple[str, ...]:
         """The keys of a JSON body that name a server or a tool."""
         return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)

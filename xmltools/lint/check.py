@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from xmltools.dialects import FORGE, Dialect, hint_of, named
 from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
@@ -125,6 +126,8 @@ def lint(
     strict: bool = False,
     source: str = "<text>",
     witness: bool = True,
+    dialect: Dialect | str = FORGE,
+    starts_in_reasoning: bool = False,
 ) -> list[Finding]:
     """Check a whole reply, or stored blocks one after the other.
 
@@ -137,9 +140,21 @@ def lint(
     `strict` makes all warnings errors. It also reads each clean block with lxml and with defusedxml; if either finds
     other names, or other arguments, than the parser, that is the error `readers_disagree`.
 
+    `dialect` says how the calls are written, by its name or as a record, and `starts_in_reasoning` that the prompt has
+    opened reasoning. Calls in another dialect than Forge's are no XML, so nobody but the parser checks them: there are
+    errors, repairs and calls in other notations, and no `witness_disagrees` or `readers_disagree`.
+
     Raises `XMLToolsError` if `text` is no string, and as `Parser` does for tools that make no sense. No text raises.
     """
-    return examine(text, tools, strict=strict, source=source, witness=witness).findings
+    return examine(
+        text,
+        tools,
+        strict=strict,
+        source=source,
+        witness=witness,
+        dialect=dialect,
+        starts_in_reasoning=starts_in_reasoning,
+    ).findings
 
 
 def examine(
@@ -149,13 +164,23 @@ def examine(
     strict: bool = False,
     source: str = "<text>",
     witness: bool = True,
+    dialect: Dialect | str = FORGE,
+    starts_in_reasoning: bool = False,
 ) -> Examined:
     """Check a text as `lint` does, and count its blocks."""
     if not isinstance(text, str):
         raise XMLToolsError(f"text: expected str, got {type(text).__name__}; bytes.decode('utf-8') decodes a file")
     known = None if tools is None else list(tools)
-    reply = parse(text, known, limits=_LIMITS, new_id=lambda: "call")
-    check = _Check(SourceText(text, source), known, strict, witness)
+    written_in = named(dialect)
+    reply = parse(
+        text,
+        known,
+        limits=_LIMITS,
+        new_id=lambda: "call",
+        dialect=written_in,
+        starts_in_reasoning=starts_in_reasoning,
+    )
+    check = _Check(SourceText(text, source), known, strict, witness, written_in)
     blocks = [part for part in reply.parts if isinstance(part, (ToolCall, CallError))]
     found = sorted((*blocks, *reply.notices), key=lambda each: each.span or (0, 0))
     return Examined([finding for each in found for finding in check.findings(each)], len(blocks))
@@ -164,13 +189,16 @@ def examine(
 class _Check:
     """The check of one text."""
 
-    def __init__(self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool) -> None:
+    def __init__(
+        self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool, dialect: Dialect
+    ) -> None:
         self._source = source
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
         servers = {server for _, server in self._tools}
         self._only_server = servers.pop() if len(servers) == 1 else None
         self._strict = strict
         self._witness = witness
+        self._is_xml = dialect == FORGE  # which lxml and defusedxml can read, and RELAX NG describes
 
     def findings(self, found: ToolCall | CallError | Notice) -> Iterator[Finding]:
         """Yield the findings of one block, in the order of their places, or that of a notice."""
@@ -184,8 +212,9 @@ class _Check:
             yield self._finding(found.code, found.span, found.message, found.hint, found.name)
         elif found.repairs:
             for repair in found.repairs:
-                yield self._finding(repair.code, (repair.offset, None), repair.message, repair.code.hint, found.name)
-        elif not found.legacy_json:
+                hint = hint_of(repair.code, named(found.dialect or FORGE))
+                yield self._finding(repair.code, (repair.offset, None), repair.message, hint, found.name)
+        elif self._is_xml and not found.legacy_json:
             for code, place, message in self._doubts(found):
                 yield self._finding(code, place, message, OWN_CODES[code], found.name)
 

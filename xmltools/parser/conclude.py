@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xmltools.dialects import Body
+from xmltools.dialects import Body, hint_of
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
@@ -20,6 +20,7 @@ from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
 
 _SHORT = 256
+_PAIRS = Body.PAIRS
 _ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 
 
@@ -31,7 +32,7 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
         self.code = code
         self.message = message
         self.place = place
-        self.hint = hint or code.hint
+        self.hint = hint
 
 
 def resolve_name(block: Block, toolbox: Toolbox) -> None:
@@ -91,7 +92,7 @@ def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Tool
         code=refused.code,
         span=(block.start, end),
         message=refused.message,
-        hint=refused.hint,
+        hint=refused.hint or hint_of(refused.code, block.dialect),
         name=block.name,
         server=block.server,
         arguments=arguments,
@@ -342,7 +343,8 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
     if body is not None and block.json is not None:
         return _body_arguments(block, block.json, body, shape)
     if block.json_arguments is None:
-        return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth)
+        usual = block.dialect.body is _PAIRS
+        return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth, json_is_usual=usual)
     if block.arguments.children:
         place = block.arguments.children[0].offset
         raise _Refused(Code.INVALID_JSON, "there are elements beside the JSON object in the arguments", place)
@@ -373,6 +375,8 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
         offence = written + error.offset if written >= place else place
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
         hint = error.hint if isinstance(error, JSONEscapeError) else None
+        if hint and block.dialect.body is not _ELEMENTS:
+            hint = hint_of(Code.JSON_ESCAPE, block.dialect)
         raise _Refused(code, f"the JSON could not be read: {error}", offence, hint) from None
     if not isinstance(value, dict):
         raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)

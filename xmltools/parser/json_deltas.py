@@ -75,25 +75,28 @@ class JSONDeltas:
     def begin(self, *, is_string: bool) -> None:
         """A string, or a number or word, begins."""
         self.path = None
-        if not self._frames:
+        if not self._frames or self._frames[-1].path is None:
             return
         path, shape = self._place()
-        # A string may stand for a list or an object, and is converted as a whole; a number never is a string.
-        is_other = shape.opens("", "") is not None and not shape.is_any if is_string else shape.is_text
-        if not is_other:
-            self.path = path
+        if shape.is_text:  # a number never is a string
+            self.path = path if is_string else None
+        elif shape.is_any or not is_string or shape.opens("", "") is None:
+            self.path = path  # else the string stands for a list or an object, and is converted as a whole
 
     def text(self, raw: str, quote: str, *, is_end: bool) -> None:
         """More of the string between quotes, or, without quotes, of the number or word."""
         if self.path is None:
             return
-        if quote:
+        if quote and (self.pending or "\\" in raw):
             raw = self.decode(raw, quote)
             if is_end and self.pending:
                 raw += decode_escapes(self.pending, single=quote == "'")
                 self.pending = ""
         if raw:
-            self.events.append(ArgumentDelta.make(self.path, raw))
+            delta = ArgumentDelta()
+            delta.path = self.path
+            delta.text = raw
+            self.events.append(delta)
 
     def decode(self, raw: str, quote: str) -> str:
         """Return what more of a string means, but for an escape at its end that is not whole."""

@@ -146,15 +146,8 @@ def _closer(block: Block) -> str:
 
 
 def _give_up(block: Block, message: str, place: int) -> None:
-    fail(block, Code.MALFORMED_MARKUP, message, place, _form(block))
+    fail(block, Code.MALFORMED_MARKUP, message, place)
     block.state = State.PAIRS_SKIP
-
-
-def _form(block: Block) -> str:
-    """A hint: how a call looks."""
-    pairs, tag = _pairs(block), block.dialect.block
-    value = f"{pairs.key}key{pairs.key_end}{pairs.value}value{pairs.value_end}"
-    return f"Write each call as <{tag}>{pairs.name}tool name{pairs.name_end}{value}{pairs.end}</{tag}>."
 
 
 # -- the name ----------------------------------------------------------------------------------------------------------
@@ -241,7 +234,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         block.done = True
         return here + len(closer)
     if mark:
-        fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place, _form(block))
+        fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
         block.done = True
         return here
     _give_up(block, "there is text between the arguments", place)

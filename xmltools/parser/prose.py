@@ -388,7 +388,8 @@ class Outside:
             self.is_after = False
             return self.emit_text(text, lead, after, base)
         self.end_text()
-        self._skip(base + lead, base + at)
+        if lead < at:
+            self._skip(base + lead, base + at)
         length = start.end - at if start.end > 0 else 0
         self.opening = Opening(base + at, length, word, self.is_fenced, start.dialect)
         return at

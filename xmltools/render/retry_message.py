@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
@@ -50,6 +51,8 @@ _SAYS_AGAIN = frozenset(
     (Code.MALFORMED_MARKUP, Code.LIMIT_EXCEEDED, Code.INVALID_JSON, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL)
 )
 """Codes whose hint begins with a sentence that says what the message says."""
+_FOR_ALL_DIALECTS = frozenset((Code.LIMIT_EXCEEDED, Code.DUPLICATE_ARGUMENT, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL))
+"""Codes whose own hint says nothing of how calls are spelled; those of the others are in Forge's words."""
 _PLAINER = (
     (re.compile(r"\Athe < at character \d+ begins"), "a < in it begins"),
     (re.compile(r"\Athe declaration at character \d+ is not allowed there"), "<! and a word must not stand in it"),
@@ -65,6 +68,7 @@ _CUT_OFF = (
     "Your reply was cut off inside a tool call. Go on exactly where it ended; don't repeat what is there, "
     'and write nothing before it. It ended with (quoted by "> "):'
 )
+_AGAIN = "Write the whole call again."
 _NOT_READ = "it is not in the form that was described"
 _MARK = "> "
 _TOO_LONG = (
@@ -74,7 +78,12 @@ _TOO_LONG = (
 
 
 def render_retry(
-    error: CallError | Notice, tools: Iterable[Tool] = (), *, max_characters: int = 1200, server_names: bool = False
+    error: CallError | Notice,
+    tools: Iterable[Tool] = (),
+    *,
+    max_characters: int = 1200,
+    server_names: bool = False,
+    dialect: Dialect | str = FORGE,
 ) -> str:
     """Write the user turn to send to the model after a call failed, or was written in another notation.
 
@@ -87,19 +96,36 @@ def render_retry(
     For a reply that was cut off the text asks the model to go on, and quotes the end, each line after `> `. Append its
     next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
 
+    `dialect` is the one in which the model writes its calls, by its name or as a record. Calls are not yet written in
+    others than Forge's: there the example is that of the dialect, a call of a tool `get`, and a model whose reply was
+    cut off is asked for the whole call again.
+
     Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,
-    or `max_characters` is no whole number from 200 on.
+    `max_characters` is no whole number from 200 on, or there is no such dialect.
     """
+    written_in = named(dialect)
     if isinstance(error, Notice):
         error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
+    if written_in != FORGE:
+        return _in_dialect(error, offered, written_in, max_characters)
     tool, is_meant = _choose(error, offered)
     if error.code is Code.TRUNCATED:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
-    named = server_names or only_server(offered) is None
-    example = _example(tool, error.arguments if is_meant else {}, named)
+    with_server = server_names or only_server(offered) is None
+    example = _example(tool, error.arguments if is_meant else {}, with_server)
     room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
     rest = _fit(_what(error), _where(error), _expected(error, offered), _lead(tool) if example else "", room)
+    return _joined(rest, example)
+
+
+def _in_dialect(error: CallError, offered: list[Tool], dialect: Dialect, most: int) -> str:
+    """Return the text for a dialect in which no call can be written yet."""
+    if error.hint == error.code.hint and error.code not in _FOR_ALL_DIALECTS:
+        error = replace(error, hint="")
+    example = dialect.example
+    lead = "Write the whole call again, in this form (here for a tool get with an argument n):" if example else _AGAIN
+    rest = _fit(_what(error), _where(error), _expected(error, offered), lead, most - len(example) - 1)
     return _joined(rest, example)
 
 
@@ -213,7 +239,7 @@ def _expected(error: CallError, tools: list[Tool]) -> str:
     if names and error.name not in names:
         near = _near(error, names)
         told = f"Did you mean {near[0]}?" if len(near) == 1 else _listed(names)
-        hint = told if error.code is Code.UNKNOWN_TOOL else f"{hint} {_listed(names)}"
+        hint = told if error.code is Code.UNKNOWN_TOOL else f"{hint} {_listed(names)}".lstrip()
     return _one_line(hint).lstrip("` ")  # it begins a line, and must not begin a code fence
 
 

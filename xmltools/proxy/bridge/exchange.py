@@ -83,7 +83,7 @@ class Exchange:
         self._worded = False  # whether thoughts came as plain text
         self._finished: set[int] = set()
         most_retries = self._settings.retries if self._incoming.choices == 1 else 0
-        self._retry = Retry(self._tools, self.stats, most_retries, server_names=self._settings.server_names)
+        self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
         identity = id or new_id(api)
         self._new_id = CallIds(api, identity)
         self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))

@@ -15,6 +15,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.parser import Parser
@@ -65,7 +66,10 @@ class ReplyReader:
     ) -> None:
         self._tools = tools
         self._new_id = new_id
-        self._parser = Parser(tools, new_id=new_id) if tools else None
+        self._dialect = settings.dialect
+        starts_in_reasoning = settings.starts_in_reasoning and bool(tools) and not source
+        self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if tools else None
+        self._may_be_in_reasoning = starts_in_reasoning  # as long as nothing was read
         self._native: NativeCalls | None = None  # most replies have none
         self._last: Event | None = None  # of the parser
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
@@ -78,7 +82,8 @@ class ReplyReader:
         self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
         self._stop = StopText(incoming.stop) if incoming.stop and tools else None
         shows = incoming.show_reasoning
-        self._unwanted = (Noticed,) if shows else (Noticed, ReasoningDelta)  # events that no client hears of
+        # Events that no client hears of.
+        self._unwanted = (Noticed, Skipped) if shows else (Noticed, Skipped, ReasoningDelta)
         self._thoughts = ReasoningAsText() if shows and not settings.split_reasoning else None
         filters = (
             self._thoughts,
@@ -103,6 +108,9 @@ class ReplyReader:
         self._source = source
         self._first = ""  # of the reply, while it is not known whether it continues the source
 
+    def _make_parser(self, *, starts_in_reasoning: bool) -> Parser:
+        return Parser(self._tools, new_id=self._new_id, dialect=self._dialect, starts_in_reasoning=starts_in_reasoning)
+
     @property
     def failed(self) -> CallFailed | None:
         """The call that failed, if failures are kept back. After the end of the reply there are none."""
@@ -111,7 +119,7 @@ class ReplyReader:
     @property
     def foreign(self) -> Notice | None:
         """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
-        stand in a fence, and the reply has no call of ours."""
+        stand in a fence, and the reply has no call in the model's dialect."""
         return None if self.completed or self.failed or self.outgoing.failed or self._native else self._foreign
 
     @property
@@ -159,6 +167,7 @@ class ReplyReader:
         """Take the next text of the reply."""
         if self.done:
             return []
+        self._may_be_in_reasoning = False
         if self._keeps_text:
             self._written.append(piece)
         if self._parser is not None and self._source:
@@ -188,7 +197,12 @@ class ReplyReader:
 
     def reasoning(self, piece: str) -> list[Event]:
         """Take reasoning that the upstream told apart itself."""
-        return [] if self.done else self._beside([ReasoningDelta(piece, (self._place, self._place))])
+        if self.done:
+            return []
+        if self._may_be_in_reasoning:  # what follows is no reasoning: the upstream does tell it apart
+            self._may_be_in_reasoning = False
+            self._parser = self._make_parser(starts_in_reasoning=False)
+        return self._beside([ReasoningDelta(piece, (self._place, self._place))])
 
     def calls(self, calls: list[dict[str, Any]]) -> list[Event]:
         """Take calls, or parts of them, that the upstream told apart itself."""

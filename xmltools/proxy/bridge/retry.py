@@ -14,6 +14,7 @@ from typing import Any
 from xmltools.errors import CallError, Code, Notice
 from xmltools.models.events import CallCompleted
 from xmltools.proxy.bridge.reply import ReplyReader
+from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
 from xmltools.render import render_retry
 from xmltools.tools import Tool
@@ -25,14 +26,14 @@ class Retry:
     """The replies of one exchange that were sent back to the model, and what is kept of them.
 
     Takes the tools that may be called, the `stats` in which retries are counted, how many there may be at `most`, and
-    whether calls are written with the names of their servers.
+    the `settings`.
     """
 
-    def __init__(self, tools: list[Tool], stats: Stats, most: int, *, server_names: bool) -> None:
+    def __init__(self, tools: list[Tool], stats: Stats, most: int, settings: Settings) -> None:
         self._tools = tools
         self._stats = stats
         self._most = most
-        self._server_names = server_names
+        self._settings = settings
         self._calls: list[CallCompleted] = []  # of all replies that were sent back
         self.messages: list[dict[str, Any]] = []
         """What the model gets after the conversation: each rejected reply, and what was wrong with it."""
@@ -79,12 +80,16 @@ class Retry:
         self.text_sent += reader.outgoing.text
         self._calls += new
         self.unsent += () if live else new
-        return error.source if error is not None and error.code is Code.TRUNCATED else ""
+        # With the template of its own dialect a model may think again first: then it writes the whole call.
+        is_continued = error is not None and error.code is Code.TRUNCATED and not self._settings.is_native
+        return error.source if error is not None and is_continued else ""
 
     def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
         if error is not None:
-            text = render_retry(error, self._tools, server_names=self._server_names)
-            return f"{text}\n{_KEPT}" if has_good and error.code is not Code.TRUNCATED else text
+            how = self._settings
+            text = render_retry(error, self._tools, server_names=how.server_names, dialect=how.dialect)
+            is_continued = error.code is Code.TRUNCATED and not how.is_native
+            return f"{text}\n{_KEPT}" if has_good and not is_continued else text
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
             f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "

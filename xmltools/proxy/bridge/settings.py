@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 
-_CHOICES = {"style": ("full", "compact"), "result_role": ("user", "tool")}
+_CHOICES = {
+    "style": ("full", "compact"),
+    "result_role": ("user", "tool"),
+    "upstream_tool_choice": ("auto", "none"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,14 @@ class Settings:
     `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
     they are passed over.
 
+    `dialect`: the name of the one in which the model writes its calls. Instructions are in Forge's, and so a model that
+    is to write another gets none: tools, calls and results go to the upstream as chat completions have them, and its
+    chat template writes them as the model knows them. `style`, `result_role` and `server_names` change nothing then.
+    `upstream_tool_choice`: "none" goes to the upstream as `tool_choice`, for engines that show the model its tools all
+    the same, and without it refuse them or read the calls themselves (vLLM), with `skip_special_tokens: false`, as
+    calls may be spelled with such; "auto" says only that a call is required.
+    `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
+
     Raises XMLToolsError for values that are none.
     """
 
@@ -35,6 +48,9 @@ class Settings:
     engine: str | None = None
     server_names: bool = False
     strict_requests: bool = False
+    dialect: str = FORGE.name
+    upstream_tool_choice: Literal["auto", "none"] = "auto"
+    starts_in_reasoning: bool = False
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -44,6 +60,11 @@ class Settings:
                 )
         if type(self.retries) is not int or not 0 <= self.retries <= 10:
             raise XMLToolsError(f"retries: expected a whole number from 0 through 10, got {self.retries!r:.60}")
+        if not isinstance(self.dialect, str):
+            raise XMLToolsError(f"dialect: expected the name of a dialect, got {type(self.dialect).__name__}")
+        named(self.dialect)
+        if self.is_native and self.engine is not None:
+            raise XMLToolsError(f"engine: grammars are for Forge's dialect only, and not for {self.dialect!r}")
         if self.engine is not None:
             from xmltools.grammar import ENGINES
 
@@ -52,3 +73,8 @@ class Settings:
                 raise XMLToolsError(
                     f"engine: expected one of {', '.join(map(repr, known_engines))}, got {self.engine!r:.60}"
                 )
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the model writes a dialect of its own, and the upstream's chat template its prompts."""
+        return self.dialect != FORGE.name

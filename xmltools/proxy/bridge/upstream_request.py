@@ -1,4 +1,6 @@
-"""The request for a model that knows neither tools nor results: everything is text."""
+"""The request for the upstream. All of it is text, for a model that knows neither tools nor results; for one with a
+dialect of its own, tools, calls and results are as chat completions have them, and its chat template writes them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from xmltools import formats
 from xmltools.conversations.transcript import inline
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
-from xmltools.models import Conversation, Message, Part, Text, ToolCall, ToolResult
+from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.settings import Settings
@@ -35,9 +37,12 @@ class Turn(NamedTuple):
 
 def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings) -> list[dict[str, Any]]:
     """Return the messages for the upstream: `tools` are instructions in the system prompt, calls and results are text.
+    With a dialect of the model's own they are what chat completions have for them, but for reasoning.
 
     Raises Refusal for a conversation that can't be written so.
     """
+    if settings.is_native:
+        return _dumped([_without_reasoning(each) for each in _in_order(incoming.conversation)], incoming)
     try:
         plain = inline(
             _in_order(_defused(incoming.conversation)),
@@ -50,12 +55,27 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         instructions = _instructions(incoming, tools, settings)
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
-    # What the client's format has beside the text is about calls that are text now.
-    bare = [each.model_copy(update={"extra": {}}) if each.role != "user" else each for each in plain]
-    written: list[dict[str, Any]] = formats.dump(
-        Conversation(messages=tuple(_with_instructions(bare, instructions))), "openai", issues=[]
-    )
+    return _dumped(_with_instructions(list(plain), instructions), incoming)
+
+
+def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]:
+    # What the client's format has beside the text is about calls that are text now, or another format's.
+    bare = tuple(each.model_copy(update={"extra": {}}) if each.role != "user" else each for each in messages)
+    try:
+        written: list[dict[str, Any]] = formats.dump(Conversation(messages=bare), "openai", issues=[])
+    except XMLToolsError as error:
+        raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
     return _merged(written)
+
+
+def _without_reasoning(message: Message) -> Message:
+    """Return a message without reasoning, and with its calls as functions, whatever kind the client has for them."""
+    parts = (
+        part.model_copy(update={"extra": {}}) if isinstance(part, ToolCall | ToolResult) else part
+        for part in message.parts
+        if not isinstance(part, Reasoning)
+    )
+    return message.model_copy(update={"parts": tuple(parts)})
 
 
 def _defused(conversation: Conversation) -> Conversation:
@@ -145,9 +165,21 @@ def upstream_body(
         body["stream_options"] = {"include_usage": True}
     if incoming.stop and not tools:
         body["stop"] = list(incoming.stop)  # with tools we look for them ourselves: they must not cut a call
+    if settings.is_native and tools:
+        body["tools"] = [_definition(tool) for tool in tools]
+        if settings.upstream_tool_choice == "none":
+            body["tool_choice"] = "none"
+            body.setdefault("skip_special_tokens", False)  # models may spell calls with them
+        elif incoming.choice.mode == "required":
+            body["tool_choice"] = "required"
     if settings.engine is not None and tools:
         body.update(_grammar(incoming, tools, settings.engine))
     return body
+
+
+def _definition(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
 
 
 def _grammar(incoming: Incoming, tools: list[Tool], engine: str) -> dict[str, Any]:

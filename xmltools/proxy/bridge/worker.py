@@ -59,7 +59,9 @@ def open_exchange(api: Any, body: bytes, settings: Settings, id: str, created: i
 def estimate(body: bytes, settings: Settings) -> int:
     """Return how many tokens the upstream would get for a request of Anthropic's API. Raises Refusal for none."""
     exchange = Exchange("messages", {"max_tokens": 1, **parse_object(body)}, settings)
-    return estimate_tokens(load(exchange.request["messages"], "openai"))
+    conversation = load(exchange.request["messages"], "openai")
+    tools = exchange.request.get("tools")
+    return estimate_tokens(conversation.user(json.dumps(tools)) if tools else conversation)
 
 
 class Journal:

@@ -6,21 +6,38 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
+from xmltools import dialects
 from xmltools.conversations.compaction import estimate_tokens
+from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import FORMATS, build_grammar, grammar_issues
 from xmltools.models import Conversation
-from xmltools.parser import Parser
+from xmltools.parser import Parser, detect, parse
 from xmltools.proxy.playground.parts import write_reading
 from xmltools.proxy.playground.rechunk import rechunk
 from xmltools.proxy.playground.steps import Record, record, write_steps
 from xmltools.render import render_instructions
 from xmltools.tools import Tool, load_tools
 
+DETECT = "detect"
+"""The option in place of a dialect's name."""
 PARTS = 4_000
 """Parts that a text may fall into: texts, regions of reasoning, calls and errors."""
+
+
+class Detected(NamedTuple):
+    """A dialect in which a text has calls: how many, and how many blocks that give none."""
+
+    name: str
+    calls: int
+    errors: int
+
+
+def list_dialects() -> list[dict[str, Any]]:
+    """Return all dialects as JSON values: the name, a call of a tool `get`, and patterns of the names of models."""
+    return [{"name": each.name, "example": each.example, "models": list(each.models)} for each in dialects.all()]
 
 
 class InputError(XMLToolsError):
@@ -37,7 +54,8 @@ def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] |
     Takes the text; the tools, as `load_tools` takes them, or None; and options:
 
     - those of `Parser` that are plain values: `strict`, `reasoning_tags`, `starts_in_reasoning`, `bracket_reasoning`,
-      `code_fences`;
+      `code_fences`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the reading
+      says which it was, and with `"detect"` what was found in each;
     - `sections`: some of `"reading"` (parts, spans that tile the text, marks), `"steps"` (what each character brings),
       `"prompt"` (the instructions that the tools make, in `style`), `"grammar"` (in the format that `grammar` names)
       and `"rechunk"` (the text cut at random by `seed`, and whether anything changed); all but the last by default.
@@ -63,7 +81,30 @@ class _Analysis:
 
     def parser(self) -> Parser:
         numbers = count(1)
-        return Parser(self.tools, new_id=lambda: f"call_{next(numbers)}", **_for_parser(self.options))
+        options = _for_parser(self.options)
+        return Parser(self.tools, new_id=lambda: f"call_{next(numbers)}", dialect=self.dialect, **options)
+
+    @cached_property
+    def detected(self) -> list[Detected]:
+        """The dialects in which there are calls, if that is asked for: of the tools, else of any name."""
+        if self.options.get("dialect") != DETECT:
+            return []
+        for known in (self.tools, None):
+            if found := detect([self.text], known):
+                return [Detected(dialect.name, calls, errors) for dialect, calls, errors in found]
+        return []
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """The dialect in which the text is read."""
+        chosen = self.options.get("dialect", FORGE.name)
+        if chosen != DETECT:
+            return dialects.named(chosen)
+        if self.detected:
+            return dialects.named(self.detected[0].name)
+        names = {dialect.name for dialect in dialects.all()}  # a call that was cut off, or is wrong in another way
+        notices = parse(self.text, self.tools).notices
+        return dialects.named(next((each.notation for each in notices if each.notation in names), FORGE.name))
 
     @cached_property
     def record(self) -> Record:
@@ -76,8 +117,9 @@ class _Analysis:
 
     def reading(self) -> dict[str, Any]:
         found = self.record
-        reading = write_reading(self.text, found.parts, found.notices, self.tools)
-        return reading | {"unclosed_reasoning": found.unclosed_reasoning}
+        reading = write_reading(self.text, found.parts, found.notices, self.tools, self.dialect)
+        how = {"dialect": self.dialect.name, "detected": [each._asdict() for each in self.detected]}
+        return reading | how | {"unclosed_reasoning": found.unclosed_reasoning}
 
     def steps(self) -> dict[str, Any]:
         return write_steps(self.text, self.record.timed)
@@ -146,7 +188,8 @@ def _read_options(given: Any) -> Mapping[str, Any]:
 
 
 def _for_parser(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in ("style", "grammar", "sections", "seed")}
+    others = ("style", "grammar", "sections", "seed", "dialect")
+    return {name: value for name, value in options.items() if name not in others}
 
 
 _Check = tuple[str, Callable[[Any], bool]]
@@ -167,6 +210,7 @@ _OPTIONS: dict[str, tuple[_Check, ...]] = {
     "starts_in_reasoning": (_FLAG,),
     "bracket_reasoning": (_FLAG,),
     "code_fences": (_one_of(("call", "text")),),
+    "dialect": (_one_of((DETECT, *(dialect.name for dialect in dialects.all()))),),
     "style": (_one_of(("full", "compact")),),
     "grammar": (_one_of(tuple(FORMATS)),),
     "reasoning_tags": (_NAMES,),

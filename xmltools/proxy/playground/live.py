@@ -31,6 +31,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.proxy.playground.value_rows import write_path, write_rows
@@ -74,6 +75,8 @@ class LiveHub:
 
     def event(self, id: str, choice: int, event: Event) -> None:
         """The parser of one choice of a stream has said something."""
+        if isinstance(event, Skipped):  # neither text nor anything else
+            return
         self._send({"stream": id, "choice": choice, **_written(event)})
 
     def end(self, id: str, outcome: str) -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
+from xmltools.dialects import Dialect
 from xmltools.errors import CallError, Code, Notice
 from xmltools.models import ToolCall
-from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDelta, TextDelta
+from xmltools.models.events import CallCompleted, CallFailed, Event, ReasoningDelta, Skipped, TextDelta
 from xmltools.proxy.playground.value_rows import write_rows
 from xmltools.render import render_retry
 from xmltools.syntax.lines import Lines
@@ -44,6 +45,8 @@ def gather_parts(events: Iterable[Event]) -> list[Part]:
                 _extend(parts, "text", event.span, text)
             case ReasoningDelta(text):
                 _extend(parts, "reasoning", event.span, text)
+            case Skipped(span):
+                _extend(parts, "skipped", span, "")
             case CallCompleted(call):
                 parts.append(Part("call", *event.span, outcome=call))
             case CallFailed(error):
@@ -59,10 +62,10 @@ def _extend(parts: list[Part], kind: str, span: tuple[int, int], text: str) -> N
 
 
 def write_reading(
-    text: str, parts: list[Part], notices: Sequence[Notice], tools: Iterable[Tool] | None
+    text: str, parts: list[Part], notices: Sequence[Notice], tools: Iterable[Tool] | None, dialect: Dialect
 ) -> dict[str, Any]:
     """Return parts, marks, spans and notices as JSON values. A span names its part, and the marks that begin at its
-    start; a mark of a notice has its number."""
+    start; a mark of a notice has its number. Takes the dialect in which the model is told what was wrong."""
     offered = list(tools or ())
     found = (mark for number, part in enumerate(parts) for mark in _marks(number, part, notices))
     marks = list(islice(found, MARKS))
@@ -71,10 +74,10 @@ def write_reading(
     for mark in marks:
         mark["line"], mark["column"] = lines.locate(mark["offset"])
     return {
-        "parts": [_write_part(part, offered) for part in parts],
+        "parts": [_write_part(part, offered, dialect) for part in parts],
         "marks": marks,
         "spans": list(_spans(text, parts, marks)),
-        "notices": [_write_notice(notice, offered) for notice in notices],
+        "notices": [_write_notice(notice, offered, dialect) for notice in notices],
     }
 
 
@@ -123,7 +126,7 @@ def _cut(text: str, part: Part, places: dict[int, list[int]]) -> Iterator[tuple[
             yield (end if start in places else start), limit, []
 
 
-def _write_part(part: Part, tools: list[Tool]) -> dict[str, Any]:
+def _write_part(part: Part, tools: list[Tool], dialect: Dialect) -> dict[str, Any]:
     written: dict[str, Any] = {"kind": part.kind, "span": [part.start, part.end]}
     found = part.outcome
     if isinstance(found, ToolCall):
@@ -131,13 +134,15 @@ def _write_part(part: Part, tools: list[Tool]) -> dict[str, Any]:
         return written | known | {"repairs": len(found.repairs), "arguments": write_rows(found.arguments)}
     if isinstance(found, CallError):
         known = _fields(found, "code", "message", "hint", "name", "server")
-        return written | known | {"arguments": write_rows(found.arguments), "retry": render_retry(found, tools)}
+        retry = render_retry(found, tools, dialect=dialect)
+        return written | known | {"arguments": write_rows(found.arguments), "retry": retry}
     return written | {"text": "".join(part.texts)}
 
 
-def _write_notice(notice: Notice, tools: list[Tool]) -> dict[str, Any]:
+def _write_notice(notice: Notice, tools: list[Tool], dialect: Dialect) -> dict[str, Any]:
     flags = {"whole": notice.is_whole, "fenced": notice.is_fenced, "span": list(notice.span)}
-    return _fields(notice, "code", "message", "name", "notation") | flags | {"retry": render_retry(notice, tools)}
+    retry = render_retry(notice, tools, dialect=dialect)
+    return _fields(notice, "code", "message", "name", "notation") | flags | {"retry": retry}
 
 
 def _fields(source: object, *names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby, pairwise
 from typing import Any
 
-from xmltools.models.events import ArgumentDelta, CallStarted, Event, Noticed, ReasoningDelta, TextDelta
+from xmltools.models.events import ArgumentDelta, CallStarted, Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser import Parser
 from xmltools.proxy.playground.parts import gather_parts
 
@@ -58,7 +58,7 @@ def outcome(events: Iterable[Event]) -> list[str]:
     parts = [
         f"{part.kind} {part.start} {part.end} {''.join(part.texts)!r} {part.outcome!r}" for part in gather_parts(events)
     ]
-    calls = [event for event in events if not isinstance(event, TextDelta | ReasoningDelta | Noticed)]
+    calls = [event for event in events if not isinstance(event, TextDelta | ReasoningDelta | Noticed | Skipped)]
     for path, group in groupby(calls, lambda event: event.path if isinstance(event, ArgumentDelta) else None):
         if path is not None:
             parts.append(f"{path} {''.join(event.text for event in group if isinstance(event, ArgumentDelta))!r}")

@@ -25,6 +25,7 @@ from xmltools.models.events import (
     Event,
     Noticed,
     ReasoningDelta,
+    Skipped,
     TextDelta,
 )
 from xmltools.parser import Parser
@@ -155,4 +156,6 @@ def _written(event: Event, block: int) -> dict[str, Any]:
             return {"kind": "error", "block": block, "span": list(event.span)}
         case Noticed(notice):
             return {"kind": "notice", "text": notice.message}
+        case Skipped(span):
+            return {"kind": "skipped", "span": list(span)}
     raise AssertionError(event)

@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.playground.analyse import InputError, analyse
+from xmltools.proxy.playground.analyse import InputError, analyse, list_dialects
 from xmltools.proxy.playground.live import LiveHub
 
 MAX_BODY = 1 << 20
@@ -52,6 +52,7 @@ def make_routes(live: LiveHub | None, hosts: Iterable[str]) -> list[BaseRoute]:
     guard = [Middleware(_Guarded)]
     return [
         Route("/playground", pages.playground, middleware=guard),
+        Route("/playground/api/dialects", pages.dialects, middleware=guard),
         Route("/playground/api/analyse", pages.analyse, methods=["POST"], middleware=guard),
         Mount("/playground/static", _Revalidated(directory=_STATIC), middleware=guard),
         Route("/live", pages.live, middleware=guard),
@@ -107,6 +108,9 @@ class _Pages:
 
     async def playground(self, request: Request) -> Response:
         return _page("index.html")
+
+    async def dialects(self, request: Request) -> Response:
+        return _json({"dialects": list_dialects()})
 
     async def analyse(self, request: Request) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

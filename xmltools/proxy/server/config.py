@@ -72,6 +72,8 @@ class ServeConfig:
             raise XMLToolsError(
                 "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"
             )
+        if self.demo and self.settings.is_native:
+            raise XMLToolsError(f"dialect: the demo writes Forge's dialect only, not {self.settings.dialect!r}")
         if self.upstream is not None:
             _check_url(self.upstream)
         for name in _SECONDS:

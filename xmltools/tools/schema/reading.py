@@ -117,14 +117,24 @@ _Steps = Generator[_Request, _Value, _Value]
 _Key = tuple[int, int, int]
 
 
-def read_arguments(children: Sequence[Element], shape: Shape | None, *, depth: int = 64, check: bool = True) -> Reading:
+def read_arguments(
+    children: Sequence[Element],
+    shape: Shape | None,
+    *,
+    depth: int = 64,
+    check: bool = True,
+    json_is_usual: bool = False,
+) -> Reading:
     """Read the elements inside `arguments`: by the shape of the tool's schema, or by none.
 
-    JSON in them may nest `depth` levels. Without `check` nothing is said about problems.
+    JSON in them may nest `depth` levels. Without `check` nothing is said about problems. `json_is_usual`: that is how
+    lists and objects are written, and no deviation.
     """
     if shape is None:
         return Reading(_object_without_schema(children), [], [], [])
-    return _finish(shape, lambda reader: reader.arguments(children, shape), depth, check)
+
+    usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
+    return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 
 
 def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, check: bool = True) -> Reading:
@@ -158,11 +168,12 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
 class _Reader:
     """Reads one call. It remembers by identity, and lives no longer than the call."""
 
-    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "too_deep")
+    __slots__ = ("_checker", "_depth", "_loaded", "_open", "_seen", "too_deep", "usual")
 
     def __init__(self, shape: Shape, depth: int) -> None:
         self._depth = depth
         self.too_deep = False
+        self.usual: dict[int, str] = {}
         self._checker = Checker(shape.maker.document) if shape.maker else None
         self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
         self._open: set[_Key] = set()
@@ -186,13 +197,19 @@ class _Reader:
         except JSONError as error:
             self.too_deep = self.too_deep or isinstance(error, JSONDepthError)
             return _Value(text)
-        repairs = [Repair(Code.JSON_VALUE, offset, "read the text as JSON")]
-        # That it is a Python literal is no second deviation: JSON does not belong there either.
-        repairs += (Repair(code, offset, message) for code, _, message in slips if code is not Code.PYTHON_LITERAL)
+        repairs = [Repair(code, offset, message) for code, _, message in slips]
+        if not self._is_usual(text, offset):
+            # That it is a Python literal is no second deviation: JSON does not belong there either.
+            repairs = [repair for repair in repairs if repair.code is not Code.PYTHON_LITERAL]
+            repairs.insert(0, Repair(Code.JSON_VALUE, offset, "read the text as JSON"))
         return _Value(value, tuple(repairs), guessed=any(code in _DOUBTFUL for code, _, _ in slips))
 
-    def arguments(self, children: Iterable[Element], shape: Shape) -> _Value:
-        """Read elements as the arguments of a call."""
+    def _is_usual(self, text: str, offset: int) -> bool:
+        return offset in self.usual and self.usual[offset] == text.strip(WHITE_SPACE)
+
+    def arguments(self, children: Iterable[Element], shape: Shape, usual: dict[int, str]) -> _Value:
+        """Read elements as the arguments of a call. `usual`: by their offsets, the texts that may be JSON."""
+        self.usual = usual
         return self._finished(self._properties(children, shape), None)
 
     def element(self, element: Element, shape: Shape) -> _Value:
@@ -304,7 +321,9 @@ class _Reader:
             except JSONError:
                 slips = [(Code.JSON_VALUE, 0, "")]
             if not slips and self.fits(shape, value):
-                return _Value(value, (Repair(Code.JSON_VALUE, element.offset, "read the text as JSON"),))
+                is_usual = self._is_usual(text, element.offset)
+                repair = Repair(Code.JSON_VALUE, element.offset, "read the text as JSON")
+                return _Value(value, () if is_usual else (repair,))
         return (yield _Request(element, shape, element.offset))
 
     def _group(self, group: list[Element], shape: Shape) -> _Steps:

@@ -9,7 +9,7 @@ import { setUpTabs, showTab } from "./tabs.js";
 const PAUSE = 250; // milliseconds without typing after which an analysis begins
 const TOO_LONG = 200_000; // characters from which on it waits for the button
 
-const page = { source: new Source(""), reading: null, steps: null, cuts: [], tried: 0, playing: 0, timers: {}, calls: {}, busy: new Set() };
+const page = { dialects: [], source: new Source(""), reading: null, steps: null, cuts: [], tried: 0, playing: 0, timers: {}, calls: {}, busy: new Set() };
 
 // What is shown will change: an answer is on its way, or typing is waited for.
 function busy(what, is) {
@@ -26,7 +26,7 @@ function forget(timer) {
 // Requests
 
 function parserOptions() {
-  const options = { code_fences: byId("fences_text").checked ? "text" : "call" };
+  const options = { code_fences: byId("fences_text").checked ? "text" : "call", dialect: byId("dialect").value };
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) options[name] = byId(name).checked;
   const tags = byId("reasoning_tags").value.split(/[\s,]+/).filter(Boolean);
   return tags.length ? { ...options, reasoning_tags: tags } : options;
@@ -98,6 +98,7 @@ async function analyse() {
   byId("verdict").textContent = "Cuts the stream elsewhere and compares: nothing may change.";
   byId("verdict").className = "dim";
   summarise(answer.reading);
+  tellDialect(answer.reading);
   listEvents(byId("events"), answer.steps);
   byId("source").scrollTop = 0;
   show();
@@ -113,6 +114,20 @@ function summarise(reading) {
     el("span", { class: number("error") ? "badge error" : "badge" }, count(number("error"), "error")),
   ];
   byId("summary").replaceChildren(...badges);
+}
+
+// Which dialect the text was read in, and how a call looks in it.
+function tellDialect({ dialect, detected }) {
+  const example = el("code", {}, page.dialects.find(({ name }) => name === dialect)?.example ?? "");
+  const [first, ...others] = detected;
+  const also = others.map(({ name, calls }) => `${name} (${count(calls, "call")})`).join(", ");
+  const detect = byId("dialect").value === "detect";
+  const found = first ? `Detected ${first.name} (${count(first.calls, "call")})${also ? `; also ${also}` : ""}.` : `No call detected: read as ${dialect}.`;
+  byId("dialect-found").replaceChildren(...(detect ? [el("strong", {}, found), " "] : []), "A call: ", example);
+  for (const remark of document.querySelectorAll(".forge-only")) {
+    remark.textContent = `This is in Forge's dialect. A model that writes ${dialect} is shown its tools by its own chat template.`;
+    remark.hidden = dialect === "forge";
+  }
 }
 
 function show() {
@@ -215,7 +230,10 @@ const remark = (text) => el("p", { class: "remark" }, visible(text));
 // Examples
 
 async function loadExamples() {
-  const { tools, examples } = await (await fetch("playground/static/examples.json")).json();
+  const load = async (path) => (await fetch(`playground/${path}`)).json();
+  const [{ tools, examples }, { dialects }] = await Promise.all([load("static/examples.json"), load("api/dialects")]);
+  page.dialects = dialects;
+  byId("dialect").append(...dialects.map(({ name, models }) => el("option", { value: name, title: models.join(", ") }, name)));
   const choose = () => {
     const example = examples[byId("example").selectedIndex - 1];
     if (example) fill(example, tools[example.tools]);
@@ -235,6 +253,7 @@ function fill(example, tools) {
   const options = example.options ?? {};
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) byId(name).checked = options[name] ?? false;
   byId("fences_text").checked = options.code_fences === "text";
+  byId("dialect").value = options.dialect ?? "detect";
   byId("reasoning_tags").value = (options.reasoning_tags ?? []).join(" ");
   update();
 }
@@ -271,6 +290,7 @@ function follow(event) {
 byId("text").addEventListener("input", later(analyse));
 byId("tools").addEventListener("input", later(update));
 byId("options").addEventListener("input", analyse);
+byId("dialect").addEventListener("change", analyse);
 byId("analyse").addEventListener("click", update);
 byId("slider").addEventListener("input", () => {
   stop();

@@ -99,7 +99,7 @@ export function showParts(target, reading, state) {
 function detail(entry) {
   if (entry.kind === "argument") return `${entry.path} = ${entry.text}`;
   if (entry.kind === "started") return `${entry.name} (${entry.id})`;
-  if (entry.kind === "call" || entry.kind === "error") return `characters ${entry.span[0]} to ${entry.span[1]}`;
+  if (["call", "error", "skipped"].includes(entry.kind)) return `characters ${entry.span[0]} to ${entry.span[1]}`;
   return entry.text;
 }
 
@@ -111,6 +111,7 @@ const NAMES = {
   call: "CallCompleted",
   error: "CallFailed",
   notice: "Noticed",
+  skipped: "Skipped",
 };
 
 // A line for each run of events, made once; those that have not come yet are dimmed.

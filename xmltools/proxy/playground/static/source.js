@@ -33,6 +33,7 @@ const TITLES = {
   call: "call",
   error: "error: this block is no call",
   open: "inside a call that has not ended",
+  skipped: "layout, or a token that ends a turn: no text",
   held: "held back: it may still become markup",
   future: "not arrived yet",
 };

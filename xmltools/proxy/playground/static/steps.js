@@ -52,7 +52,7 @@ export function stateAt(steps, length, position) {
     if (entry.kind === "started") state.open = { ...entry, arguments: new Map() };
     else if (entry.kind === "argument") addArgument(state.open, entry, position, steps.size);
     else if (entry.kind === "text" || entry.kind === "reasoning") addText(state.parts, entry, position, steps.size);
-    else if (entry.kind !== "notice") {
+    else if (entry.kind === "call" || entry.kind === "error") {
       state.parts.push({ kind: entry.kind, block: entry.block });
       state.open = null;
     }

@@ -1,0 +1,39 @@
+"""Hints are in the words of the dialect in which the model writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from xmltools import parse
+from xmltools.dialects import FORGE, all, hint_of
+from xmltools.errors import Code
+from xmltools.tools import Tool
+
+TOOLS = [Tool(name="get", parameters={"type": "object", "properties": {"n": {"type": "integer"}}})]
+OTHERS = [dialect for dialect in all() if dialect is not FORGE]
+
+
+@pytest.mark.parametrize("dialect", OTHERS, ids=lambda dialect: dialect.name)
+def test_no_hint_has_words_of_forge(dialect):
+    only_forges = {Code.ARGUMENT_TAG, Code.ARGUMENTS_TAG, Code.NAME_TAG, Code.BARE_NAME, Code.CHAT_TOKEN, Code.TAG_CASE}
+    only_forges |= {Code.ATTRIBUTE_SYNTAX, Code.ATTRIBUTE_VALUE, Code.NOT_XML_NAME, Code.CDATA_CASE, Code.MIXED_CONTENT}
+    for code in set(Code) - only_forges:
+        hint = hint_of(code, dialect)
+        assert not any(word in hint for word in ("<tool>", "</tool>", "tool_name", "server_name", "<arguments>")), code
+
+
+@pytest.mark.parametrize("dialect", OTHERS, ids=lambda dialect: dialect.name)
+def test_a_call_that_was_cut_off_gets_the_form_of_its_dialect(dialect):
+    (error,) = parse(dialect.example[:-14], TOOLS, dialect=dialect).errors
+    assert error.code is Code.TRUNCATED and dialect.form in error.hint
+
+
+@pytest.mark.parametrize("dialect", OTHERS, ids=lambda dialect: dialect.name)
+def test_the_form_is_that_of_a_call(dialect):
+    written = dialect.form.replace("tool name", "get").replace('"key": value', '"n": 1').replace("=key>value<", "=n>1<")
+    (call,) = parse(written.replace(">key<", ">n<").replace(">value<", ">1<"), TOOLS, dialect=dialect).calls
+    assert (call.name, call.arguments, call.clean) == ("get", {"n": 1}, True)
+
+
+def test_forges_hints_are_those_of_the_codes():
+    assert {code: hint_of(code, FORGE) for code in Code} == {code: code.hint for code in Code}

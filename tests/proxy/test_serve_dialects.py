@@ -1,0 +1,366 @@
+"""A model that writes calls in a dialect of its own, behind the server and the transport: it is shown its tools by its
+chat template, and what it writes comes out as calls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import ExitStack
+from typing import Any
+
+import httpx2
+import pytest
+
+from proxy.running import serving
+from proxy.test_server_clients import ASK, WAYS, chat_call, clients_are_closed, openai_client
+from proxy.test_server_upstream import (
+    BODIES,
+    MESSAGES,
+    TOOL,
+    Answer,
+    Gate,
+    Upstream,
+    chunk,
+    reply,
+    stream,
+    whole,
+    world,
+)
+from xmltools.cli import serve as cli_serve
+from xmltools.cli.shared import UsageError
+from xmltools.errors import XMLToolsError
+from xmltools.parser import parse
+from xmltools.proxy.bridge import Settings
+from xmltools.proxy.server import ServeConfig
+from xmltools.transport import XMLToolsTransport
+
+openai = pytest.importorskip("openai")
+
+__all__ = ["clients_are_closed"]  # a fixture
+
+CODE = 'x < 1 && "y"\n</parameter>\n<b>\\ 😀'
+ARGUMENTS = {"path": "a b.py", "text": CODE}
+
+
+def call(dialect: str, arguments: dict[str, Any] = ARGUMENTS, name: str = "write") -> str:
+    """A call as the model's template lays it out."""
+    if dialect == "hermes":
+        return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}\n</tool_call>"
+    if dialect == "glm":
+        pairs = [f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items()]
+        return f"<tool_call>{name}\n{''.join(pairs)}</tool_call>"
+    pairs = [f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in arguments.items()]
+    return f"<tool_call>\n<function={name}>\n{''.join(pairs)}</function>\n</tool_call>"
+
+
+ENDS = {"qwen3_coder": "<|im_end|>", "hermes": "<|im_end|>", "glm": "<|observation|>"}
+dialects = pytest.mark.parametrize("dialect", ENDS)
+
+
+def written(dialect: str) -> str:
+    """A reply: reasoning, text, a call, and the token that ends the turn."""
+    return f"<think>\nLook: `<tool_call>`.\n</think>\n\nOn it: é 😀\n\n{call(dialect)}{ENDS[dialect]}"
+
+
+def settings(dialect: str, **more: Any) -> dict[str, Any]:
+    return {"settings": Settings(dialect=dialect, **more)}
+
+
+@dialects
+@pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
+def test_every_client_gets_text_and_call(dialect: str, client: Any, ask: Any, reason: str) -> None:
+    with world(Upstream(make=reply(written(dialect))), **settings(dialect)) as it:
+        assert ask(client(it.url)) == ("On it: é 😀", [ARGUMENTS], reason)
+
+
+@dialects
+@pytest.mark.parametrize("size", [1, 3, 8, 10_000])
+def test_pieces_of_any_size_give_the_same_stream(dialect: str, size: int) -> None:
+    with world(Upstream(Answer(stream(written(dialect), size=size))), **settings(dialect)) as it:
+        with openai_client(it.url).chat.completions.stream(**ASK) as events:
+            for _ in events:
+                pass
+            message = events.get_final_completion().choices[0].message
+        assert message.content == "On it: é 😀"
+        assert message.reasoning_content.strip() == "Look: `<tool_call>`."
+        assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
+
+
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "glm"])  # JSON bodies have no deltas
+def test_arguments_arrive_while_the_model_still_writes_them(dialect: str) -> None:
+    text = written(dialect)
+    half = text.index("x < 1") + 3
+    gate, opened = Gate(), False
+    steps = [*(chunk(letter) for letter in text[:half]), gate, chunk(text[half:]), chunk(finish="stop")]
+    with world(Upstream(Answer(steps)), **settings(dialect, live_arguments=True)) as it:
+        arguments = ""
+        for event in openai_client(it.url).chat.completions.create(**ASK, stream=True):
+            for each in (event.choices[0].delta.tool_calls or ()) if event.choices else ():
+                arguments += each.function.arguments or ""
+            if '"x' in arguments and not opened:
+                gate.open()  # the rest of the text is sent only after this
+                opened = True
+    assert json.loads(arguments) == ARGUMENTS
+
+
+@dialects
+def test_the_upstream_is_shown_tools_calls_and_results_as_its_template_takes_them(dialect: str) -> None:
+    history = [
+        {"role": "system", "content": "Be brief."},
+        *MESSAGES,
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "Hm.",
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "write", "arguments": '{"path":"a"}'}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "written"},
+    ]
+    with world(Upstream(make=reply("Done.")), **settings(dialect)) as it:
+        it.post(messages=history)
+        sent = it.upstream.seen[0].json
+    del history[2]["reasoning_content"]
+    assert sent["messages"] == history
+    assert sent["tools"] == [TOOL] and "tool_choice" not in sent
+    assert "<tool>" not in json.dumps(sent)
+
+
+def test_results_of_other_apis_are_shown_likewise() -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "write", "input": {"path": "a"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "written"}
+    history = [*MESSAGES, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    with world(Upstream(make=reply("Done.")), **settings("glm")) as it:
+        it.post("/v1/messages", messages=history)
+        asked, called, answered = it.upstream.seen[0].json["messages"]
+    assert asked["role"] == "user"
+    assert [each["function"]["name"] for each in called["tool_calls"]] == ["write"]
+    assert (answered["role"], answered["content"]) == ("tool", "written")
+    assert answered["tool_call_id"] == called["tool_calls"][0]["id"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "setting", "sent"),
+    [
+        ("auto", "auto", None),
+        ("required", "auto", "required"),
+        ({"type": "function", "function": {"name": "write"}}, "auto", "required"),
+        ("auto", "none", "none"),
+        ("required", "none", "none"),
+    ],
+)
+def test_what_the_upstream_is_told_of_calls(asked: Any, setting: Any, sent: str | None) -> None:
+    upstream = Upstream(make=reply(call("hermes")))
+    with world(upstream, **settings("hermes", upstream_tool_choice=setting)) as it:
+        it.post(tool_choice=asked)
+    body = upstream.seen[0].json
+    assert body.get("tool_choice") == sent
+    assert body.get("skip_special_tokens") == (False if sent == "none" else None)
+
+
+@dialects
+@pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
+def test_a_failed_call_is_sent_back_in_words_of_no_other_dialect(
+    dialect: str, client: Any, ask: Any, reason: str
+) -> None:
+    wrong = call(dialect, {"text": "no path"})
+    answers = [wrong, call(dialect)]
+    upstream = Upstream(
+        make=lambda seen: Answer(stream(answers.pop(0))) if seen.json.get("stream") else whole(answers.pop(0))
+    )
+    with world(upstream, **settings(dialect)) as it:
+        assert ask(client(it.url))[1:] == ([ARGUMENTS], reason)
+    first, second = (seen.json for seen in upstream.seen)
+    *before, rejected, told = second["messages"]
+    assert before == first["messages"] and rejected == {"role": "assistant", "content": wrong}
+    assert told["role"] == "user" and "path: expected string, got nothing" in told["content"]
+    assert "<tool>" not in told["content"] and "tool_name" not in told["content"]
+    assert second["tools"] == first["tools"]
+
+
+@dialects
+def test_a_call_that_fails_to_the_end_is_a_sentence(dialect: str) -> None:
+    wrong = call(dialect, {"text": "no path"})
+    with world(Upstream(make=reply(wrong)), **settings(dialect, retries=0)) as it:
+        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
+    assert message.tool_calls is None
+    assert message.content == "The call of write was not made: path: expected string, got nothing."
+
+
+@dialects
+def test_a_call_that_lacks_its_end_is_asked_for_whole(dialect: str) -> None:
+    cut = call(dialect)[: call(dialect).index("x < 1")]
+    answers = [cut, f"<think>\nAgain.\n</think>\n\n{call(dialect)}"]
+    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
+        assert chat_call(openai_client(it.url))[1:] == ([ARGUMENTS], "tool_calls")
+        told = it.upstream.seen[1].json["messages"][-1]["content"]
+    assert "Write the whole call again" in told and "Go on exactly" not in told
+
+
+@dialects
+def test_calls_that_were_right_are_sent_once(dialect: str) -> None:
+    good, wrong = call(dialect, {"path": "one"}), call(dialect, {"text": "no path"})
+    answers = [f"{good}\n{wrong}", f"{good}\n{call(dialect)}"]
+    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
+        assert chat_call(openai_client(it.url))[1] == [{"path": "one"}, ARGUMENTS]
+
+
+@dialects
+def test_a_call_in_another_notation_is_sent_back(dialect: str) -> None:
+    other = next(each for each in ENDS if each != dialect)
+    answers = [call(other), call(dialect)]
+    with world(Upstream(make=lambda seen: whole(answers.pop(0))), **settings(dialect)) as it:
+        assert chat_call(openai_client(it.url))[1] == [ARGUMENTS]
+        assert "not in the form that was described" in it.upstream.seen[1].json["messages"][-1]["content"]
+
+
+@dialects
+@pytest.mark.parametrize("streams", [False, True])
+def test_reasoning_that_the_template_has_opened_is_reasoning(dialect: str, streams: bool) -> None:
+    text = written(dialect).removeprefix("<think>")
+    answer = Answer(stream(text)) if streams else whole(text)
+    with world(Upstream(answer), **settings(dialect, starts_in_reasoning=True)) as it:
+        client = openai_client(it.url)
+        if streams:
+            with client.chat.completions.stream(**ASK) as events:
+                for _ in events:
+                    pass
+                message = events.get_final_completion().choices[0].message
+        else:
+            message = client.chat.completions.create(**ASK).choices[0].message
+    assert (message.content, message.reasoning_content.strip()) == ("On it: é 😀", "Look: `<tool_call>`.")
+    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
+
+
+def test_an_upstream_that_tells_reasoning_apart_all_the_same_is_understood() -> None:
+    steps = [
+        b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "Hm."}, "finish_reason": null}]}\n\n',
+        *stream(f"On it.\n{call('glm')}"),
+    ]
+    with (
+        world(Upstream(Answer(steps)), **settings("glm", starts_in_reasoning=True)) as it,
+        openai_client(it.url).chat.completions.stream(**ASK) as events,
+    ):
+        for _ in events:
+            pass
+        message = events.get_final_completion().choices[0].message
+    assert (message.content, message.reasoning_content) == ("On it.", "Hm.")
+    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
+
+
+def test_forges_reasoning_may_be_opened_too() -> None:
+    text = "Hm.</think>\nOn it.\n<tool><tool_name>write</tool_name><arguments><path>a</path></arguments></tool>"
+    with world(Upstream(make=reply(text)), settings=Settings(starts_in_reasoning=True)) as it:
+        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
+    assert (message.content.strip(), message.reasoning_content.strip()) == ("On it.", "Hm.")
+    assert len(message.tool_calls) == 1
+
+
+def test_native_calls_of_the_upstream_pass_through() -> None:
+    made = {"id": "n1", "type": "function", "function": {"name": "write", "arguments": '{"path": "a"}'}}
+    choice = {"index": 0, "message": {"content": None, "tool_calls": [made]}, "finish_reason": "tool_calls"}
+    answer = Answer([json.dumps({"choices": [choice]}).encode()], 200, {"content-type": "application/json"})
+    with world(Upstream(answer), **settings("hermes")) as it:
+        message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
+    assert [(each.id, each.function.arguments) for each in message.tool_calls] == [("n1", '{"path":"a"}')]
+
+
+@dialects
+def test_long_calls_are_read_in_a_process_beside_the_server(dialect: str) -> None:
+    long = {"path": "a", "text": "line < 1\n" * 20_000}
+    with world(Upstream(make=reply(call(dialect, long))), helpers=1, **settings(dialect)) as it:
+        assert chat_call(openai_client(it.url))[1] == [{**long, "text": long["text"]}]
+
+
+@dialects
+def test_the_live_view_shows_what_is_text(dialect: str) -> None:
+    with world(Upstream(make=reply(written(dialect))), live=True, **settings(dialect)) as it:
+        assert chat_call(openai_client(it.url))[1] == [ARGUMENTS]
+
+
+def test_tools_count_as_tokens() -> None:
+    path, body = "/v1/messages/count_tokens", BODIES["/v1/messages"]
+    with world(Upstream(), **settings("hermes")) as it:
+        many = it.client.post(path, json=body).json()["input_tokens"]
+        few = it.client.post(path, json={**body, "tools": []}).json()["input_tokens"]
+    assert many > few + 10
+
+
+@dialects
+@pytest.mark.parametrize("streams", [False, True])
+def test_the_transport_reads_a_dialect_too(dialect: str, streams: bool) -> None:
+    with ExitStack() as stack:
+        upstream = Upstream(make=reply(written(dialect)))
+        url = stack.enter_context(serving(upstream)).url
+        transport = XMLToolsTransport(settings=Settings(dialect=dialect))
+        http = stack.enter_context(httpx2.Client(transport=transport))
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, http_client=http)
+        if streams:
+            with client.chat.completions.stream(**ASK) as events:
+                for _ in events:
+                    pass
+                message = events.get_final_completion().choices[0].message
+        else:
+            message = client.chat.completions.create(**ASK).choices[0].message
+    assert message.content == "On it: é 😀"
+    assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
+    assert upstream.seen[0].json["tools"] == [TOOL]
+
+
+@dialects
+def test_what_is_read_is_what_the_parser_reads(dialect: str) -> None:
+    found = parse(written(dialect), dialect=dialect)
+    assert found.text == "On it: é 😀" and found.calls[0].arguments == ARGUMENTS
+
+
+# What makes no sense
+
+
+def test_settings_that_contradict_a_dialect_are_refused() -> None:
+    with pytest.raises(XMLToolsError, match="did you mean 'hermes'"):
+        Settings(dialect="herms")
+    with pytest.raises(XMLToolsError, match="expected the name of a dialect, got int"):
+        Settings(dialect=3)  # type: ignore[arg-type]
+    with pytest.raises(XMLToolsError, match="grammars are for Forge's dialect only"):
+        Settings(dialect="glm", engine="vllm")
+    with pytest.raises(XMLToolsError, match="the demo writes Forge's dialect only"):
+        ServeConfig(demo=True, settings=Settings(dialect="glm"))
+    with pytest.raises(XMLToolsError, match="upstream_tool_choice"):
+        Settings(upstream_tool_choice="required")  # type: ignore[arg-type]
+
+
+def options(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    cli_serve.declare_serve(parser)
+    return parser.parse_args([*(words or ("--demo",))])
+
+
+UPSTREAM = ("--upstream", "http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("words", "dialect"),
+    [((), "forge"), (("--dialect", "glm"), "glm"), (("--model", "Qwen/Qwen3-Coder-480B-A35B-Instruct"), "qwen3_coder")],
+)
+def test_the_command_picks_a_dialect(words: tuple[str, ...], dialect: str) -> None:
+    config = cli_serve._config(options(*UPSTREAM, *words))
+    assert config.settings == Settings(dialect=dialect)
+
+
+def test_the_command_has_the_other_options_of_a_dialect() -> None:
+    words = ("--dialect", "glm", "--upstream-tool-choice", "none", "--starts-in-reasoning")
+    config = cli_serve._config(options(*UPSTREAM, *words))
+    assert config.settings == Settings(dialect="glm", upstream_tool_choice="none", starts_in_reasoning=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
+        ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
+        ((*UPSTREAM, "--dialect", "glm", "--grammar", "vllm"), "grammars"),
+        (("--demo", "--dialect", "glm"), "demo"),
+    ],
+)
+def test_words_that_make_no_sense_are_wrong_usage(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        cli_serve._config(options(*words))
