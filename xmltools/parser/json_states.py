@@ -37,13 +37,15 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY
 
 _JSON: Final = Body.JSON
+_ELEMENTS: Final = Body.ELEMENTS
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
 
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
-    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True)
+    loose = block.dialect.body is not _ELEMENTS
+    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True, loose=loose)
     block.json = (place, -1)
     block.state = State.JSON
 
@@ -51,7 +53,7 @@ def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> Non
 def begin_json_arguments(block: Block, at: int, start: int) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`."""
     note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    block.scanner = ObjectScanner(block.limits.depth)
+    block.scanner = ObjectScanner(block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
     block.json_arguments = (block.base + start, -1)
     block.state = State.JSON
 
@@ -182,6 +184,9 @@ def _after_body(block: Block, text: str, at: int) -> int:
         if block.lacks_brace:
             note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
         close_element(block, tag.name, block.base + at)
+        return tag.end
+    if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
+        note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
     opening = f"<{block.dialect.block}"
     opens = opens_block(block, text, at) if text.startswith(opening, at) else NO

@@ -371,7 +371,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if mark == pairs.value and pairs.value:
             emit_cdata(block, leaf, text[start:kept])
             message = f"there is text between {pairs.key_end} and {pairs.value}"
-            fail(block, Code.MALFORMED_MARKUP, message, block.base + place, _form(block))
+            fail(block, Code.MALFORMED_MARKUP, message, block.base + place)
             block.discard = True
             end_leaf(block, leaf, block.base + place)
             block.state = State.PAIRS_SKIP
