@@ -403,6 +403,8 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
         head = _pair_at(block, text, at)
         if head is MORE or not isinstance(head, tuple):
             return head
+        if head[2]:  # two repairs at one place would be a guess
+            return NO
         return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
     if mark == pairs.end:
         return _is_at_line_start(block, at) and _follows(block, text, after, (closer,))
