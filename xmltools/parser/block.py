@@ -211,6 +211,7 @@ class Block:
         "fields",
         "final",
         "held_reader",
+        "in_list",
         "is_bare",
         "json",
         "json_arguments",
@@ -304,6 +305,7 @@ class Block:
         self.arguments_closed = False
         self.json: tuple[int, int] | None = None  # the body, if it is JSON
         self.json_arguments: tuple[int, int] | Element | None = None
+        self.in_list = False  # the body is one of a list of calls, whose end was not read
         self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
         self.extra_brace = False  # there was one brace too many after the JSON object
         # Reading.

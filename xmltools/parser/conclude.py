@@ -370,7 +370,7 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
     is right there, and a Python literal is not. Elsewhere a repair has reported already that elements belong there.
     """
     try:
-        value, repairs = loads_lenient(text, depth=block.limits.depth)
+        value, repairs = loads_lenient(text, depth=block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
     except JSONError as error:
         offence = written + error.offset if written >= place else place
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON

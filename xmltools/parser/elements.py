@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
@@ -51,6 +52,7 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY, ArrayShape
 
+_JSON: Final = Body.JSON
 STRAY_LENGTH: Final = 128
 _WORDS: Final = re.compile("([ \t\r\n]+)|[^ \t\r\n]+")
 _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))
@@ -76,6 +78,9 @@ def read_body(block: Block, text: str, at: int) -> int:
     if text[at] == "{":
         begin_json_body(block, block.base + at, block.dialect.json_names)
         return at
+    if text[at] in "[," and block.dialect.body is _JSON:  # the first call of a list, or another one
+        block.in_list = True
+        return at + 1
     if text[at] in "`~":
         fence = read_fence(text, at)
         if fence is MORE:

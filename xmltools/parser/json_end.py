@@ -18,6 +18,9 @@ _CLOSES: Final = {"}": "{", "]": "[", ")": "("}
 _OPENS: Final = {opens: closes for closes, opens in _CLOSES.items()}
 _ENDS: Final = {quote: re.compile(rf"(?:[^\\{quote}]++|\\.)*+{quote}", re.DOTALL) for quote in "\"'"}
 """Text up to the end of a string in these quotes."""
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
+_BARE_REST = re.compile(r"[\w$-]*", re.ASCII)
+_LINE_END = re.compile(r"[\r\n]")
 _NAME_LENGTH: Final = 300
 
 # What may come next.
@@ -34,18 +37,22 @@ class ObjectScanner:
     `done`: the closing brace was read; `error`: why the text is no JSON, `too_deep` that it nests deeper
     than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
-    under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that came.
-    With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that is read.
-    `escaped`: what was read ends in a backslash that escapes the next character.
+    under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that
+    came. `loose`: so are keys without quotes, and comments. With `stops`, `scan` returns after each of these
+    strings. `deltas`, if there is one, is told of all that is read. `escaped`: what was read ends in a backslash
+    that escapes the next character.
     """
 
     __slots__ = (
         "_capture",
+        "_comment",
         "_depth",
         "_expect",
+        "_in_key",
         "_in_scalar",
         "_key",
         "_keys",
+        "_loose",
         "_quote",
         "_stack",
         "_stopped",
@@ -60,9 +67,12 @@ class ObjectScanner:
         "too_deep",
     )
 
-    def __init__(self, depth: int, keys: tuple[str, ...] = (), *, stops: bool = False) -> None:
+    def __init__(self, depth: int, keys: tuple[str, ...] = (), *, stops: bool = False, loose: bool = False) -> None:
         self._depth = depth
         self._stops = stops
+        self._loose = loose
+        self._in_key = False  # in a key without quotes
+        self._comment = ""  # how the comment goes on that has begun: a slash, or what is in front of its end
         self._stopped = False
         self.deltas: JSONDeltas | None = None
         self._keys = keys
@@ -88,6 +98,10 @@ class ObjectScanner:
                 at = self._string(text, at)
             elif self._in_scalar:
                 at = self._scalar(text, at)
+            elif self._in_key:
+                at = self._bare_key(text, at)
+            elif self._comment:
+                at = self._skip_comment(text, at)
             else:
                 found = _SPACE.match(text, at)
                 at = found.end() if found else at
@@ -137,6 +151,12 @@ class ObjectScanner:
             if self.deltas is not None:
                 self.deltas.begin(is_string=False)
             return at
+        elif self._loose and expect == _KEY and _BARE_KEY.match(character):
+            self._in_key = True
+            self._capture = []
+            return at
+        elif self._loose and character == "/":
+            self._comment = "/"
         else:
             self.error = f"{character!r} is not allowed there"
             self.in_envelope = expect == _NEXT and len(self._stack) == 1
@@ -172,6 +192,39 @@ class ObjectScanner:
             self._in_scalar = False
             self._expect = _NEXT
         return at
+
+    def _bare_key(self, text: str, at: int) -> int:
+        found = _BARE_REST.match(text, at)
+        end = found.end() if found else at
+        self._keep(text, at, end)
+        if end < len(text):
+            self._in_key = False
+            self._end_string()
+        return end
+
+    def _skip_comment(self, text: str, at: int) -> int:
+        """In a comment, `// …` or `/* … */`, after its first slash."""
+        if self._comment == "/":
+            self._comment = {"/": "//", "*": "/*"}.get(text[at], "")
+            if not self._comment:
+                self.error = "'/' is not allowed there"
+                return at
+            return at + 1
+        if self._comment == "//":
+            found = _LINE_END.search(text, at)
+            if found is None:
+                return len(text)
+            self._comment = ""
+            return found.end()
+        if self._comment == "*" and text[at] == "/":
+            self._comment = ""
+            return at + 1
+        end = text.find("*/", at)
+        if end >= 0:
+            self._comment = ""
+            return end + 2
+        self._comment = "*" if text.endswith("*") else "/*"
+        return len(text)
 
     def _string(self, text: str, at: int) -> int:
         start = at

@@ -24,17 +24,28 @@ from xmltools.parser.block import (
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.syntax.elements import Element
-from xmltools.syntax.markup import MORE, NO, SPACES, is_valid_name, read_end_tag, read_fence, skip_space
+from xmltools.syntax.markup import (
+    MORE,
+    NO,
+    OPENER_SPACE,
+    SPACES,
+    is_valid_name,
+    read_end_tag,
+    read_fence,
+    skip_space,
+)
 from xmltools.tools.schema import ANY
 
 _JSON: Final = Body.JSON
+_ELEMENTS: Final = Body.ELEMENTS
 _MORE_JSON: Final = "{}[]\"',:"
 """What begins a part of JSON."""
 
 
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
-    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True)
+    loose = block.dialect.body is not _ELEMENTS
+    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True, loose=loose)
     block.json = (place, -1)
     block.state = State.JSON
 
@@ -42,7 +53,7 @@ def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> Non
 def begin_json_arguments(block: Block, at: int, start: int) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`."""
     note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    block.scanner = ObjectScanner(block.limits.depth)
+    block.scanner = ObjectScanner(block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
     block.json_arguments = (block.base + start, -1)
     block.state = State.JSON
 
@@ -121,6 +132,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         return at + 1
     if block.json is None:
         return _after_arguments(block, text, at)
+    if block.in_list and character in ",]" and not block.lacks_brace:
+        return _read_list(block, text, at)
     if character in "`~":
         fence = read_fence(text, at)
         if fence is MORE:
@@ -133,8 +146,31 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     return _refuse(block, at)
 
 
+def _read_list(block: Block, text: str, at: int) -> int:
+    """After an object in a list of calls: it ends, or another call follows."""
+    if text[at] == "]":
+        block.in_list = False
+        return at + 1
+    here = skip_space(text, at + 1)
+    if here == len(text) and here - at <= OPENER_SPACE:
+        return -1
+    if here == len(text) or here - at > OPENER_SPACE:
+        return _refuse(block, at)
+    if text[here] == "]":
+        note(block, Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
+        block.in_list = False
+        return here + 1
+    if text[here] != "{":
+        return _refuse(block, at)
+    block.again = block.done = True
+    return at
+
+
 def _after_arguments(block: Block, text: str, at: int) -> int:
     """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
+    if block.dialect.pairs is not None:
+        block.state = State.PAIRS_END
+        return at
     if text[at] in _MORE_JSON:
         message = "there is more JSON after the object with the arguments"
         fail(block, Code.INVALID_JSON, message, block.base + at)
@@ -144,10 +180,13 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
 
 def _after_body(block: Block, text: str, at: int) -> int:
     tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
-    if tag and is_block(block, tag.name):
+    if tag and is_block(block, tag.name) and not block.in_list:
         if block.lacks_brace:
             note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
         close_element(block, tag.name, block.base + at)
+        return tag.end
+    if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
+        note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
     opening = f"<{block.dialect.block}"
     opens = opens_block(block, text, at) if text.startswith(opening, at) else NO

@@ -14,13 +14,17 @@ from xmltools.dialects import Dialect, Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_early, fail, note, source_of
 from xmltools.parser.elements import path_of
+from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.leaf_ends import end_leaf
 from xmltools.parser.leaf_text import TextReader
 from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_valid_name, skip_space
 from xmltools.tools.schema import ANY
 
-_NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`]+(?:[ \t]+(?=<|\r?\n|\Z))?")
+_NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
+"""White space, and what some models write for it where a template has a line break."""
+_OBJECT: Final = re.compile(r"\{[ \t\r\n]*(?:([\"}])|\Z)")
 _LINE: Final = re.compile(r"[^<>\r\n]+")
 _BREAK: Final = re.compile(r"\r?\n")
 
@@ -33,17 +37,21 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     if here == len(text):
         return MORE
     if dialect.pairs is None:
-        return text[here] == "{"
+        return text[here] == "{" or (_begins_list(text, here) if text[here] == "[" else NO)
     if dialect.pairs.name:
         return _starts(text, here, dialect.pairs.name)
+    if text[here] == "{":
+        return _begins_object(text, here, '"')
     found = _NAME.match(text, here, here + NAME_LENGTH)
     if found is None:
         return NO
-    after = skip_space(text, found.end())
-    if after == len(text):
-        return MORE
+    after = _skip_layout(dialect.pairs, text, found.end())
     if after - found.end() > OPENER_SPACE:
         return NO
+    if after == len(text) or _is_cut_break(dialect.pairs, text, after):
+        return MORE
+    if text[after] == "{":
+        return _begins_object(text, after, '"}')
     return bool(_mark_at(text, after, marks := (dialect.pairs.key, f"</{dialect.block}>"))) or (
         MORE if _mark_at(text, after, marks) is MORE else NO
     )
@@ -78,6 +86,35 @@ def read_start(dialect: Dialect, text: str, at: int, word: str) -> int | bool | 
         return MORE
     mark = _mark_at(text, here, (pairs.key, pairs.end)) if here - after <= OPENER_SPACE else NO
     return -1 if isinstance(mark, str) else mark
+
+
+def _begins_list(text: str, at: int) -> bool | None:
+    """Does a list of objects begin at `at`?"""
+    here = skip_space(text, at + 1)
+    if here - at > OPENER_SPACE:
+        return NO
+    return MORE if here == len(text) else text[here] == "{"
+
+
+def _begins_object(text: str, at: int, firsts: str) -> bool | None:
+    """Does an object of JSON begin with the brace at `at`? `firsts` is what may come first in it."""
+    found = _OBJECT.match(text, at, at + OPENER_SPACE)
+    if found is None:
+        return NO
+    return found[1] in firsts if found[1] else MORE if found.end() == len(text) else NO
+
+
+def _skip_layout(pairs: Pairs, text: str, at: int) -> int:
+    """The place after white space between marks."""
+    if pairs.name:
+        return skip_space(text, at)
+    found = _BREAKS.match(text, at)
+    return found.end() if found else at
+
+
+def _is_cut_break(pairs: Pairs, text: str, at: int) -> bool:
+    """Is half of a line break that is written as `\\n` all that there is at `at`?"""
+    return not pairs.name and at == len(text) - 1 and text[at] == "\\"
 
 
 def _starts(text: str, at: int, mark: str) -> bool | None:
@@ -125,6 +162,10 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         return here
     pairs = _pairs(block)
     start = here + len(pairs.name)
+    if not pairs.name and text[here] == "{":
+        note(block, Code.JSON_ARGUMENTS, block.base + here, "the call was read from JSON")
+        begin_json_body(block, block.base + here, block.dialect.json_names)
+        return here
     if pairs.name:
         end = text.find(pairs.name_end, start)
         broken = next((i for i in range(start, min(len(text), start + NAME_LENGTH)) if text[i] in "<\r\n"), -1)
@@ -141,6 +182,9 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
             return -1
     name = text[start:end].strip(SPACES) if end >= 0 else ""
     block.name_start = block.base + start
+    if pairs.end and name.endswith("/"):
+        name = name[:-1].rstrip(SPACES)
+        block.arguments_closed = True  # there are none, unless one follows all the same
     if not name or not is_valid_name(name):
         fail(block, Code.INVALID_NAME, f"{name[:60]!r} is no name", block.name_start)
         block.state = State.PAIRS_SKIP
@@ -158,10 +202,17 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
 
 def read_pairs(block: Block, text: str, at: int) -> int:
     """State: where a pair may begin, or the arguments end."""
-    here = skip_space(text, at)
-    if here == len(text) or here > at:
-        return here
     pairs, closer = _pairs(block), _closer(block)
+    here = _skip_layout(pairs, text, at)
+    if here > at:
+        if "\\" in text[at:here]:
+            _note_break(block, at)
+        return here
+    if _is_cut_break(pairs, text, here):
+        return -1
+    if not pairs.name and text[here] == "{" and not block.fields:
+        begin_json_arguments(block, here, here)
+        return here
     opener = f"<{block.dialect.block}>"
     mark = _mark_at(text, here, tuple(filter(None, (pairs.key, pairs.end, pairs.name, closer, opener))))
     if mark is MORE:
@@ -173,6 +224,10 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         block.arguments_closed = True
         block.state = State.PAIRS_END
         return here + len(pairs.end)
+    if mark == pairs.name and block.arguments_closed:
+        note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
+        block.state = State.PAIRS_END
+        return here
     if mark == closer:
         if pairs.end:
             note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
@@ -186,6 +241,10 @@ def read_pairs(block: Block, text: str, at: int) -> int:
     return here
 
 
+def _note_break(block: Block, at: int) -> None:
+    note(block, Code.STRAY_TEXT, block.base + at, "a backslash and an n between marks were read as a line break")
+
+
 def _begin_pair(block: Block, text: str, at: int) -> int:
     head = _pair_at(block, text, at)
     if head is MORE:
@@ -194,7 +253,13 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
     if head is NO or isinstance(head, bool):
         _give_up(block, f"the {pairs.key} at character {place} begins no argument", place)
         return at + 1
-    key, after = head
+    key, after, missing, is_broken = head
+    key = _known_key(block, key, place)
+    if missing:
+        note(block, Code.MISSING_END_TAG, place, f"{missing} is missing", block.base + after)
+    if is_broken:
+        _note_break(block, at)
+    block.arguments_closed = False
     if pairs.framing:
         framing = _BREAK.match(text, after)
         if framing is None and text[after:] in ("", "\r"):
@@ -224,27 +289,57 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
     return after
 
 
-def _pair_at(block: Block, text: str, at: int) -> tuple[str, int] | bool | None:
-    """The name of the argument whose pair begins at `at`, and the place where its value may begin."""
+def _known_key(block: Block, key: str, place: int) -> str:
+    """The name of an argument, without quotes if the tool declares it so."""
+    shape = block.shape
+    if key[0] not in "\"'" or key[0] != key[-1] or shape is None or shape.has_property(key):
+        return key
+    name = key[1:-1].strip(SPACES)
+    if not shape.has_property(name):
+        return key
+    note(block, Code.DECORATED_NAME, place, f"the argument {key} was read as {name!r}", place)
+    return name
+
+
+def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool] | bool | None:
+    """The name of the argument whose pair begins at `at`, the place where its value may begin, a mark that is missing,
+    and whether a line break between its marks is written as `\\n`."""
     pairs = _pairs(block)
+    missing = ""
     start = at + len(pairs.key)
     end = text.find(pairs.key_end, start, start + NAME_LENGTH + len(pairs.key_end))
     broken = text.find("<", start, end if end >= 0 else start + NAME_LENGTH)
     if broken >= 0 and not pairs.key_end.startswith(text[broken : broken + len(pairs.key_end)]):
-        return NO
-    if end < 0:
-        return MORE if len(text) - start < NAME_LENGTH + len(pairs.key_end) else NO
-    key = text[start:end].strip(SPACES)
-    after = end + len(pairs.key_end)
-    if not key or not is_valid_name(key):
-        return NO
-    if pairs.value:
-        here = skip_space(text, after)
-        begins = _starts(text, here, pairs.value) if here - after <= OPENER_SPACE else NO
+        begins = _starts(text, broken, pairs.value) if pairs.value else NO
         if not begins:
             return begins
-        after = here + len(pairs.value)
-    return key, after
+        end = after = broken
+        missing = pairs.key_end
+    elif end < 0:
+        return MORE if len(text) - start < NAME_LENGTH + len(pairs.key_end) else NO
+    else:
+        after = end + len(pairs.key_end)
+    key = text[start:end].strip(SPACES)
+    if not key or not is_valid_name(key):
+        return NO
+    if not pairs.value:
+        return key, after, missing, False
+    here = _skip_layout(pairs, text, after)
+    if here - after > OPENER_SPACE:
+        return NO
+    if here == len(text) or _is_cut_break(pairs, text, here):
+        return MORE
+    is_broken = "\\" in text[after:here]
+    begins = _starts(text, here, pairs.value)
+    if begins is MORE:
+        return MORE
+    if begins:
+        return key, here + len(pairs.value), missing, is_broken
+    marks = (pairs.key, pairs.key_end, pairs.value_end, _closer(block), f"<{block.dialect.block}>")
+    mark = _mark_at(text, here, marks)
+    if mark is MORE:
+        return MORE
+    return NO if mark else (key, here, pairs.value, is_broken)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -255,6 +350,8 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs, closer = _pairs(block), _closer(block)
     opens = pairs.name or f"<{block.dialect.block}>"
     marks = tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, closer, opens)))
+    if pairs.value and source_of(block, leaf.start - len(pairs.value), leaf.start) != pairs.value:
+        marks += (pairs.value,)  # that of this value was missing
     start = at
     while True:
         place = text.find("<", at)
@@ -271,6 +368,14 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if ends is MORE:
             emit_cdata(block, leaf, text[start:kept])
             return kept if kept > start else -1
+        if mark == pairs.value and pairs.value:
+            emit_cdata(block, leaf, text[start:kept])
+            message = f"there is text between {pairs.key_end} and {pairs.value}"
+            fail(block, Code.MALFORMED_MARKUP, message, block.base + place)
+            block.discard = True
+            end_leaf(block, leaf, block.base + place)
+            block.state = State.PAIRS_SKIP
+            return place
         if ends:
             emit_cdata(block, leaf, text[start:kept])
             return _end_value(block, leaf, text, place, str(mark))
@@ -298,6 +403,8 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
         head = _pair_at(block, text, at)
         if head is MORE or not isinstance(head, tuple):
             return head
+        if head[2]:  # two repairs at one place would be a guess
+            return NO
         return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
     if mark == pairs.end:
         return _is_at_line_start(block, at) and _follows(block, text, after, (closer,))
@@ -308,10 +415,10 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
 
 def _follows(block: Block, text: str, at: int, marks: tuple[str, ...]) -> bool | None:
     """Does one of the marks, or the end of the reply, follow at `at`?"""
-    here = skip_space(text, at)
+    here = _skip_layout(_pairs(block), text, at)
     if here - at > OPENER_SPACE:
         return NO
-    if here == len(text):
+    if here == len(text) or _is_cut_break(_pairs(block), text, here):
         return True if block.final else MORE
     mark = _mark_at(text, here, marks)
     if mark is MORE and block.final:

@@ -67,11 +67,12 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
         raise JSONError(_plain(error), error.pos) from None
 
 
-def loads_lenient(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
+def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[Any, list[Slip]]:
     """Read JSON as models write it, which may be a Python literal, or something between the two.
 
     In lists and objects, strings may be in single quotes; `True`, `False`, `None` and tuples (they become lists)
     are read, and one closing brace too many. A backslash that begins no escape of JSON stays in its string.
+    `loose`: keys without quotes and comments are read too.
 
     Returns and raises as `loads` does, each slip with a code of its own; the error is that of the text read as JSON.
     Raises `JSONEscapeError` for backslashes that could be meant one way or the other: a string with one that begins no
@@ -84,7 +85,7 @@ def loads_lenient(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
         if not _CONTAINER.match(text):
             raise
         try:
-            return _LooseReader(text).read(depth)
+            return _LooseReader(text, loose=loose).read(depth)
         except JSONEscapeError:
             raise
         except JSONError:
@@ -261,6 +262,8 @@ _ATOM = re.compile(
     re.ASCII,
 )
 _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
+_COMMENTS = re.compile(r"(?:(?://[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)[ \t\r\n]*+)*+")
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*+", re.ASCII)
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
 _ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
@@ -283,8 +286,9 @@ _SERVER = re.compile(r"\\\\(?!\\)")
 class _LooseReader:
     """Reads one text. `slips` is what was repaired, each kind once, at its first place."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, loose: bool = False) -> None:
         self.text = text
+        self.loose = loose
         self.slips: dict[Code, Slip] = {}
         self.comma = -1  # the first one after a last member
         self.escape = -1  # the first one that only Python has
@@ -316,7 +320,11 @@ class _LooseReader:
     def space(self, at: int) -> int:
         """Return the place after white space."""
         match = _SPACE.match(self.text, at)
-        return match.end() if match else at
+        end = match.end() if match else at
+        if self.loose and self.text.startswith("/", end) and (comments := _COMMENTS.match(self.text, end)):
+            self.note(Code.STRAY_TEXT, end, "dropped a comment")
+            end = comments.end()
+        return end
 
     def value(self, at: int, depth: int) -> tuple[Any, int]:
         """Read any value and the white space after it."""
@@ -355,9 +363,13 @@ class _LooseReader:
 
     def pair(self, at: int, depth: int) -> tuple[tuple[str, Any], int]:
         """Read a key and its value."""
-        if self.text[at : at + 1] not in ("'", '"'):
+        if self.text[at : at + 1] in ("'", '"'):
+            key, at = self.quoted(at)
+        elif self.loose and (bare := _BARE_KEY.match(self.text, at)):
+            self.note(Code.PYTHON_LITERAL, at, "read a key without quotes")
+            key, at = bare[0], bare.end()
+        else:
             raise JSONError("expected a key in quotes", at)
-        key, at = self.quoted(at)
         at = self.space(at)
         if not self.text.startswith(":", at):
             raise JSONError("expected a colon", at)
