@@ -20,7 +20,8 @@ _ENDS: Final = {quote: re.compile(rf"(?:[^\\{quote}]++|\\.)*+{quote}", re.DOTALL
 """Text up to the end of a string in these quotes."""
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _BARE_REST = re.compile(r"[\w$-]*", re.ASCII)
-_LINE_END = re.compile(r"[\r\n]")
+_LINE_END = re.compile(r"[\r\n]|<(?:/|\Z)")
+_COMMENT_END = re.compile(r"\*/|<(?:/|\Z)")
 _NAME_LENGTH: Final = 300
 
 # What may come next.
@@ -210,21 +211,22 @@ class ObjectScanner:
                 self.error = "'/' is not allowed there"
                 return at
             return at + 1
-        if self._comment == "//":
-            found = _LINE_END.search(text, at)
-            if found is None:
-                return len(text)
-            self._comment = ""
-            return found.end()
         if self._comment == "*" and text[at] == "/":
             self._comment = ""
             return at + 1
-        end = text.find("*/", at)
-        if end >= 0:
-            self._comment = ""
-            return end + 2
-        self._comment = "*" if text.endswith("*") else "/*"
-        return len(text)
+        found = (_LINE_END if self._comment == "//" else _COMMENT_END).search(text, at)
+        if found is None:
+            if self._comment != "//":
+                self._comment = "*" if text.endswith("*") else "/*"
+            return len(text)
+        if found[0] == "<":
+            self._stopped = True  # whether it begins an end tag is not known
+            return found.start()
+        if found[0] == "</":
+            self.error = "a comment with an end tag in it"
+            return found.start()
+        self._comment = ""
+        return found.end()
 
     def _string(self, text: str, at: int) -> int:
         start = at

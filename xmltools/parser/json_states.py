@@ -97,7 +97,7 @@ def read_json(block: Block, text: str, at: int) -> int:
         block.json_arguments = (block.json_arguments[0], block.base + end)
         block.arguments_closed = len(block.stack) == 1
         block.state = State.JSON_END
-    return end
+    return -1 if end == at and block.state == State.JSON else end
 
 
 def _take_name(block: Block, names: dict[str, str]) -> None:
