@@ -70,8 +70,8 @@ def test_a_reply_is_validated_in_its_dialect(run, file):
 
 
 def test_a_reply_that_begins_in_reasoning_is_validated(run, file):
-    thought = '{"name": "get", "arguments": {"n": 1}}'
-    name = file("reply.txt", f"Not <tool_call>{thought}</tool_call> here.</think>{GLM[3:]}")
+    thought = "<function=get><parameter=n>1</parameter></function>"
+    name = file("reply.txt", f"Not {thought} here.</think>{GLM[3:]}")
     assert "foreign_call" in run("validate", name, "--dialect", "glm")[1]
     assert run("validate", name, "--dialect", "glm", "--starts-in-reasoning") == (0, "", "The call is valid\n")
 

@@ -83,7 +83,7 @@ def test_a_repair_in_another_dialect_is_a_warning(dialect: str) -> None:
 
 
 def test_a_reply_may_begin_in_reasoning() -> None:
-    text = f"Not {SPELLED['hermes'].format('5')} here.</think>\n{SPELLED['glm'].format('5')}"
+    text = f"Not {SPELLED['qwen3_coder'].format('5')} here.</think>\n{SPELLED['glm'].format('5')}"
     assert codes(lint(text, [ADD], dialect="glm")) == ["foreign_call"]
     assert lint(text, [ADD], dialect="glm", starts_in_reasoning=True) == []
 

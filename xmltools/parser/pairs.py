@@ -407,14 +407,15 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
             return NO
         return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
     if mark == pairs.end:
-        return _is_at_line_start(block, at) and _follows(block, text, after, (closer,))
+        return _is_at_line_start(block, at) and _follows(block, text, after, (closer,), is_cut=False)
     if mark == closer and not pairs.end:
-        return _follows(block, text, after, (f"<{block.dialect.block}>",))
+        return _follows(block, text, after, (f"<{block.dialect.block}>",), is_cut=False)
     return NO
 
 
-def _follows(block: Block, text: str, at: int, marks: tuple[str, ...]) -> bool | None:
-    """Does one of the marks, or the end of the reply, follow at `at`?"""
+def _follows(block: Block, text: str, at: int, marks: tuple[str, ...], *, is_cut: bool = True) -> bool | None:
+    """Does one of the marks, or the end of the reply, follow at `at`? `is_cut`: the part of a mark with which the reply
+    ends counts too."""
     here = _skip_layout(_pairs(block), text, at)
     if here - at > OPENER_SPACE:
         return NO
@@ -422,7 +423,7 @@ def _follows(block: Block, text: str, at: int, marks: tuple[str, ...]) -> bool |
         return True if block.final else MORE
     mark = _mark_at(text, here, marks)
     if mark is MORE and block.final:
-        return True
+        return is_cut
     return True if isinstance(mark, str) else mark
 
 
@@ -461,6 +462,8 @@ def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
 
 def read_pairs_end(block: Block, text: str, at: int) -> int:
     """State: after the mark that ends the arguments."""
+    if block.is_bare:
+        return _end_bare(block, text, at)
     here = skip_space(text, at)
     if here == len(text) or here > at:
         return here
@@ -471,15 +474,23 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     if mark == closer:
         block.done = True
         return here + len(closer)
-    if mark and not block.is_bare:
+    if mark:
         note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
         block.again = block.done = True
-        return here
-    if block.is_bare:
-        block.done = True
     else:
         end_early(block, block.base + here)
     return here
+
+
+def _end_bare(block: Block, text: str, at: int) -> int:
+    """A call without the block's start tag has ended; an end tag after it, white space aside, belongs to it."""
+    closer = _closer(block)
+    here = skip_space(text, at)
+    mark = NO if here - at > OPENER_SPACE else MORE if here == len(text) else _mark_at(text, here, (closer,))
+    if mark is MORE and not block.final:
+        return -1
+    block.done = True
+    return here + len(closer) if mark else at
 
 
 def skip_pairs(block: Block, text: str, at: int) -> int:
