@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xmltools import dialects as dialects
-    from xmltools.conversations.echo import Echo as Echo
-    from xmltools.conversations.echo import find_echo as find_echo
+    from xmltools.conversations.copied_calls import Echo as Echo
+    from xmltools.conversations.copied_calls import find_echo as find_echo
     from xmltools.dialects import FORGE as FORGE
     from xmltools.dialects import Dialect as Dialect
     from xmltools.errors import CallError, Code, Repair, XMLToolsError
@@ -87,7 +87,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),
-    "conversations.echo": ("Echo", "find_echo"),
+    "conversations.copied_calls": ("Echo", "find_echo"),
     "errors": ("CallError", "Code", "Issue", "Notice", "Repair", "XMLToolsError"),
     "models.events": (
         "ArgumentDelta",

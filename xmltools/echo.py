@@ -1,4 +1,4 @@
-"""Another name for `xmltools.conversations.echo`."""
+"""Another name for `xmltools.conversations.copied_calls`."""
 
-from xmltools.conversations.echo import *  # noqa: F403
-from xmltools.conversations.echo import __all__  # noqa: F401
+from xmltools.conversations.copied_calls import *  # noqa: F403
+from xmltools.conversations.copied_calls import __all__  # noqa: F401

@@ -1,10 +1,11 @@
 """The incremental parser: model text in, text, reasoning and tool calls out (protocol: `grammars/PROTOCOL.md`).
 
-`parser` cuts the stream: `prose` reads what is outside blocks, `machine` runs the states of a `block`, and `conclude`
+`parser` cuts the stream: `prose` reads what is outside blocks, `machine` runs the states of a `block`, and
+`block_to_call`
 turns an ended block into a call or an error.
 """
 
-from xmltools.parser.detect import detect
+from xmltools.parser.detect_dialect import detect
 from xmltools.parser.parser import COMPILED, Limits, Parser, build_reply, parse
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "detect", "parse"]

@@ -1,13 +1,13 @@
 """One open block: the record of what was read of it so far, and the bookkeeping that all of its states share.
 
-The states are functions that take the record: `elements` reads what stands between values, `leaves` what is in a value,
-`leaf_ends` decides where a value ends, and `json_states` reads JSON. `machine` knows them all and runs them. Each takes
-a text and the place to read on at, and returns the place up to which it read, or -1 if the text does not decide yet.
-What was not read comes again, before the next chunk; it is never longer than one tag. White space and text whose
-meaning is open are read and put aside, so that nothing is read twice.
+The states are functions that take the record: `elements` reads what stands between values, `values` what is in one,
+`value_ends` decides where a value ends, `cdata` reads sections, `pairs` values between marks, and `json_states` JSON.
+`machine` knows them all and runs them. Each takes a text and the place to read on at, and returns the place up to which
+it read, or -1 if the text does not decide yet. What was not read comes again, before the next chunk; it is never longer
+than one tag. White space and text whose meaning is open are read and put aside, so that nothing is read twice.
 
 While text streams in, only the structure is found and deltas are made. Values are made once, at the end, from the
-block's source (see `conclude`), so `Leaf` and `Container` hold places, not text.
+block's source (see `block_to_call`), so `Leaf` and `Container` hold places, not text.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from xmltools.dialects import Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.json_end import ObjectScanner
-from xmltools.parser.leaf_text import TextReader
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
+from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
 from xmltools.syntax.embedded_markup import count_within
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, read_confirmation, read_opener

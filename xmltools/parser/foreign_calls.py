@@ -8,8 +8,8 @@ from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code, Notice
+from xmltools.parser.inline_code import Shown
 from xmltools.parser.json_end import ObjectScanner
-from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 
 _HEAD_LENGTH: Final = 1_024

@@ -8,11 +8,12 @@ from typing import Final
 from xmltools.errors import Code
 from xmltools.models.events import Event
 from xmltools.parser.block import OWN, Block, Leaf, State, flush_delta, note, read_comment
+from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
-from xmltools.parser.leaf_ends import confirm_end, read_end_tail
-from xmltools.parser.leaves import read_cdata, read_cdata_tail, read_leaf_comment, read_leaf_start, read_text
 from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name, skip_pairs
+from xmltools.parser.value_ends import confirm_end, read_end_tail
+from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 from xmltools.syntax.markup import SPACES
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {

@@ -15,8 +15,8 @@ from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_early, fail, note, source_of
 from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
-from xmltools.parser.leaf_ends import end_leaf
-from xmltools.parser.leaf_text import TextReader
+from xmltools.parser.value_ends import end_leaf
+from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_valid_name, skip_space
 from xmltools.tools.schema import ANY

@@ -15,11 +15,11 @@ from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, Text
 from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
+from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.pairs import read_start
-from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,

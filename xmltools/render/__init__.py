@@ -2,9 +2,9 @@
 
 from xmltools.render.calls import render_call
 from xmltools.render.instructions import render_instructions
+from xmltools.render.prompt_sentences import ENGLISH, Wording
 from xmltools.render.results import ReadResult, read_results, render_result, render_result_parts, render_results
 from xmltools.render.retry_message import render_retry
-from xmltools.render.wording import ENGLISH, Wording
 
 __all__ = [
     "ENGLISH",

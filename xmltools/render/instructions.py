@@ -15,6 +15,7 @@ from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import render_call, write_call
+from xmltools.render.prompt_sentences import ENGLISH, Wording, fill, neutral, neutral_line
 from xmltools.render.results import render_results
 from xmltools.render.types import (
     ABSENT,
@@ -27,7 +28,6 @@ from xmltools.render.types import (
     start_tag,
     type_words,
 )
-from xmltools.render.wording import ENGLISH, Wording, fill, neutral, neutral_line
 from xmltools.render.writable import only_server, refuse_unsayable
 from xmltools.syntax.markup import find_forbidden, is_xml_name
 from xmltools.tools import Tool

@@ -19,7 +19,7 @@ from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
-from xmltools.render.wording import OPENS, neutral
+from xmltools.render.prompt_sentences import OPENS, neutral
 from xmltools.render.writable import only_server
 from xmltools.syntax.markup import (
     CDATA_OPEN,

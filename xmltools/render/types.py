@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xmltools.dialects import FORGE
-from xmltools.render.wording import neutral_line
+from xmltools.render.prompt_sentences import neutral_line
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools.schema import (

@@ -23,8 +23,8 @@ from itertools import groupby
 
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
+from xmltools.parser.inline_code import Shown
 from xmltools.parser.prose import MAX_BRACKETS, is_json_list
-from xmltools.parser.shown import Shown
 
 GLUE = "\n\n"
 """What stands in one text between two parts."""

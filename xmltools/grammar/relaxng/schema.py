@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.relaxng.rules import (
+from xmltools.grammar.relaxng.printing import (
     EMPTY,
     NIL,
     NOT_ALLOWED,

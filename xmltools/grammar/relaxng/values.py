@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.relaxng.rules import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
+from xmltools.grammar.relaxng.printing import NIL, NOT_ALLOWED, TEXT, Rule, choice, data, is_in_xml, value
 from xmltools.grammar.relaxng.xsd import XsdPattern, xsd_format, xsd_literal, xsd_pattern
 from xmltools.grammar.schema_values import valid_values
 from xmltools.syntax.json_reader import MAX_DIGITS

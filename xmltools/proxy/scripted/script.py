@@ -20,7 +20,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
 from xmltools.render.calls import write_call
-from xmltools.render.wording import neutral
+from xmltools.render.prompt_sentences import neutral
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments, find_problems
 

@@ -11,8 +11,8 @@ from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_body import Envelope, EnvelopeError
-from xmltools.parser.leaf_text import TextReader
 from xmltools.parser.toolbox import NoToolError, Toolbox
+from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_name, skip_space

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
 from support.effort import effort
 
-from xmltools.conversations.echo import Echo, find_echo
+from xmltools.conversations.copied_calls import Echo, find_echo
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 from xmltools.parser import parse

@@ -1,9 +1,6 @@
-"""The content of a leaf: text, CDATA, literal markup, and what makes an element a node (protocol, sections 3 and 4)."""
+"""The content of a leaf: text, literal markup, and what makes an element a node (protocol, sections 3 and 4)."""
 
 from __future__ import annotations
-
-from array import array
-from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.block import (
@@ -16,8 +13,6 @@ from xmltools.parser.block import (
     State,
     close_element,
     depth_of,
-    emit,
-    emit_cdata,
     emit_text,
     field_of,
     note,
@@ -25,18 +20,14 @@ from xmltools.parser.block import (
     read_comment,
     set_literal,
 )
-from xmltools.parser.leaf_ends import (
-    continue_cdata,
-    count_examples,
+from xmltools.parser.cdata import open_cdata
+from xmltools.parser.value_ends import (
     end_at_once,
     end_leaf,
-    end_section,
-    is_next_section,
     meet_candidate,
 )
-from xmltools.parser.leaf_text import TextReader
+from xmltools.parser.value_text import TextReader
 from xmltools.syntax.markup import (
-    CDATA_OPEN,
     MORE,
     NO,
     OPENER_SPACE,
@@ -52,8 +43,6 @@ from xmltools.syntax.markup import (
     skip_space,
 )
 from xmltools.tools.schema import ANY, Shape
-
-_LONG: Final = 4096
 
 
 def begin_leaf(block: Block, leaf: Leaf, tag: Tag) -> None:
@@ -231,7 +220,7 @@ def _leaf_markup(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if opened is MORE:
             return -1
         if opened:
-            return _open_cdata(block, leaf, opened, at)
+            return open_cdata(block, leaf, opened, at)
     if leaf.capture and following.isalpha():
         name = read_name(text, at + 1)
         if name is MORE:
@@ -289,99 +278,3 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     set_literal(block, leaf, block.base + at, pasted=True)
     emit_text(block, leaf, "</")
     return at + 2
-
-
-def _open_cdata(block: Block, leaf: Leaf, opened: str, at: int) -> int:
-    if opened != CDATA_OPEN:
-        note(block, Code.CDATA_CASE, block.base + at, f"{opened} was read as CDATA", leaf.start)
-    if leaf.reader is not None:
-        emit(block, leaf, leaf.reader.open_cdata())
-    leaf.counted = block.base + at + len(opened)
-    if not block.discard:
-        leaf.sections = leaf.sections or array("q")
-        leaf.sections.append(leaf.counted)
-    block.state = State.CDATA
-    return at + len(opened)
-
-
-def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """State: content of a CDATA section."""
-    end = _find_section_end(block, text, at)
-    if end < 0:
-        end = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
-        emit_cdata(block, leaf, text[at:end])
-        return end if end > at else -1
-    piece = text[at:end]
-    emit_cdata(block, leaf, piece)
-    if leaf.sections[-1:] == array("q", (block.base + at,)):
-        leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
-    block.section = block.base + end
-    block.state = State.CDATA_TAIL
-    return end + 3
-
-
-def _find_section_end(block: Block, text: str, at: int) -> int:
-    """The first `]]>`, or -1.
-
-    CPython searches backwards four times as fast as forwards. So in a long text the last two `]]>` are looked
-    for, once: the first one after the last but one is the last one.
-    """
-    if len(text) - at < _LONG:
-        return text.find("]]>", at)
-    if block.last_ends is None:
-        last = text.rfind("]]>", at)
-        block.last_ends = (text.rfind("]]>", at, last) if last >= 0 else -1, last)
-    before, last = block.last_ends
-    if before >= at:
-        return text.find("]]>", at)
-    return last if last >= at else -1
-
-
-def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """State: after a `]]>`. What follows shows whether it ended the section (protocol, 4.7)."""
-    end = text.find("]]>", at)
-    opening = text.find("<", at, end if end >= 0 else len(text))
-    if opening < 0 and end >= 0:
-        put_aside(block, text[at:end])
-        continue_cdata(block, leaf)
-        block.section = block.base + end
-        block.state = State.CDATA_TAIL
-        return end + 3
-    if opening < 0:
-        stop = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
-        put_aside(block, text[at:stop])
-        return stop if stop > at else -1
-    if opening > at:
-        put_aside(block, text[at:opening])
-        return opening
-    return _after_cdata(block, leaf, text, at)
-
-
-def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
-    """At the first `<` after a `]]>`."""
-    if at + 1 == len(text):
-        return -1
-    if text[at + 1] == "/":
-        tag = read_end_tag(text, at)
-        if tag is MORE:
-            return -1
-        if tag and tag.name == leaf.tag:
-            return meet_candidate(block, leaf, text, at, tag, OWN)
-        if tag and tag.name == block.arguments_tag and depth_of(block, tag.name) > 0:
-            return meet_candidate(block, leaf, text, at, tag, CALL)
-    elif text.startswith("<!--", at):
-        if not count_examples(block, leaf, block.section):
-            end_section(block, leaf)
-            return at
-    else:
-        opened = read_cdata_open(text, at)
-        if opened is MORE or "<!--".startswith(text[at : at + 4]):
-            return -1
-        ends = is_next_section(block, leaf, block.base + at + len(opened)) if opened else NO
-        if ends is MORE:
-            return -1
-        if ends:
-            end_section(block, leaf)
-            return at
-    continue_cdata(block, leaf)
-    return at
