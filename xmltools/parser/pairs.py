@@ -474,7 +474,10 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     if mark == closer:
         block.done = True
         return here + len(closer)
-    if mark:
+    if mark is MORE and closer.startswith(text[here:]):  # with a part of the end tag the reply ends
+        end_early(block, block.base + here)
+        return len(text)
+    if mark is not NO:
         note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
         block.again = block.done = True
     else:
@@ -490,6 +493,8 @@ def _end_bare(block: Block, text: str, at: int) -> int:
     if mark is MORE and not block.final:
         return -1
     block.done = True
+    if mark is MORE:
+        return len(text) if here < len(text) else at
     return here + len(closer) if mark else at
 
 

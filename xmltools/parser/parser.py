@@ -452,7 +452,8 @@ class Parser:
             return
         if block is None:
             if self._dialect.layout:
-                if not self._outside.closers and not self._outside.is_after:
+                outside = self._outside
+                if not outside.closers and not outside.is_after and not outside.is_long:
                     self._mode = _LAID_OUT
                     self._held_back = SPACES
             elif not self._outside.brackets and not self._outside.closers:

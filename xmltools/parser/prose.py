@@ -98,7 +98,6 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_copied",
-        "_is_long",
         "_key_search",
         "_later",
         "_later_depth",
@@ -129,6 +128,7 @@ class Outside:
         "events",
         "final",
         "is_after",
+        "is_long",
         "opening",
         "pieces",
     )
@@ -176,7 +176,7 @@ class Outside:
         self._layout = dialect.layout
         self.is_after = False  # a call or reasoning has ended, and no text has followed
         self._is_begun = False  # the reasoning has text
-        self._is_long = False  # the run of white space that was read last is too long to be layout
+        self.is_long = False  # the run of white space that was read last is too long to be layout
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
@@ -321,13 +321,13 @@ class Outside:
                 start = skip_space(text, at)
                 self._skip(base + at, base + start)
             self.is_after = False
-            self._is_long = place - end > MAX_LAYOUT
-            return self.emit_text(text, start, place if self._is_long else end, base)
+            self.is_long = place - end > MAX_LAYOUT
+            return self.emit_text(text, start, place if self.is_long else end, base)
         if place > at and self.is_after:
             self._skip(base + at, base + place)
             return place
-        self._is_long = place > at and (self._is_long or place - at > MAX_LAYOUT)
-        if self._is_long:
+        self.is_long = place > at and (self.is_long or place - at > MAX_LAYOUT)
+        if self.is_long:
             return self.emit_text(text, at, place, base)
         if found is None:
             return self.emit_text(text, at, place, base) if self.final and place > at else -1
@@ -573,8 +573,8 @@ class Outside:
         end = place
         if self._layout:  # white space before the end of reasoning lays it out
             end = at + len(text[at:place].rstrip(SPACES))
-            self._is_long = place > end and (place - end > MAX_LAYOUT or (end == at and self._is_long))
-            if self._is_long or (found is None and self.final):
+            self.is_long = place > end and (place - end > MAX_LAYOUT or (end == at and self.is_long))
+            if self.is_long or (found is None and self.final):
                 end = place
         if end > at:
             return self._think(text, at, end, base)
