@@ -340,6 +340,7 @@ def test_a_case(answer):
                 "repairs": [],
                 "clean": True,
                 "legacy_json": False,
+                "dialect": "forge",
                 "span": [3, 3 + len(CALL)],
             }
         ],

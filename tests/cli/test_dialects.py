@@ -86,3 +86,32 @@ def test_a_case_may_name_a_model_and_its_prompt(run):
     status, out, _ = run("conformance", stdin=json.dumps(case) + "\n")
     answer = json.loads(out)
     assert status == 0 and answer["reasoning"] == "Look." and answer["calls"][0]["arguments"] == {"n": "1"}
+
+
+HERMES = '<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>'
+TOOL = {"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+
+
+def test_calls_in_other_dialects_are_read_if_asked_for(run, file):
+    reply, tools = file("reply.txt", HERMES), file("tools.json", json.dumps([TOOL]))
+    for also in ("known", "hermes"):
+        status, out, _ = run("parse", reply, "--tools", tools, "--also", also)
+        part = json.loads(out)
+        assert status == 0 and part["repairs"][0]["code"] == "foreign_dialect" and part["dialect"] == "hermes"
+        assert "foreign_dialect" in run("validate", reply, "--tools", tools, "--also", also)[1]
+    assert (
+        json.loads(run("parse", reply, "--tools", tools, "--also", "qwen3_coder")[1].splitlines()[0])["type"] == "text"
+    )
+
+
+@pytest.mark.parametrize("command", ["parse", "validate", "serve"])
+def test_an_unknown_other_dialect_is_wrong_usage(run, file, command):
+    words = [file("reply.txt", HERMES)] if command != "serve" else ["--upstream", "http://127.0.0.1:9/v1"]
+    status, out, error = run(command, *words, "--also", "herms")
+    assert (status, out, error.count("\n")) == (2, "", 1) and "hermes" in error
+
+
+def test_a_case_may_ask_for_other_dialects(run):
+    case = {"id": "a", "chunks": [HERMES], "tools": [TOOL], "options": {"also": "known"}}
+    (call,) = json.loads(run("conformance", stdin=json.dumps(case) + "\n")[1])["calls"]
+    assert call["arguments"] == {"n": 1}

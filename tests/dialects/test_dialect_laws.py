@@ -234,6 +234,7 @@ def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) 
         f"a{space}<think>{space}b",
         f"a{space}<",
         f"{space}-\n{WHOLE[name]}",
+        f"<tool_call><function={' ' * 254}get>",
     ]
     inside = [f"a{space}</think>{space}b", f"{space}a{space}{WHOLE[name]}"]
     for text in outside + inside:

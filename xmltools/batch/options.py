@@ -22,6 +22,7 @@ _OF_THE_PARSER = (
     "code_fences",
     "limits",
     "dialect",
+    "also",
 )
 
 
@@ -55,6 +56,7 @@ class BatchOptions:
     code_fences: str = "call"
     limits: Limits | None = None
     dialect: str = "forge"
+    also: str | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("column", "prefix", "invalid_line"):

@@ -134,6 +134,7 @@ def _call(call: ToolCall, number: int, index: int) -> dict[str, Any]:
         "arguments": compact(call.arguments),
         "clean": call.clean,
         "legacy_json": call.legacy_json,
+        "dialect": call.dialect,
         "repairs": [repair.code.value for repair in call.repairs],
         "message": index,
         "start": start,

@@ -26,7 +26,7 @@ def _list_of(types: dict[str, Any], nullable: str = "") -> Any:
 _TEXT, _PLACE, _FLAG = pa.string(), pa.int32(), pa.bool_()
 _CODES = pa.list_(pa.field("item", _TEXT, nullable=False))
 _CALL = dict.fromkeys(("id", "server", "name", "arguments"), _TEXT)
-_CALL |= {"clean": _FLAG, "legacy_json": _FLAG, "repairs": _CODES, "message": _PLACE}
+_CALL |= {"clean": _FLAG, "legacy_json": _FLAG, "dialect": _TEXT, "repairs": _CODES, "message": _PLACE}
 _ERROR = dict.fromkeys(("code", "message", "hint", "name"), _TEXT) | {"message_index": _PLACE}
 _REPAIR = {"code": _TEXT, "message": _TEXT, "call": _PLACE}
 _NOTICE = dict.fromkeys(("code", "message", "notation", "name"), _TEXT)

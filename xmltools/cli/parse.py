@@ -93,7 +93,7 @@ def _call_json(call: ToolCall) -> dict[str, Any]:
     return {
         **_fields(call, "type id server name arguments"),
         "repairs": repairs,
-        **_fields(call, "clean legacy_json span"),
+        **_fields(call, "clean legacy_json dialect span"),
     }
 
 

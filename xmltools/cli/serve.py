@@ -13,7 +13,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.shared import UsageError, add_dialect_options, chosen_dialect, number, positive, whole_number
+from xmltools.cli.shared import (
+    UsageError,
+    add_also,
+    add_dialect_options,
+    chosen_dialect,
+    chosen_others,
+    number,
+    positive,
+    whole_number,
+)
 from xmltools.errors import XMLToolsError
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
@@ -57,6 +66,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         "then: tools, calls and results go to the upstream as they are, and its chat template must write them",
         model="the model of the upstream, by its name on Hugging Face: picks the dialect",
     )
+    add_also(parser)
     add(
         "--upstream-tool-choice",
         choices=("auto", "none"),
@@ -143,6 +153,7 @@ def _config(options: argparse.Namespace) -> Any:
         "api_key": _key(options.require_key_env, "--require-key-env"),
         "upstream_key": _key(options.upstream_key_env, "--upstream-key-env"),
         "dialect": chosen_dialect(options),
+        "also": chosen_others(options),
         "origins": tuple(options.origins),
         "hosts": tuple(options.hosts),
     }

@@ -76,6 +76,23 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     add("--bracket-reasoning", action="store_true", help="paragraphs in [brackets] are reasoning")
     add("--code-fences", choices=("call", "text"), default="call", help="what a block in a code fence is")
     add_dialect_options(parser)
+    add_also(parser)
+
+
+def add_also(parser: argparse.ArgumentParser) -> None:
+    """Add the option for calls in other dialects."""
+    words = "read calls of given tools in this dialect too, with a repair; known means in all; may be repeated"
+    parser.add_argument("--also", metavar="NAME", action="append", default=[], help=words)
+
+
+def chosen_others(options: argparse.Namespace) -> str | tuple[str, ...] | None:
+    """Return what that option says, as `Parser` takes it. Raises `UsageError` for names that are not known."""
+    if "known" in options.also:
+        return "known"
+    try:
+        return tuple(named(name).name for name in options.also) or None
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
 
 
 def add_dialect_options(
@@ -104,7 +121,7 @@ def parser_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of these options."""
     names = ("strict", "starts_in_reasoning", "bracket_reasoning", "code_fences")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
-    return {**chosen, "dialect": chosen_dialect(options)}
+    return {**chosen, "dialect": chosen_dialect(options), "also": chosen_others(options)}
 
 
 def one_standard_input(names: str, *given: str | None) -> None:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from xmltools import __version__
 from xmltools.cli.shared import (
     UsageError,
+    add_also,
     add_dialect_options,
     chosen_dialect,
+    chosen_others,
     counted,
     did_you_mean,
     one_line,
@@ -44,6 +46,7 @@ def declare_validate(parser: argparse.ArgumentParser) -> None:
     )
     add("--starts-in-reasoning", action="store_true", help="a reply begins inside a reasoning region")
     add_dialect_options(parser)
+    add_also(parser)
     add("--format", choices=_FORMATS, default="text", help="how to print what is found (default: text)")
     add("--statistics", action="store_true", help="count what is found by code instead (text and json)")
 
@@ -81,6 +84,7 @@ def validate(options: argparse.Namespace) -> int:
     how = {
         "strict": options.strict,
         "dialect": chosen_dialect(options),
+        "also": chosen_others(options),
         "starts_in_reasoning": options.starts_in_reasoning,
     }
     checked, unread = [], False

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from xmltools.dialects import FORGE, Dialect, hint_of, named
+from xmltools.dialects import FORGE, Also, Dialect, hint_of, named
 from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
@@ -127,6 +127,7 @@ def lint(
     source: str = "<text>",
     witness: bool = True,
     dialect: Dialect | str = FORGE,
+    also: Also = None,
     starts_in_reasoning: bool = False,
 ) -> list[Finding]:
     """Check a whole reply, or stored blocks one after the other.
@@ -140,7 +141,8 @@ def lint(
     `strict` makes all warnings errors. It also reads each clean block with lxml and with defusedxml; if either finds
     other names, or other arguments, than the parser, that is the error `readers_disagree`.
 
-    `dialect` says how the calls are written, by its name or as a record, and `starts_in_reasoning` that the prompt has
+    `dialect` says how the calls are written, by its name or as a record, `also` which others are read too (see
+    `Parser`), and `starts_in_reasoning` that the prompt has
     opened reasoning. Calls in another dialect than Forge's are no XML, so nobody but the parser checks them: there are
     errors, repairs and calls in other notations, and no `witness_disagrees` or `readers_disagree`.
 
@@ -153,6 +155,7 @@ def lint(
         source=source,
         witness=witness,
         dialect=dialect,
+        also=also,
         starts_in_reasoning=starts_in_reasoning,
     ).findings
 
@@ -165,6 +168,7 @@ def examine(
     source: str = "<text>",
     witness: bool = True,
     dialect: Dialect | str = FORGE,
+    also: Also = None,
     starts_in_reasoning: bool = False,
 ) -> Examined:
     """Check a text as `lint` does, and count its blocks."""
@@ -178,6 +182,7 @@ def examine(
         limits=_LIMITS,
         new_id=lambda: "call",
         dialect=written_in,
+        also=also,
         starts_in_reasoning=starts_in_reasoning,
     )
     check = _Check(SourceText(text, source), known, strict, witness, written_in)

@@ -167,12 +167,13 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         begin_json_body(block, block.base + here, block.dialect.json_names)
         return here
     if pairs.name:
-        end = text.find(pairs.name_end, start)
+        most = NAME_LENGTH + len(pairs.name_end)
+        end = text.find(pairs.name_end, start, start + most)
         broken = next((i for i in range(start, min(len(text), start + NAME_LENGTH)) if text[i] in "<\r\n"), -1)
         if broken >= 0 and not 0 <= end < broken:
             _give_up(block, f"{text[here:broken]!r:.80} has no {pairs.name_end}", block.base + here)
             return broken
-        if end < 0 and len(text) - start <= NAME_LENGTH:
+        if end < 0 and len(text) - start < most:
             return -1
         after = end + len(pairs.name_end)
     else:

@@ -23,7 +23,7 @@ _CACHED_TOOLS = 256
 _FLAGS = ("strict", "starts_in_reasoning", "bracket_reasoning")
 _LIMITS = ("block_size", "depth", "elements", "blocks")
 _WORDS = ("dialect", "model", "generation_prompt")
-_OPTIONS = (*_FLAGS, *_WORDS, "reasoning_tags", "code_fences", "limits")
+_OPTIONS = (*_FLAGS, *_WORDS, "also", "reasoning_tags", "code_fences", "limits")
 
 
 class Runner:
@@ -80,6 +80,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         "repairs": [repair.code for repair in call.repairs],
         "clean": call.clean,
         "legacy_json": call.legacy_json,
+        "dialect": call.dialect,
         "span": call.span,
     }
 
@@ -123,6 +124,9 @@ def _read_options(given: Any) -> dict[str, Any]:
         _expect(tag, str, f"options.reasoning_tags[{i}]: a string")
     for name in _WORDS:
         _expect(options.get(name, ""), str, f"options.{name}: a string")
+    also = options.get("also")
+    for i, name in enumerate(also if isinstance(also, list) else [also] if also is not None else []):
+        _expect(name, str, f"options.also[{i}]: the name of a dialect")
     dialect = for_model(options.pop("model")) if "model" in options else named(options.get("dialect", "forge"))
     if opens_reasoning(dialect, options.pop("generation_prompt", "")):
         options.setdefault("starts_in_reasoning", True)

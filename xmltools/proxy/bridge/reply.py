@@ -67,6 +67,7 @@ class ReplyReader:
         self._tools = tools
         self._new_id = new_id
         self._dialect = settings.dialect
+        self._also = settings.also
         starts_in_reasoning = settings.starts_in_reasoning and bool(tools) and not source
         self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if tools else None
         self._may_be_in_reasoning = starts_in_reasoning  # as long as nothing was read
@@ -109,7 +110,13 @@ class ReplyReader:
         self._first = ""  # of the reply, while it is not known whether it continues the source
 
     def _make_parser(self, *, starts_in_reasoning: bool) -> Parser:
-        return Parser(self._tools, new_id=self._new_id, dialect=self._dialect, starts_in_reasoning=starts_in_reasoning)
+        return Parser(
+            self._tools,
+            new_id=self._new_id,
+            dialect=self._dialect,
+            also=self._also,
+            starts_in_reasoning=starts_in_reasoning,
+        )
 
     @property
     def failed(self) -> CallFailed | None:

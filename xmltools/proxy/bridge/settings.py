@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from xmltools.dialects import FORGE, named
+from xmltools.dialects import FORGE, beside, named
 from xmltools.errors import XMLToolsError
 
 _CHOICES = {
@@ -32,6 +32,7 @@ class Settings:
     `dialect`: the name of the one in which the model writes its calls. Instructions are in Forge's, and so a model that
     is to write another gets none: tools, calls and results go to the upstream as chat completions have them, and its
     chat template writes them as the model knows them. `style`, `result_role` and `server_names` change nothing then.
+    `also`: calls of given tools in these dialects are read too; "known" means all.
     `upstream_tool_choice`: "none" goes to the upstream as `tool_choice`, for engines that show the model its tools all
     the same, and without it refuse them or read the calls themselves (vLLM), with `skip_special_tokens: false`, as
     calls may be spelled with such; "auto" says only that a call is required.
@@ -49,6 +50,7 @@ class Settings:
     server_names: bool = False
     strict_requests: bool = False
     dialect: str = FORGE.name
+    also: str | tuple[str, ...] | None = None
     upstream_tool_choice: Literal["auto", "none"] = "auto"
     starts_in_reasoning: bool = False
 
@@ -63,6 +65,7 @@ class Settings:
         if not isinstance(self.dialect, str):
             raise XMLToolsError(f"dialect: expected the name of a dialect, got {type(self.dialect).__name__}")
         named(self.dialect)
+        beside(named(self.dialect), self.also)
         if self.is_native and self.engine is not None:
             raise XMLToolsError(f"engine: grammars are for Forge's dialect only, and not for {self.dialect!r}")
         if self.engine is not None:

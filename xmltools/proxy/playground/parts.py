@@ -130,7 +130,7 @@ def _write_part(part: Part, tools: list[Tool], dialect: Dialect) -> dict[str, An
     written: dict[str, Any] = {"kind": part.kind, "span": [part.start, part.end]}
     found = part.outcome
     if isinstance(found, ToolCall):
-        known = _fields(found, "id", "name", "server", "legacy_json")
+        known = _fields(found, "id", "name", "server", "legacy_json", "dialect")
         return written | known | {"repairs": len(found.repairs), "arguments": write_rows(found.arguments)}
     if isinstance(found, CallError):
         known = _fields(found, "code", "message", "hint", "name", "server")
