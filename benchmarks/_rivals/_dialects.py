@@ -88,6 +88,14 @@ def qwen(call: Call, form: str) -> str:
     return f"<tool_call>\n<function={call.name}>\n{body}</function>\n</tool_call>"
 
 
+def glm(call: Call, form: str) -> str:
+    """As the chat template of GLM 4.5: keys and values in turn, nothing escaped."""
+    body = "".join(
+        f"<arg_key>{name}</arg_key>\n<arg_value>{text(value)}</arg_value>\n" for name, value in call.arguments.items()
+    )
+    return f"<tool_call>{call.name}\n{body}</tool_call>"
+
+
 def escaped_qwen(call: Call, form: str) -> str:
     """The same, but escaped as `formatToolCall` of @ai-sdk-tool/parser does, which reads entities."""
     if form == "plain":
@@ -128,6 +136,7 @@ DIALECTS = {
     "xml": Dialect("<tool>", "</tool>", "</diff>", xml),
     "hermes": Dialect("<tool_call>", "</tool_call>", '"}', hermes),
     "qwen": Dialect("<tool_call>", "</tool_call>", "</parameter>", qwen),
+    "glm": Dialect("<tool_call>", "</tool_call>", "</arg_value>", glm),
     "escaped qwen": Dialect("<tool_call>", "</tool_call>", "</parameter>", escaped_qwen),
     "dsml": Dialect(f"<{DSML}tool_calls>", f"</{DSML}tool_calls>", f"</{DSML}parameter>", dsml, True),
     "morph": Dialect("<apply_diff>", "</apply_diff>", "</diff>", morph),

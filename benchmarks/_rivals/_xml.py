@@ -16,7 +16,7 @@ from _rivals._rival import MissingError, Rival
 from _rivals._texts import TOOL_SCHEMAS
 from xmltools import CallCompleted, Parser, Tool
 
-__all__ = ["XML_RIVALS", "Ours", "as_call", "combine", "tree_call"]
+__all__ = ["OURS", "XML_RIVALS", "Ours", "as_call", "combine", "tree_call"]
 
 TOOLS = [Tool(name=name, description="", parameters=schema) for name, schema in TOOL_SCHEMAS.items()]
 Children = Sequence[tuple[str, Any]]
@@ -52,12 +52,39 @@ class Ours(Rival):
     def version(self) -> str:
         return installed("xmltools")
 
+    written_in = "forge"
+
     def stream(self, chunks: Iterator[str]) -> list[Call]:
-        parser = Parser(TOOLS)
+        parser = Parser(TOOLS, dialect=self.written_in)
         feed = parser.feed
         calls = [event.call for chunk in chunks for event in feed(chunk) if type(event) is CallCompleted]
         calls += [event.call for event in parser.close() if type(event) is CallCompleted]
         return [Call(call.name, call.arguments) for call in calls]
+
+
+class OursHermes(Ours):
+    """What those for Hermes read."""
+
+    name = "xmltools hermes"
+    dialect = written_in = "hermes"
+    json_body = False
+
+
+class OursQwen(Ours):
+    """What those for Qwen 3 Coder read."""
+
+    name = "xmltools qwen3_coder"
+    dialect = "qwen"
+    written_in = "qwen3_coder"
+    json_body = False
+
+
+class OursGlm(Ours):
+    """What those for GLM read."""
+
+    name = "xmltools glm"
+    dialect = written_in = "glm"
+    json_body = False
 
 
 class Expat(Rival):
@@ -234,3 +261,4 @@ class LangChain(Rival):
 
 
 XML_RIVALS: list[type[Rival]] = [Expat, PullParser, Lxml, Soup, LangChain]
+OURS: list[type[Rival]] = [Ours, OursHermes, OursQwen, OursGlm]

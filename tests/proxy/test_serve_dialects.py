@@ -86,7 +86,7 @@ def test_pieces_of_any_size_give_the_same_stream(dialect: str, size: int) -> Non
         assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
 
 
-@pytest.mark.parametrize("dialect", ["qwen3_coder", "glm"])  # JSON bodies have no deltas
+@dialects
 def test_arguments_arrive_while_the_model_still_writes_them(dialect: str) -> None:
     text = written(dialect)
     half = text.index("x < 1") + 3
