@@ -23,6 +23,10 @@ from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.dialect_families import ALSO_GROWING, GROWING
+from support.dialect_families import TOOLS as DIALECT_TOOLS
+
 from xmltools.parser import Limits, Parser
 from xmltools.tools import Tool
 
@@ -115,9 +119,9 @@ def ratio(ours: Callable[[], object], floor: Callable[[], object], rounds: int) 
     return statistics.median(seconds(ours) / seconds(floor) for _ in range(rounds))
 
 
-def parse(chunks: Iterable[str], **options: Any) -> None:
+def parse(chunks: Iterable[str], *, tools: list[Tool] | None = None, **options: Any) -> None:
     """Parse and drop the events, as a caller does who has handled them."""
-    parser = Parser([TOOL], **options)
+    parser = Parser(tools or [TOOL], **options)
     feed = parser.feed
     for chunk in chunks:
         feed(chunk)
@@ -348,8 +352,15 @@ def growth(quick: bool) -> Iterator[Figure]:
     """Figure f, law 6: doubling the input doubles the time; and no character costs much more than others."""
     floor = seconds(partial(feed_floor, ["x"] * MB)) / MB
     dearest = 0.0
-    for name, shape in (FAMILIES | BRACKETS).items():
-        run = partial(parse, bracket_reasoning=True) if name in BRACKETS else partial(parse, limits=WIDE)
+    families: dict[str, tuple[tuple[str, str], Run]] = {
+        name: (shape, partial(parse, bracket_reasoning=True) if name in BRACKETS else partial(parse, limits=WIDE))
+        for name, shape in (FAMILIES | BRACKETS).items()
+    }
+    for name, (dialect, head, unit) in GROWING.items():
+        families[f"{dialect}: {name}"] = (head, unit), partial(parse, tools=DIALECT_TOOLS, dialect=dialect, limits=WIDE)
+    for name, unit in ALSO_GROWING.items():
+        families[f"all dialects: {name}"] = ("", unit), partial(parse, tools=DIALECT_TOOLS, also="known", limits=WIDE)
+    for name, (shape, run) in families.items():
         found = [careful(run, shape, chunk, quick) for chunk in (1, 4, 0)]
         cost = max(slope.cost for slope in found) / floor
         dearest = max(dearest, cost)

@@ -25,6 +25,7 @@ DIALECT_WORDS = {
     "xml": "XML, as ours",
     "hermes": "JSON in a tag",
     "qwen": "Qwen 3 Coder",
+    "glm": "GLM",
     "escaped qwen": "Qwen 3 Coder, escaped",
     "dsml": "DeepSeek V4",
     "morph": "an element a tool",

@@ -243,4 +243,27 @@ class SglangQwenCoder(Sglang):
         return Qwen3CoderDetector
 
 
-SERVER_RIVALS: list[type[Rival]] = [VllmRust, VllmQwen, VllmHermes, SglangQwenCoder, SglangQwen25]
+class SglangGlm(Sglang):
+    name = "SGLang glm"
+    dialect = "glm"
+    deltas = "each value"
+
+    def detector_class(self) -> Any:
+        from sglang.srt.function_call.glm4_moe_detector import Glm4MoeDetector
+
+        return Glm4MoeDetector
+
+
+class VllmGlm(VllmQwen):
+    name = "vLLM glm (engine)"
+    dialect = "glm"
+
+    def parser_class(self) -> Any:
+        from vllm.parser.engine.adapters import make_adapters
+        from vllm.parser.glm47_moe import Glm47MoeParser
+
+        _, adapter = make_adapters(Glm47MoeParser)
+        return adapter
+
+
+SERVER_RIVALS: list[type[Rival]] = [VllmRust, VllmQwen, VllmHermes, VllmGlm, SglangQwenCoder, SglangQwen25, SglangGlm]

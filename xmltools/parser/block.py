@@ -144,6 +144,7 @@ class Leaf:
         "end",
         "exact",
         "given",
+        "lacks_mark",
         "literal",
         "mixed",
         "pasted",
@@ -169,6 +170,7 @@ class Leaf:
         self.mixed = False  # a node that turned out to hold text
         self.decided = False  # it is a leaf, whatever stands in it
         self.cut = False  # ended by an end tag of something around it
+        self.lacks_mark = False  # the mark that begins a value between marks is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
         self.whole: str | None = None

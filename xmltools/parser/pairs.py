@@ -276,6 +276,7 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
             path = None  # text that stands for a list or an object is converted as a whole
     leaf = Leaf(key, element, shape, block.base + after, path)
     leaf.exact = False  # its end is not decided by elements
+    leaf.lacks_mark = missing != "" and missing == pairs.value
     leaf.sections = array("q", (leaf.start,))  # read as CDATA is: nothing in it is markup
     leaf.reader = TextReader() if path is not None else None
     block.element_count += 1
@@ -351,8 +352,8 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs, closer = _pairs(block), _closer(block)
     opens = pairs.name or f"<{block.dialect.block}>"
     marks = tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, closer, opens)))
-    if pairs.value and source_of(block, leaf.start - len(pairs.value), leaf.start) != pairs.value:
-        marks += (pairs.value,)  # that of this value was missing
+    if leaf.lacks_mark:
+        marks += (pairs.value,)
     start = at
     while True:
         place = text.find("<", at)

@@ -1,0 +1,61 @@
+"""Hostile texts in other dialects than Forge's: what makes a reader look again and again."""
+
+from __future__ import annotations
+
+from xmltools.tools import Tool
+
+__all__ = ["ALSO_GROWING", "GROWING", "TOOLS"]
+
+TOOLS = [Tool(name="w", parameters={"properties": {"p": {"type": "string"}}})]
+QWEN = "<tool_call>\n<function=w>\n<parameter=p>\n"
+GLM = "<tool_call>w<arg_key>p</arg_key><arg_value>"
+JSON = '<tool_call>{"name": "w", "arguments": {"p": "'
+GROWING = {
+    "tags in a value": ("qwen3_coder", QWEN, "<"),
+    "ends that nothing follows": ("qwen3_coder", QWEN, "</parameter> x "),
+    "ends and white space": ("qwen3_coder", QWEN, "</parameter>" + " " * 900 + "x"),
+    "arguments": ("qwen3_coder", QWEN, "\n<parameter=p>"),
+    "examples": ("qwen3_coder", QWEN, "\n<function=w>"),
+    "ends of examples": ("qwen3_coder", QWEN, "\n</function>\n"),
+    "cut marks": ("qwen3_coder", QWEN, "</param"),
+    "line breaks": ("qwen3_coder", QWEN, "\n"),
+    "start tags": ("qwen3_coder", "", "<tool_call>"),
+    "bare starts": ("qwen3_coder", "", "<function=w>"),
+    "calls": ("qwen3_coder", "", f"{QWEN}x\n</parameter></function></tool_call>"),
+    "white space": ("qwen3_coder", "", " \n"),
+    "calls in reasoning": ("qwen3_coder", "<think>", "<tool_call> "),
+    "regions": ("qwen3_coder", "", "<think></think>"),
+    "white space in reasoning": ("qwen3_coder", "<think>", "\n"),
+    "ends of turns": ("qwen3_coder", "", "<|im_end|>"),
+    "ends of values": ("glm", GLM, "</arg_value> "),
+    "ends of calls": ("glm", GLM, "</tool_call>\n"),
+    "calls in a value": ("glm", GLM, "<tool_call>w"),
+    "keys in a value": ("glm", GLM, "<arg_key>p</arg_key>"),
+    "names": ("glm", "<tool_call>", "w"),
+    "start tags of GLM": ("glm", "", "<tool_call>w"),
+    "start tags of Hermes": ("hermes", "", "<tool_call>{"),
+    "start tags in JSON": ("hermes", '<tool_call>{"name": "w", "arguments": {"p": "', '\\"<tool_call>'),
+    "escapes": ("hermes", JSON, "\\n"),
+    "escaped quotes": ("hermes", JSON, '\\"'),
+    "half characters": ("hermes", JSON, "\\ud83d"),
+    "backslashes": ("hermes", JSON, "\\\\"),
+    "members": ("hermes", JSON, '","k":"'),
+    "lists in lists": ("hermes", JSON, '",["'),
+    "comments": ("hermes", "<tool_call>{", "/*"),
+    "keys without quotes": ("hermes", "<tool_call>{", "k:1,"),
+    "lists of calls": ("hermes", "<tool_call>[", '{"name": "w"},'),
+    "line breaks that are spelled": ("glm", GLM, "\\n"),
+    "objects": ("hermes", "", '<tool_call>{"name": "w"}'),
+}
+"""Name: the dialect, what the text begins with, and what is repeated after that."""
+ALSO_GROWING = {
+    "starts of JSON": '<tool_call>{"a": "',
+    "calls of unknown tools": "<tool_call>\n<function=x>\n",
+    "start tags": "<tool_call> ",
+    "starts in comments": "<!-- <tool_call>{",
+    "copied results": "\nTool: x\nResult: <tool_call>\n<function=w>\n",
+    "tags of results": "<tool_response>",
+    "keys of GLM": "<tool_call>x<arg_key>",
+    "backticks": '`<tool_call>{"name": ',
+}
+"""What is repeated where calls in all dialects are read."""
