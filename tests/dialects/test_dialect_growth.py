@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.dialect_families import ALSO_GROWING, GROWING, TOOLS
 from support.effort import effort
@@ -9,6 +11,13 @@ from support.effort import effort
 from xmltools.parser import Parser
 
 pytestmark = [pytest.mark.full, pytest.mark.no_cover]
+
+
+def is_linear(read: Callable[[int], None], small: int) -> bool:
+    """Whether four times the text takes no more than twelve times the work. Something else on this machine may take
+    the time of a run, so there are three tries."""
+    tries = (effort(lambda: read(4 * small)) < 12 * max(effort(lambda: read(small)), 0.1) for _ in range(3))
+    return any(tries)
 
 
 @pytest.mark.parametrize("family", GROWING)
@@ -24,7 +33,7 @@ def test_time_grows_with_the_text(family: str, size: int) -> None:
         parser.close()
 
     small = 5_000 if size == 1 else 40_000
-    assert effort(lambda: read(4 * small)) < 12 * max(effort(lambda: read(small)), 0.1)
+    assert is_linear(read, small)
 
 
 @pytest.mark.parametrize("family", ALSO_GROWING)
@@ -40,4 +49,4 @@ def test_time_grows_with_the_text_where_all_dialects_are_read(family: str, size:
         parser.close()
 
     small = 5_000 if size == 1 else 40_000
-    assert effort(lambda: read(4 * small)) < 12 * max(effort(lambda: read(small)), 0.1)
+    assert is_linear(read, small)

@@ -18,6 +18,8 @@ _CLOSES: Final = {"}": "{", "]": "[", ")": "("}
 _OPENS: Final = {opens: closes for closes, opens in _CLOSES.items()}
 _ENDS: Final = {quote: re.compile(rf"(?:[^\\{quote}]++|\\.)*+{quote}", re.DOTALL) for quote in "\"'"}
 """Text up to the end of a string in these quotes."""
+_INSIDE: Final = {quote: re.compile(rf"[^\\{quote}]*+(?:\\.[^\\{quote}]*+)*+", re.DOTALL) for quote in "\"'"}
+"""The inside of a string in these quotes, up to its end, or to a backslash with which the text ends."""
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _BARE_REST = re.compile(r"[\w$-]*", re.ASCII)
 _LINE_END = re.compile(r"[\r\n]|<(?:/|\Z)")
@@ -233,17 +235,12 @@ class ObjectScanner:
         if self.escaped:
             self.escaped = False
             at += 1
-        quote = text.find(self._quote, at)
-        while True:
-            if 0 <= quote < at:
-                quote = text.find(self._quote, at)
-            end = quote if quote >= 0 else len(text)
-            backslash = text.find("\\", at, end)
-            if backslash < 0:
-                break
-            at = backslash + 2
-        if at > len(text):
-            self.escaped = True
+        found = _INSIDE[self._quote].match(text, at)
+        end = found.end() if found else at
+        quote = end if text.startswith(self._quote, end) else -1
+        if quote < 0:
+            self.escaped = end < len(text)  # by the backslash that is left
+            end = len(text)
         self._keep(text, start, end)
         if self.deltas is not None and self._expect != _KEY:
             self.deltas.text(text[start:end], self._quote, is_end=quote >= 0)

@@ -277,6 +277,16 @@ class Parser:
                     self._pos = end
                     self._pieces.append(chunk)
                     return []
+            elif mode == 11:
+                start = self._pos
+                end = start + len(chunk)
+                if end <= self._mark and "<" not in chunk and chunk[-1] > " " and not self._held:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    event = TextDelta()
+                    event.text = chunk
+                    event.start = start
+                    return [event]
             if mode > 6:
                 events = self._feed_json(chunk) if 7 < mode < 11 else self._feed_plain(mode, chunk)
                 if events is not None:

@@ -261,6 +261,7 @@ _ATOM = re.compile(
     r"(?P<int>-?(?:0|[1-9][0-9]*+))(?P<rest>(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])",
     re.ASCII,
 )
+_LONG = 256
 _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _COMMENTS = re.compile(r"(?:(?://[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)[ \t\r\n]*+)*+")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*+", re.ASCII)
@@ -428,6 +429,12 @@ class _LooseReader:
 def decode_escapes(inside: str, *, single: bool) -> str:
     """Return what a part of the inside of a string means: what `loads_lenient` makes of it, where that takes it.
     `single`: the string is in single quotes."""
+    if len(inside) > _LONG:  # the same, if it is JSON without slips
+        try:
+            plain: str = json.loads(f'"{inside}"', strict=False)
+            return plain
+        except ValueError:
+            pass
     value = _ESCAPE.sub(_decoded if single else _decoded_in_json, inside)
     if value.isascii() or not _SURROGATE.search(value):
         return value
