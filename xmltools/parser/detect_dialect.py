@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xmltools import dialects
-from xmltools.dialects import Dialect
+from xmltools.dialects import FORGE, Dialect
+from xmltools.errors import Code
+from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.parser.parser import Parser
 from xmltools.tools import Tool
@@ -22,8 +24,13 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
         for reply in replies:
             parser = Parser(known, dialect=dialect, argument_deltas=False)
             events = [*parser.feed(reply), *parser.close()]
-            calls += sum(isinstance(event, CallCompleted) for event in events)
+            calls += sum(isinstance(event, CallCompleted) and _is_own(event.call) for event in events)
             errors += sum(isinstance(event, CallFailed) for event in events)
         if calls:
             found.append((dialect, calls, errors))
     return sorted(found, key=lambda each: (-each[1], each[2]))
+
+
+def _is_own(call: ToolCall) -> bool:
+    """Is the call written as in its dialect? JSON in place of pairs is how others write."""
+    return call.dialect == FORGE.name or all(repair.code is not Code.JSON_ARGUMENTS for repair in call.repairs)

@@ -54,8 +54,8 @@ def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] |
     Takes the text; the tools, as `load_tools` takes them, or None; and options:
 
     - those of `Parser` that are plain values: `strict`, `reasoning_tags`, `starts_in_reasoning`, `bracket_reasoning`,
-      `code_fences`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the reading
-      says which it was, and with `"detect"` what was found in each;
+      `code_fences`, `also`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the
+      reading says which it was, and with `"detect"` what was found in each;
     - `sections`: some of `"reading"` (parts, spans that tile the text, marks), `"steps"` (what each character brings),
       `"prompt"` (the instructions that the tools make, in `style`), `"grammar"` (in the format that `grammar` names)
       and `"rechunk"` (the text cut at random by `seed`, and whether anything changed); all but the last by default.
@@ -211,6 +211,12 @@ _OPTIONS: dict[str, tuple[_Check, ...]] = {
     "bracket_reasoning": (_FLAG,),
     "code_fences": (_one_of(("call", "text")),),
     "dialect": (_one_of((DETECT, *(dialect.name for dialect in dialects.all()))),),
+    "also": (
+        (
+            f"known, or some of {', '.join(dialect.name for dialect in dialects.all())}",
+            lambda value: value == "known" or _NAMES[1](value),
+        ),
+    ),
     "style": (_one_of(("full", "compact")),),
     "grammar": (_one_of(tuple(FORMATS)),),
     "reasoning_tags": (_NAMES,),
