@@ -9,6 +9,7 @@ import random
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.dialect_marks import marks_of, write
 from support.often import examples
 
 from xmltools.dialects import all as all_dialects
@@ -96,19 +97,19 @@ OWN = {
         *("<arg_key>", "</arg_key>", "<arg_value>1</arg_value>", "<|user|>"),
     ),
 }
+NAMES = sorted(dialect.name for dialect in all_dialects() if dialect.name != "forge")
+for _name in NAMES:
+    OWN[_name] = (*OWN.get(_name, ()), *marks_of(named(_name), ("get", "put", "no"), ("n", "s", "list")))
 WHOLE = {
-    "qwen3_coder": "<tool_call>\n<function=get>\n<parameter=s>\nx\n</parameter>\n</function>\n</tool_call>",
-    "hermes": '<tool_call>\n{"name": "get", "arguments": {"s": "x"}}\n</tool_call>',
-    "glm": "<tool_call>get\n<arg_key>s</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
+    name: [write(form, "get", {"s": "x"}, gap) for form in named(name).forms for gap in ("", "\n")] for name in NAMES
 }
-NAMES = sorted(WHOLE)
 
 
 def case_of(seed: int) -> tuple[str, str, bool]:
     """A dialect, a text of its marks in any order and of whole calls, and whether it begins in reasoning."""
     pick = random.Random(seed)
     name = pick.choice(NAMES)
-    pieces = pick.choices((*COMMON, *OWN[name] * 2, *[WHOLE[name]] * 3), k=pick.randint(1, 14))
+    pieces = pick.choices((*COMMON, *OWN[name] * 2, *WHOLE[name] * 2), k=pick.randint(1, 14))
     return name, "".join(pieces), pick.random() < 0.3
 
 
@@ -198,30 +199,27 @@ def test_what_was_cut_off_is_no_call_that_the_whole_does_not_have(case: tuple[st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prefix_of_a_call_is_none(name: str) -> None:
-    for cut in range(len(WHOLE[name])):
-        part = events_of(name, [WHOLE[name][:cut]], False)
-        for event in part:
-            if isinstance(event, CallCompleted):
-                assert event.call.repairs and event.call.arguments == {"s": "x"}, WHOLE[name][:cut]
+    for whole in WHOLE[name]:
+        for cut in range(len(whole)):
+            part = events_of(name, [whole[:cut]], False)
+            for event in part:
+                if isinstance(event, CallCompleted):
+                    is_whole = named(name).may_lack_end or not named(name).closer
+                    assert (event.call.repairs or is_whole) and event.call.arguments == {"s": "x"}, whole[:cut]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_deltas_are_the_value(name: str) -> None:
     value = "line\n\n  </parameter> and </arg_value> <b> & \r\n ]]> end\n"
-    written = {
-        "qwen3_coder": f"<tool_call><function=get><parameter=s>\n{value}\n</parameter></function></tool_call>",
-        "glm": f"<tool_call>get<arg_key>s</arg_key><arg_value>{value}</arg_value></tool_call>",
-        "hermes": f'<tool_call>{{"name": "get", "arguments": {{"s": {json.dumps(value)}}}}}</tool_call>',
-    }[name]
-    for size in (1, 3, 7, len(written)):
-        events = events_of(name, [written[at : at + size] for at in range(0, len(written), size)], False)
-        call = next(event.call for event in events if isinstance(event, CallCompleted))
-        assert call.arguments == {"s": value} and call.clean
-        assert "".join(event.text for event in events if isinstance(event, ArgumentDelta)) == value
-
-
-def test_every_dialect_has_laws() -> None:
-    assert {dialect.name for dialect in all_dialects()} == {*NAMES, "forge"}
+    for form in named(name).forms:
+        marks = [form.closer, *((form.pairs.end, form.pairs.value_end) if form.pairs else ())]
+        text = value + "".join(f"{mark} and " for mark in marks) + "all"
+        written = write(form, "get", {"s": text})
+        for size in (1, 3, 7, len(written)):
+            events = events_of(name, [written[at : at + size] for at in range(0, len(written), size)], False)
+            call = next(event.call for event in events if isinstance(event, CallCompleted))
+            assert call.arguments == {"s": text} and call.clean
+            assert "".join(event.text for event in events if isinstance(event, ArgumentDelta)) == text
 
 
 @pytest.mark.parametrize("length", [1_023, 1_024, 1_025, 3_000])
@@ -229,14 +227,14 @@ def test_every_dialect_has_laws() -> None:
 def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) -> None:
     space = " " * length
     outside = [
-        f"x{space}{WHOLE[name]}{space}y{space}",
-        f"{space}{WHOLE[name]}",
+        f"x{space}{WHOLE[name][-1]}{space}y{space}",
+        f"{space}{WHOLE[name][-1]}",
         f"a{space}<think>{space}b",
         f"a{space}<",
-        f"{space}-\n{WHOLE[name]}",
+        f"{space}-\n{WHOLE[name][-1]}",
         f"<tool_call><function={' ' * 254}get>",
     ]
-    inside = [f"a{space}</think>{space}b", f"{space}a{space}{WHOLE[name]}"]
+    inside = [f"a{space}</think>{space}b", f"{space}a{space}{WHOLE[name][-1]}"]
     for text in outside + inside:
         whole = joined(events_of(name, [text], text in inside))
         for size in (1, 700, 1_024):
@@ -249,7 +247,7 @@ MIXED = (
     *("<tool>", "</tool>", "<tool_name>get</tool_name>", "<arguments>", "</arguments>", "<s>", "</s>", FORGE),
     *("Tool: get\nResult: ", "<tool_response>", "</tool_response>", "<tool_call>\n<function=no>"),
     *(piece for pieces in OWN.values() for piece in pieces),
-    *[*WHOLE.values()] * 6,
+    *[call for calls in WHOLE.values() for call in calls] * 6,
 )
 
 
@@ -290,7 +288,8 @@ def test_without_also_calls_in_other_dialects_are_noticed(case: tuple[str, str, 
 
 
 def is_foreign(event: Event, name: str) -> bool:
-    return isinstance(event, CallCompleted) and event.call.dialect != name
+    noticed = ("forge", "hermes", "qwen3_coder", "glm", "minimax_m2")
+    return isinstance(event, CallCompleted) and event.call.dialect != name and event.call.dialect in noticed
 
 
 TEXTS = st.text(

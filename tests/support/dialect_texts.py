@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from random import Random
 
+from support.dialect_marks import marks_of, write
 from support.strategies import Case, options
 
 from xmltools import dialects
@@ -57,6 +58,10 @@ _OWN = {
         *('{"name": "types"}', "types\\n", "<tool_call>types<arg_key>path</arg_key><arg_value>"),
     ),
 }
+for _dialect in dialects.all():
+    if _dialect is not dialects.FORGE:
+        _made = marks_of(_dialect, ("types", "apply_diff", "no"), ("path", "count", "files", "any"))
+        _OWN[_dialect.name] = (*_OWN.get(_dialect.name, ()), *_made)
 _FORGE = (
     *("<tool>", "</tool>", "<tool_name>types</tool_name>", "<arguments>", "</arguments>", "<path>", "</path>"),
     *("<tool_name>", "<tool><tool_name>", "<count>1</count>", "Tool: types\nResult: ", "<tool_response>"),
@@ -103,19 +108,10 @@ def _call(rng: Random, dialect: str) -> str:
         for key in rng.sample(("path", "diff", "count", "files", "any", "maybe"), k=rng.randint(0, 3))
     }
     gap = rng.choice(("", "", "\n", " "))
-    if dialect == "hermes":
-        written = {key: json.loads(value) if value in ("1", "[]") else value for key, value in values.items()}
-        return f"<tool_call>{gap}{json.dumps({'name': name, 'arguments': written})}{gap}</tool_call>"
     if dialect == "forge":
         body = "".join(f"<{key}><![CDATA[{value.replace(']]>', '')}]]></{key}>" for key, value in values.items())
         return f"<tool><tool_name>{name}</tool_name><arguments>{body}</arguments></tool>"
-    pairs = dialects.named(dialect).pairs
-    assert pairs is not None
-    body = "".join(
-        f"{pairs.key}{key}{pairs.key_end}{pairs.value}{gap}{value}{gap}{pairs.value_end}{gap}"
-        for key, value in values.items()
-    )
-    call = f"{pairs.name}{name}{pairs.name_end}{gap}{body}{pairs.end}"
-    return (
-        call if pairs.bare and rng.random() < 0.2 else f"<tool_call>{gap if pairs.name else ''}{call}{gap}</tool_call>"
-    )
+    form = rng.choice(dialects.named(dialect).forms)
+    written = {key: json.loads(value) if value in ("1", "[]") else value for key, value in values.items()}
+    call = write(form, name, written, gap, wrapped=rng.random() < 0.8)
+    return call if rng.random() < 0.9 else call + write(form, name, written, gap, wrapped=False)

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
+from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
 from xmltools.dialects.glm import GLM
 from xmltools.dialects.hermes import HERMES
 from xmltools.dialects.hints import hint_of
+from xmltools.dialects.kimi_k2 import KIMI_K2
+from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
@@ -30,7 +34,9 @@ __all__ = [
     "spellings",
 ]
 
-_KNOWN = {dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM)}
+_KNOWN = {
+    dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM, MINIMAX_M2, DSML, DEEPSEEK_V3, KIMI_K2)
+}
 
 
 def all() -> tuple[Dialect, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
@@ -22,24 +23,35 @@ class Body(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """The marks of a call that is names and values: what stands between them is text, without entities.
+    """The marks of a call that is a name and arguments: names and values, with text between the marks, or JSON.
 
-    The name of the tool is between `name` and `name_end`; without them it is the text up to a line break or a mark.
+    The name of the tool is between `name` and `name_end`; without `name_end` it is the text up to a line break or a
+    mark.
     """
 
     name: str = ""
     name_end: str = ""
+    name_attribute: str = ""
+    """The attribute that says the name, if `name` and `name_end` are the ends of a tag with attributes."""
+    name_pattern: str = ""
+    """A regular expression for what stands between `name` and `name_end`, whose group `name` is the name."""
     end: str = ""
-    """Ends the arguments. Without it the block's own end tag does, so that a call without that was cut off."""
-    key: str
-    key_end: str
+    """Ends the arguments. Without it the block's own end mark does, so that a call without that was cut off."""
+    json: bool = False
+    """Whether the arguments are a JSON object, which ends with its own brace."""
+    key: str = ""
+    key_end: str = ""
+    key_attribute: str = ""
+    """As `name_attribute`, for the name of an argument."""
+    kind: str = ""
+    """The attribute beside `key_attribute` that says whether the value is text: `string` or `true`. Others are JSON."""
     value: str = ""
     """Begins the value, if that is not right after `key_end`."""
-    value_end: str
+    value_end: str = ""
     framing: bool = False
     """Whether one line break on each side of a value only lays it out."""
     bare: bool = False
-    """Whether a call may begin with `name`, without the block's start tag."""
+    """Whether a call may begin with `name`, without the block's start mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +63,33 @@ class Dialect:
 
     name: str
     body: Body
-    block: str
-    """The element that is a call."""
+    block: str = ""
+    """The element that is a call, or in which calls are."""
+    start: str = ""
+    end: str | None = None
+    """The marks with which a block begins and ends, if they are not the tags of `block`; no end: the call shows it."""
+    is_sure: bool = False
+    """Whether `start` is a token that models write for nothing else, so that nothing has to confirm it."""
+    may_lack_end: bool = False
+    """Whether models often leave the end mark out, so that this is no repair."""
+    many: bool = False
+    """Whether there may be several calls in a block."""
+    variants: tuple[Dialect, ...] = ()
+    """Other forms that models of the same dialect write. They have its name, and are read beside it."""
     example: str = ""
     """A call of the tool `get` with `n` = 1."""
     models: tuple[str, ...] = ()
     """Patterns of the names of models that were trained to write it (`*` is any text), on Hugging Face."""
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
+    thoughts: tuple[tuple[str, str], ...] = ()
+    """Other marks between which reasoning stands."""
     ends_reasoning: bool = False
     """Whether a call that begins in open reasoning ends it."""
     layout: bool = False
     """Whether white space next to calls and to tags of reasoning only lays them out, and is no text."""
     turn_ends: tuple[str, ...] = ()
-    """Tokens that end a turn. They are no text."""
+    """Tokens that end a turn, or a part of it. They are no text."""
     pairs: Pairs | None = None
     default_server: str = "local"
 
@@ -97,23 +122,38 @@ class Dialect:
     json_wrappers: tuple[str, ...] = ("function", "tool", "tool_call", "function_call")
     """Keys in which models put the whole object."""
 
+    opener: str = field(init=False)
+    """The mark with which a block begins."""
+    closer: str = field(init=False)
+    """The mark with which a block ends; empty if there is none."""
+
     def __post_init__(self) -> None:
         """Refuse marks that can't work."""
-        marks = {"name": self.name, "block": self.block}
+        object.__setattr__(self, "opener", self.start or f"<{self.block}>")
+        object.__setattr__(self, "closer", f"</{self.block}>" if self.end is None else self.end)
+        marks = {"name": self.name}
+        if not self.start:
+            marks["block"] = self.block
         if self.body is Body.ELEMENTS:
             marks |= {"tool_name": self.tool_name, "arguments": self.arguments}
+        pairs = self.pairs
         if self.body is Body.PAIRS:
-            if self.pairs is None:
+            if pairs is None:
                 raise XMLToolsError(f"dialect {self.name!r}: a body of pairs needs `pairs`, the marks between them")
-            marks |= {"key": self.pairs.key, "key_end": self.pairs.key_end, "value_end": self.pairs.value_end}
-        for field, mark in marks.items():
+            if not pairs.json:
+                marks |= {"key": pairs.key, "key_end": pairs.key_end, "value_end": pairs.value_end}
+        for what, mark in marks.items():
             if not mark:
-                raise XMLToolsError(f"dialect {self.name!r}: `{field}` is empty, so a call could begin anywhere")
-        if self.pairs is not None:
-            self._check_pairs(self.pairs)
+                raise XMLToolsError(f"dialect {self.name!r}: `{what}` is empty, so a call could begin anywhere")
+        if pairs is not None:
+            self._check_pairs(pairs)
+        for variant in self.variants:
+            if variant.name != self.name:
+                raise XMLToolsError(f"dialect {self.name!r}: its variant {variant.name!r} needs the same name")
 
     def _check_pairs(self, pairs: Pairs) -> None:
-        marks = [mark for mark in (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end) if mark]
+        inside = () if pairs.json else (pairs.end, pairs.key, pairs.value, pairs.value_end)
+        marks = [mark for mark in (pairs.name, *inside) if mark]
         for mark in marks:
             if not mark.startswith("<"):
                 raise XMLToolsError(f"dialect {self.name!r}: the mark {mark!r} does not begin with <")
@@ -121,16 +161,32 @@ class Dialect:
                 if mark is not other and other.startswith(mark):
                     raise XMLToolsError(f"dialect {self.name!r}: {mark!r} begins {other!r}: nobody can tell them apart")
         if pairs.bare and not pairs.end:
-            raise XMLToolsError(f"dialect {self.name!r}: a call without the block's tags needs an `end` of its own")
+            raise XMLToolsError(f"dialect {self.name!r}: a call without the block's marks needs an `end` of its own")
+        if pairs.name_pattern and "name" not in re.compile(pairs.name_pattern).groupindex:
+            raise XMLToolsError(f"dialect {self.name!r}: `name_pattern` needs a group called `name`")
+
+    @property
+    def forms(self) -> tuple[Dialect, ...]:
+        """The dialect itself, and its variants."""
+        return (self, *self.variants)
 
     @property
     def form(self) -> str:
         """How a call looks, with words in place of its parts; empty for a body of elements."""
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if pairs := self.pairs:
-            value = f"{pairs.key}key{pairs.key_end}{pairs.value}value{pairs.value_end}"
-            inside = f"{pairs.name}tool name{pairs.name_end}{value}{pairs.end}"
-        return "" if self.body is Body.ELEMENTS else f"<{self.block}>{inside}</{self.block}>"
+            inside = self._form_of(pairs)
+        return "" if self.body is Body.ELEMENTS else f"{self.opener}{inside}{self.closer}"
+
+    def _form_of(self, pairs: Pairs) -> str:
+        name = f'{pairs.name_attribute}="tool name"' if pairs.name_attribute else "tool name"
+        if pairs.json:
+            value = '{"key": value}'
+        else:
+            kind = f' {pairs.kind}="{"string" if pairs.kind == "type" else "true"}"' if pairs.kind else ""
+            key = f'{pairs.key_attribute}="key"{kind}' if pairs.key_attribute else "key"
+            value = f"{pairs.key}{key}{pairs.key_end}{pairs.value}value{pairs.value_end}"
+        return f"{pairs.name}{name}{pairs.name_end}{value}{pairs.end}"
 
     @property
     def json_names(self) -> tuple[str, ...]:

@@ -394,7 +394,8 @@ def give_up(block: Block, code: Code, message: str, place: int) -> None:
 
 def end_early(block: Block, place: int) -> None:
     """The block ends without its end tag, at `place` in the stream."""
-    note(block, Code.MISSING_END_TAG, place, f"</{block.dialect.block}> is missing", block.start)
+    if not block.dialect.may_lack_end:
+        note(block, Code.MISSING_END_TAG, place, f"{block.dialect.closer} is missing", block.start)
     block.done = True
 
 

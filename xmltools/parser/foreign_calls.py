@@ -44,7 +44,7 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that is an element. The elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
-    words = ["tool_call", "function", "invoke"]
+    words = [word for word in ("tool_call", "function", "invoke") if word == "tool_call" or word not in own]
     if "tool" not in own:
         words.append("tool")
     if has_prefix:
@@ -86,7 +86,7 @@ class ForeignCalls:
         self._toolbox = toolbox
         self._dialect = dialect
         self._prose = prose
-        self._words = (toolbox.names if toolbox is not None else (), (dialect.block, *tags))
+        self._words = (toolbox.names if toolbox is not None else (), tags)
         names = (*dialect.json_tool_name, *dialect.json_other_tool_name)
         self._keys = (names, (*dialect.json_arguments, *dialect.json_other_arguments))
         self._call: _Call | None = None

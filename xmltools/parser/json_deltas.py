@@ -36,6 +36,7 @@ class _Frame:
 class JSONDeltas:
     """Makes the deltas of a body whose tool is named. `shape` is that of the arguments, if it is known; `keys` are
     those that may have the arguments: the first always does, another one unless the tool has an argument of that name.
+    Without keys the whole body is the arguments.
 
     `events` are the deltas, until they are fetched; `path` is that of the string that is being read, None if it has no
     deltas, and `pending` the beginning of an escape in it.
@@ -117,6 +118,8 @@ class JSONDeltas:
 
     def _has_arguments(self, is_list: bool) -> bool:
         key = self._key
+        if not self._keys:
+            return not is_list
         if is_list or key is None or key not in self._keys:
             return False
         return key == self._keys[0] or not self._shape.has_property(key)

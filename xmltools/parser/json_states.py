@@ -52,8 +52,12 @@ def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> Non
 
 def begin_json_arguments(block: Block, at: int, start: int) -> None:
     """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`."""
-    note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
+    pairs = block.dialect.pairs
+    if pairs is None or not pairs.json:
+        note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.scanner = ObjectScanner(block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
+    if pairs is not None and block.deltas:
+        block.scanner.deltas = JSONDeltas(block.shape, ())
     block.json_arguments = (block.base + start, -1)
     block.state = State.JSON
 
@@ -72,10 +76,10 @@ def read_json(block: Block, text: str, at: int) -> int:
     end = scanner.scan(text, at)
     if block.json is not None:
         _take_name(block, scanner.names)
-        if scanner.deltas is not None and scanner.deltas.events:
-            if not block.discard:
-                block.events += scanner.deltas.events
-            scanner.deltas.events.clear()
+    if scanner.deltas is not None and scanner.deltas.events:
+        if not block.discard:
+            block.events += scanner.deltas.events
+        scanner.deltas.events.clear()
     arguments = block.json_arguments
     if scanner.error and isinstance(arguments, tuple) and block.stack[-1].is_arguments and not scanner.too_deep:
         begin_json_leaf(block, arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
@@ -93,6 +97,7 @@ def read_json(block: Block, text: str, at: int) -> int:
     elif scanner.done and block.json is not None:
         block.json = (block.json[0], block.base + end)
         block.state = State.JSON_END
+        block.done = not block.dialect.closer and not block.in_list
     elif scanner.done and isinstance(block.json_arguments, tuple):
         block.json_arguments = (block.json_arguments[0], block.base + end)
         block.arguments_closed = len(block.stack) == 1
@@ -122,9 +127,14 @@ def _take_name(block: Block, names: dict[str, str]) -> None:
 
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
+    dialect = block.dialect
+    if block.json is None and dialect.pairs is not None and (dialect.may_lack_end or not dialect.closer):
+        return _after_arguments(block, text, at)
     here = skip_space(text, at)
-    if here > at:
+    if here > at and (not dialect.may_lack_end or block.in_list):
         return here
+    if dialect.may_lack_end and not block.in_list:
+        return _end_alone(block, text, at, here)
     character = text[at]
     if character == "}" and not (block.lacks_brace or block.extra_brace):
         block.extra_brace = True
@@ -146,10 +156,21 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     return _refuse(block, at)
 
 
+def _end_alone(block: Block, text: str, at: int, here: int) -> int:
+    """After a body that models leave without an end mark, up to `at`; white space goes up to `here`."""
+    closer = block.dialect.closer
+    is_cut = closer.startswith(text[here:])
+    if is_cut and here - at <= OPENER_SPACE and not block.final and not text.startswith(closer, here):
+        return -1
+    block.done = True
+    return here + len(closer) if text.startswith(closer, here) else at
+
+
 def _read_list(block: Block, text: str, at: int) -> int:
     """After an object in a list of calls: it ends, or another call follows."""
     if text[at] == "]":
         block.in_list = False
+        block.done = not block.dialect.closer
         return at + 1
     here = skip_space(text, at + 1)
     if here == len(text) and here - at <= OPENER_SPACE:
@@ -159,6 +180,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
     if text[here] == "]":
         note(block, Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
+        block.done = not block.dialect.closer
         return here + 1
     if text[here] != "{":
         return _refuse(block, at)
@@ -168,8 +190,8 @@ def _read_list(block: Block, text: str, at: int) -> int:
 
 def _after_arguments(block: Block, text: str, at: int) -> int:
     """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
-    if block.dialect.pairs is not None:
-        block.state = State.PAIRS_END
+    if (pairs := block.dialect.pairs) is not None:
+        block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
         return at
     if text[at] in _MORE_JSON:
         message = "there is more JSON after the object with the arguments"
@@ -179,6 +201,15 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
 
 
 def _after_body(block: Block, text: str, at: int) -> int:
+    if block.dialect.end:
+        is_end = text.startswith(block.dialect.end, at)
+        if is_end and not block.in_list:
+            if block.lacks_brace:
+                note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+            block.done = True
+            return at + len(block.dialect.end)
+        if not is_end and block.dialect.end.startswith(text[at:]):
+            return -1
     tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
     if tag and is_block(block, tag.name) and not block.in_list:
         if block.lacks_brace:
@@ -188,8 +219,10 @@ def _after_body(block: Block, text: str, at: int) -> int:
     if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
-    opening = f"<{block.dialect.block}"
-    opens = opens_block(block, text, at) if text.startswith(opening, at) else NO
+    opening = block.dialect.opener.removesuffix(">")
+    opens: bool | None = NO
+    if text.startswith(opening, at):
+        opens = text.startswith(block.dialect.start, at) if block.dialect.start else opens_block(block, text, at)
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
         return -1
     if opens:

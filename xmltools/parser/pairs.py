@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from xmltools.dialects import Dialect, Pairs
 from xmltools.errors import Code
@@ -17,75 +18,138 @@ from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.value_text import TextReader
-from xmltools.syntax.elements import Element
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_valid_name, skip_space
+from xmltools.syntax.elements import JSON, TEXT, Element
+from xmltools.syntax.markup import (
+    MORE,
+    NAME_LENGTH,
+    NO,
+    OPENER_SPACE,
+    SPACES,
+    attributes_of,
+    decode_entities,
+    is_valid_name,
+    skip_space,
+)
 from xmltools.tools.schema import ANY
 
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _OBJECT: Final = re.compile(r"\{[ \t\r\n]*(?:([\"}])|\Z)")
-_LINE: Final = re.compile(r"[^<>\r\n]+")
+_TEXT_KINDS: Final = ("true", "string")
+"""What the attribute of an argument says if its value is text."""
 _BREAK: Final = re.compile(r"\r?\n")
+_BROKEN: Final = re.compile(r"[<\r\n]")
+"""What no name has."""
+MAX_STRAY: Final = 1_024
+"""Characters of stray text between the calls of a block."""
+_ATTRIBUTES_LENGTH: Final = 512
+"""Characters of the attributes of a mark, besides a name."""
 
 
 def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
-    """Does a call begin with what follows the block's start tag, which ends at `at`?"""
+    """Does a call begin with what follows the block's start mark, which ends at `at`?"""
     here = skip_space(text, at)
     if here - at > OPENER_SPACE:
         return NO
     if here == len(text):
         return MORE
-    if dialect.pairs is None:
+    pairs = dialect.pairs
+    if pairs is None:
         return text[here] == "{" or (_begins_list(text, here) if text[here] == "[" else NO)
-    if dialect.pairs.name:
-        return _starts(text, here, dialect.pairs.name)
+    if pairs.name:
+        return _starts(text, here, pairs.name)
     if text[here] == "{":
         return _begins_object(text, here, '"')
+    if pairs.name_end:
+        return _begins_name(pairs, text, here)
     found = _NAME.match(text, here, here + NAME_LENGTH)
     if found is None:
         return NO
-    after = _skip_layout(dialect.pairs, text, found.end())
+    after = _skip_layout(pairs, text, found.end())
     if after - found.end() > OPENER_SPACE:
         return NO
-    if after == len(text) or _is_cut_break(dialect.pairs, text, after):
+    if after == len(text) or _is_cut_break(pairs, text, after):
         return MORE
     if text[after] == "{":
         return _begins_object(text, after, '"}')
-    return bool(_mark_at(text, after, marks := (dialect.pairs.key, f"</{dialect.block}>"))) or (
+    return bool(_mark_at(text, after, marks := (pairs.key, dialect.closer))) or (
         MORE if _mark_at(text, after, marks) is MORE else NO
     )
 
 
-def read_start(dialect: Dialect, text: str, at: int, word: str) -> int | bool | None:
-    """The place after the start tag of a call, `<word…` at `at`, if a call begins there; -1, where a call begins
+def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | None:
+    """The place after the start mark of a call, `mark` at `at`, if a call begins there; -1, where a call begins
     without one."""
-    after = at + 1 + len(word)
-    if word == dialect.block:
-        if text[after : after + 1] != ">":
-            return NO if after < len(text) else MORE
-        begins = begins_call(dialect, text, after + 1)
-        return after + 1 if begins else begins
+    if mark == dialect.opener:
+        after = at + len(mark)
+        begins = begins_call(dialect, text, after)
+        return after if begins else begins
     pairs = dialect.pairs
     if pairs is None or not pairs.bare:
         return NO
-    begins = _starts(text, at, pairs.name)
-    if not begins:
-        return begins
-    start = at + len(pairs.name)
-    found = _LINE.match(text, start, start + NAME_LENGTH)
-    end = found.end() if found else start
-    if end == len(text):
-        return MORE if end - start < NAME_LENGTH else NO
-    begins = _starts(text, end, pairs.name_end) if end > start else NO
-    if not begins:
-        return begins
-    after = end + len(pairs.name_end)
-    here = skip_space(text, after)
-    if here == len(text) and here - after <= OPENER_SPACE:
+    head = _read_head(pairs.name, pairs.name_end, pairs.name_attribute, text, at)
+    if not isinstance(head, _Head):
+        return head
+    here = skip_space(text, head.after)
+    if here == len(text) and here - head.after <= OPENER_SPACE:
         return MORE
-    mark = _mark_at(text, here, (pairs.key, pairs.end)) if here - after <= OPENER_SPACE else NO
-    return -1 if isinstance(mark, str) else mark
+    if here - head.after > OPENER_SPACE:
+        return NO
+    if pairs.json:
+        return -1 if text[here] == "{" else NO
+    follows = _mark_at(text, here, (pairs.key, pairs.end))
+    return -1 if isinstance(follows, str) else follows
+
+
+class _Head(NamedTuple):
+    """A mark with a name, of a tool or of an argument: the name, the place after the mark, whether it says that
+    nothing follows (`/>`), and the attributes, if it has any."""
+
+    name: str
+    after: int
+    is_empty: bool
+    attributes: dict[str, str | None]
+
+
+def _read_head(mark: str, end: str, attribute: str, text: str, at: int) -> _Head | bool | None:
+    """The mark at `at`, with a name between `mark` and `end`, or with attributes one of which is the name."""
+    begins = _starts(text, at, mark)
+    if not begins:
+        return begins
+    start = at + len(mark)
+    most = NAME_LENGTH + len(end) + (_ATTRIBUTES_LENGTH if attribute else 0)
+    stop = text.find(end, start, start + most)
+    inside = text[start : stop if stop >= 0 else start + most]
+    broken = _BROKEN.search(inside)
+    if broken and not (stop < 0 and end.startswith(inside[broken.start() :])):
+        return NO
+    if stop < 0:
+        return MORE if len(text) - start < most else NO
+    is_empty = inside.endswith("/")
+    if is_empty:
+        inside = inside[:-1]
+    said: dict[str, str | None] = {}
+    if attribute:
+        said = {name: value for name, value, _ in attributes_of(" " + inside)}
+        inside = decode_entities(said.get(attribute) or "")
+    name = inside.strip(SPACES)
+    return _Head(name, stop + len(end), is_empty, said) if name else NO
+
+
+def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
+    """Is there a name at `at`, up to the mark that ends it?"""
+    stop = text.find(pairs.name_end, at, at + NAME_LENGTH + len(pairs.name_end))
+    if stop >= 0:
+        return stop > at and "\n" not in text[at:stop]
+    if pairs.json and (brace := text.find("{", at, at + NAME_LENGTH)) > at:
+        return is_valid_name(text[at:brace].strip(SPACES))
+    return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
+
+
+@lru_cache(maxsize=32)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _begins_list(text: str, at: int) -> bool | None:
@@ -141,10 +205,6 @@ def _pairs(block: Block) -> Pairs:
     return pairs
 
 
-def _closer(block: Block) -> str:
-    return f"</{block.dialect.block}>"
-
-
 def _give_up(block: Block, message: str, place: int) -> None:
     fail(block, Code.MALFORMED_MARKUP, message, place)
     block.state = State.PAIRS_SKIP
@@ -167,25 +227,23 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         begin_json_body(block, block.base + here, block.dialect.json_names)
         return here
     if pairs.name:
-        most = NAME_LENGTH + len(pairs.name_end)
-        end = text.find(pairs.name_end, start, start + most)
-        broken = next((i for i in range(start, min(len(text), start + NAME_LENGTH)) if text[i] in "<\r\n"), -1)
-        if broken >= 0 and not 0 <= end < broken:
-            _give_up(block, f"{text[here:broken]!r:.80} has no {pairs.name_end}", block.base + here)
-            return broken
-        if end < 0 and len(text) - start < most:
+        begins = _starts(text, here, pairs.name)
+        if begins is MORE:
             return -1
-        after = end + len(pairs.name_end)
+        if not begins:
+            return _skip_to_name(block, text, here)
+    if pairs.name_end:
+        found = _find_name(block, pairs, text, here, start)
+        if isinstance(found, int):
+            return found
+        name, after = found
     else:
-        found = _NAME.match(text, start, start + NAME_LENGTH)
-        end = after = found.end() if found else start
-        if end == len(text):
+        word = _NAME.match(text, start, start + NAME_LENGTH)
+        after = word.end() if word else start
+        if after == len(text):
             return -1
-    name = text[start:end].strip(SPACES) if end >= 0 else ""
+        name = text[start:after].strip(SPACES)
     block.name_start = block.base + start
-    if pairs.end and name.endswith("/"):
-        name = name[:-1].rstrip(SPACES)
-        block.arguments_closed = True  # there are none, unless one follows all the same
     if not name or not is_valid_name(name):
         fail(block, Code.INVALID_NAME, f"{name[:60]!r} is no name", block.name_start)
         block.state = State.PAIRS_SKIP
@@ -198,12 +256,74 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     return after
 
 
+def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> int | tuple[str, int]:
+    """The name that begins at `start`, after the mark at `at`, and the place after what ends it; or -1, or the place
+    where reading goes on because it has no end."""
+    if pairs.name_attribute:
+        head = _read_head(pairs.name, pairs.name_end, pairs.name_attribute, text, at)
+        if head is MORE:
+            return -1
+        if not isinstance(head, _Head):
+            _give_up(block, f"the mark {pairs.name} at character {block.base + at} names no tool", block.base + at)
+            return start
+        block.arguments_closed = head.is_empty  # there are none, unless one follows all the same
+        return head.name, head.after
+    most = NAME_LENGTH + len(pairs.name_end)
+    end = text.find(pairs.name_end, start, start + most)
+    after = end + len(pairs.name_end)
+    if pairs.json:
+        brace = text.find("{", start, end if end >= 0 else start + most)
+        if brace >= 0:
+            note(block, Code.MISSING_END_TAG, block.base + brace, f"{pairs.name_end} is missing", block.start)
+            end = after = brace
+    stop = end if end >= 0 else min(len(text), start + most)
+    for found in _BROKEN.finditer(text, start, stop):
+        place = found.start()
+        if (end < 0 and pairs.name_end.startswith(text[place:])) or (pairs.name_pattern and text[place] == "<"):
+            continue
+        _give_up(block, f"{text[at:place]!r:.80} has no {pairs.name_end}", block.base + at)
+        return place
+    if end < 0 and len(text) - start < most:
+        return -1
+    name = text[start:end].strip(SPACES) if end >= 0 else ""
+    if pairs.name_pattern:
+        match = _pattern(pairs.name_pattern).fullmatch(name)
+        name = match["name"] if match else name
+    if pairs.end and not pairs.json and name.endswith("/"):
+        name = name[:-1].rstrip(SPACES)
+        block.arguments_closed = True
+    return name, after
+
+
+def _skip_to_name(block: Block, text: str, at: int) -> int:
+    """What stands in the block, at `at`, before its call: the block's end, or stray text."""
+    pairs, closer = _pairs(block), block.dialect.closer
+    place = _find_mark(text, at, (pairs.name, closer))
+    if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.final:
+        return -1
+    if place < 0:
+        _give_up(block, f"there is text where {pairs.name} belongs", block.base + at)
+        return at + 1
+    if place > at:
+        note(block, Code.STRAY_TEXT, block.base + at, f"skipped {text[at:place].strip(SPACES)!r:.60}")
+        return place
+    fail(block, Code.MISSING_TOOL_NAME, "there is no call in it", block.base + at)
+    block.done = True
+    return at + len(closer)
+
+
+def _find_mark(text: str, at: int, marks: tuple[str, ...]) -> int:
+    """The place of the first of these marks that is near, or -1."""
+    places = [text.find(mark, at, at + MAX_STRAY + len(mark)) for mark in marks if mark]
+    return min((place for place in places if place >= 0), default=-1)
+
+
 # -- between pairs -----------------------------------------------------------------------------------------------------
 
 
 def read_pairs(block: Block, text: str, at: int) -> int:
     """State: where a pair may begin, or the arguments end."""
-    pairs, closer = _pairs(block), _closer(block)
+    pairs, closer = _pairs(block), block.dialect.closer
     here = _skip_layout(pairs, text, at)
     if here > at:
         if "\\" in text[at:here]:
@@ -211,25 +331,30 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         return here
     if _is_cut_break(pairs, text, here):
         return -1
-    if not pairs.name and text[here] == "{" and not block.fields:
+    is_begun = bool(block.fields) or block.json_arguments is not None
+    if text[here] == "{" and not is_begun and (pairs.json or not pairs.name or pairs.name_attribute):
         begin_json_arguments(block, here, here)
         return here
-    opener = f"<{block.dialect.block}>"
+    opener = block.dialect.opener
     mark = _mark_at(text, here, tuple(filter(None, (pairs.key, pairs.end, pairs.name, closer, opener))))
     if mark is MORE:
         return -1
     place = block.base + here
-    if mark == pairs.key:
+    if pairs.json and not is_begun:
+        fail(block, Code.INVALID_JSON, "there is no JSON object where the arguments belong", place)
+        block.state = State.PAIRS_SKIP
+        return here
+    if mark == pairs.key and pairs.key:
         return _begin_pair(block, text, here)
     if mark == pairs.end and pairs.end:
         block.arguments_closed = True
         block.state = State.PAIRS_END
         return here + len(pairs.end)
-    if mark == pairs.name and block.arguments_closed:
+    if mark == pairs.name and pairs.name and (block.arguments_closed or pairs.json):
         note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
         block.state = State.PAIRS_END
         return here
-    if mark == closer:
+    if mark == closer and closer:
         if pairs.end:
             note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
         block.done = True
@@ -254,7 +379,7 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
     if head is NO or isinstance(head, bool):
         _give_up(block, f"the {pairs.key} at character {place} begins no argument", place)
         return at + 1
-    key, after, missing, is_broken = head
+    key, after, missing, is_broken, kind = head
     key = _known_key(block, key, place)
     if missing:
         note(block, Code.MISSING_END_TAG, place, f"{missing} is missing", block.base + after)
@@ -268,11 +393,13 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         after = framing.end() if framing else after
     top = block.stack[-1]
     element = Element(key, place)
+    if kind:
+        element.kind = TEXT if kind in _TEXT_KINDS else JSON
     shape = top.shape.child(key)
     path: Path | None = None
     if top.path is not None and not block.discard:
         path = path_of(block, key, top.path)
-        if not shape.is_any and shape.opens("", "") is not None:
+        if element.kind == JSON or (not shape.is_any and shape.opens("", "") is not None):
             path = None  # text that stands for a list or an object is converted as a whole
     leaf = Leaf(key, element, shape, block.base + after, path)
     leaf.exact = False  # its end is not decided by elements
@@ -303,11 +430,17 @@ def _known_key(block: Block, key: str, place: int) -> str:
     return name
 
 
-def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool] | bool | None:
+def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool, str] | bool | None:
     """The name of the argument whose pair begins at `at`, the place where its value may begin, a mark that is missing,
-    and whether a line break between its marks is written as `\\n`."""
+    whether a line break between its marks is written as `\\n`, and what its attribute says about the value."""
     pairs = _pairs(block)
     missing = ""
+    if pairs.key_attribute:
+        head = _read_head(pairs.key, pairs.key_end, pairs.key_attribute, text, at)
+        if not isinstance(head, _Head):
+            return head
+        kind = (head.attributes.get(pairs.kind) or "") if pairs.kind else ""
+        return (head.name, head.after, "", False, kind) if is_valid_name(head.name) and not head.is_empty else NO
     start = at + len(pairs.key)
     end = text.find(pairs.key_end, start, start + NAME_LENGTH + len(pairs.key_end))
     broken = text.find("<", start, end if end >= 0 else start + NAME_LENGTH)
@@ -325,7 +458,7 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool] | b
     if not key or not is_valid_name(key):
         return NO
     if not pairs.value:
-        return key, after, missing, False
+        return key, after, missing, False, ""
     here = _skip_layout(pairs, text, after)
     if here - after > OPENER_SPACE:
         return NO
@@ -336,12 +469,12 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool] | b
     if begins is MORE:
         return MORE
     if begins:
-        return key, here + len(pairs.value), missing, is_broken
-    marks = (pairs.key, pairs.key_end, pairs.value_end, _closer(block), f"<{block.dialect.block}>")
+        return key, here + len(pairs.value), missing, is_broken, ""
+    marks = (pairs.key, pairs.key_end, pairs.value_end, block.dialect.closer, block.dialect.opener)
     mark = _mark_at(text, here, marks)
     if mark is MORE:
         return MORE
-    return NO if mark else (key, here, pairs.value, is_broken)
+    return NO if mark else (key, here, pairs.value, is_broken, "")
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -349,8 +482,8 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool] | b
 
 def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: in a value."""
-    pairs, closer = _pairs(block), _closer(block)
-    opens = pairs.name or f"<{block.dialect.block}>"
+    pairs, closer = _pairs(block), block.dialect.closer
+    opens = pairs.name or block.dialect.opener
     marks = tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, closer, opens)))
     if leaf.lacks_mark:
         marks += (pairs.value,)
@@ -392,7 +525,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool | None:
     """Does the value end before the mark at `at`?"""
-    pairs, closer = _pairs(block), _closer(block)
+    pairs, closer = _pairs(block), block.dialect.closer
     after = at + len(mark)
     if leaf.claims > 0:
         return NO
@@ -411,7 +544,7 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
     if mark == pairs.end:
         return _is_at_line_start(block, at) and _follows(block, text, after, (closer,), is_cut=False)
     if mark == closer and not pairs.end:
-        return _follows(block, text, after, (f"<{block.dialect.block}>",), is_cut=False)
+        return _follows(block, text, after, (block.dialect.opener,), is_cut=False)
     return NO
 
 
@@ -437,9 +570,9 @@ def _is_at_line_start(block: Block, at: int) -> bool:
 def _count_example(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> None:
     """A mark that is content may begin an example of a call, or end one."""
     pairs = _pairs(block)
-    if mark == (pairs.name or f"<{block.dialect.block}>"):
+    if mark == (pairs.name or block.dialect.opener):
         leaf.claims += _is_at_line_start(block, at) if pairs.name else True
-    elif leaf.claims > 0 and mark == (pairs.end or _closer(block)):
+    elif leaf.claims > 0 and mark == (pairs.end or block.dialect.closer):
         leaf.claims -= 1
 
 
@@ -463,13 +596,22 @@ def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
 
 
 def read_pairs_end(block: Block, text: str, at: int) -> int:
-    """State: after the mark that ends the arguments."""
+    """State: after the arguments."""
     if block.is_bare:
         return _end_bare(block, text, at)
+    pairs, closer = _pairs(block), block.dialect.closer
+    if not closer:
+        block.done = True
+        return at
     here = skip_space(text, at)
-    if here == len(text) or here > at:
+    if block.dialect.may_lack_end:  # white space belongs to the call only if its end mark follows
+        if here == len(text) and here - at <= OPENER_SPACE:
+            return -1
+        if here - at > OPENER_SPACE:
+            block.done = True
+            return at
+    elif here == len(text) or here > at:
         return here
-    pairs, closer = _pairs(block), _closer(block)
     mark = _mark_at(text, here, (closer, *((pairs.name,) if pairs.name else ())))
     if mark is MORE and not block.final:
         return -1
@@ -480,18 +622,28 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
         end_early(block, block.base + here)
         return len(text)
     if mark is not NO:
-        note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
+        if not block.dialect.many:
+            note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
         block.again = block.done = True
-    else:
-        end_early(block, block.base + here)
-    return here
+        return here
+    if block.dialect.many:
+        place = _find_mark(text, here, (pairs.name, closer))
+        if place < 0 and len(text) - here <= 2 * MAX_STRAY and not block.final:
+            return -1
+        if place >= 0:
+            note(block, Code.STRAY_TEXT, block.base + here, f"skipped {text[here:place].strip(SPACES)!r:.60}")
+            return place
+    end_early(block, block.base + here)
+    return at if block.dialect.may_lack_end else here
 
 
 def _end_bare(block: Block, text: str, at: int) -> int:
-    """A call without the block's start tag has ended; an end tag after it, white space aside, belongs to it."""
-    closer = _closer(block)
+    """A call without the block's start mark has ended; an end mark after it, white space aside, belongs to it."""
+    closer = block.dialect.closer
     here = skip_space(text, at)
-    mark = NO if here - at > OPENER_SPACE else MORE if here == len(text) else _mark_at(text, here, (closer,))
+    mark: str | bool | None = NO
+    if closer and here - at <= OPENER_SPACE:
+        mark = MORE if here == len(text) else _mark_at(text, here, (closer,))
     if mark is MORE and not block.final:
         return -1
     block.done = True
@@ -507,9 +659,9 @@ def skip_pairs(block: Block, text: str, at: int) -> int:
         return len(text)
     if place > at:
         return place
-    pairs, closer = _pairs(block), _closer(block)
-    opener = f"<{block.dialect.block}>"
-    mark = _mark_at(text, at, (closer, opener, *((pairs.end,) if block.is_bare else ())))
+    pairs, closer = _pairs(block), block.dialect.closer
+    opener = block.dialect.opener
+    mark = _mark_at(text, at, tuple(filter(None, (closer, opener, pairs.end if block.is_bare or not closer else ""))))
     if mark is MORE:
         return -1
     if mark == opener:

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools.dialects import FORGE, Also, Dialect, beside, named
+from xmltools.dialects import FORGE, Also, Body, Dialect, beside, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import (
@@ -461,6 +461,8 @@ class Parser:
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
             return
         if block is None:
+            if self._outside.has_other_marks:
+                return
             if self._dialect.layout:
                 outside = self._outside
                 if not outside.closers and not outside.is_after and not outside.is_long:
@@ -548,12 +550,12 @@ class Parser:
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if opening.is_fenced:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
-        if dialect is not self._dialect:
+        if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
-        if word != dialect.block and not block.is_bare:
+        if dialect.body is Body.ELEMENTS and word != dialect.block:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
-        tag = text[at : at + opening.length].rstrip("> \t\r\n")
+        tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
         if tag and tag != f"<{word}":
             read_opening_tag(block, tag)
 

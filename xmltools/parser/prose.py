@@ -117,12 +117,14 @@ class Outside:
         "_searched",
         "_settled",
         "_tags",
+        "_thoughts",
         "_thought",
         "_thought_start",
         "_toolbox",
         "_trial",
         "_trial_name",
         "_trial_to",
+        "_words",
         "brackets",
         "closers",
         "events",
@@ -149,7 +151,9 @@ class Outside:
         the protocol allows. Calls of given tools in `others`, dialects, are read as well."""
         longest = limits.block_size
         self.brackets = brackets
-        self.closers: tuple[str, ...] = tags if in_reasoning else ()
+        self.closers: tuple[str, ...] = ()
+        if in_reasoning:
+            self.closers = (*tags, *(end for _, end in dialect.thoughts))
         self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.events: list[Event] = []
@@ -159,15 +163,13 @@ class Outside:
         self._limits = limits
         self._fenced_calls = fenced_calls
         self._longest = longest
-        self._calls = _words_of(dialect)  # that may begin a call
-        self._others: dict[str, list[tuple[str, Dialect]]] = {}
-        for other in others if toolbox is not None else ():
-            for word in _words_of(other):
-                if word.lower() not in map(str.lower, tags):
-                    self._others.setdefault(word.lower(), []).append((word, other))
-        words = tuple(dict.fromkeys((*self._calls, *self._others)))
-        is_bare = any(each.pairs is not None and each.pairs.bare for each in (dialect, *others))
-        self._openers = _openers((*words, *tags), dialect.turn_ends, is_bare=is_bare)
+        # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
+        self._calls = _forms_by_start((dialect,), tags)
+        self._others = _forms_by_start(others if toolbox is not None else (), tags)
+        starts = tuple(dict.fromkeys((*self._calls, *self._others)))
+        words = tuple(_word_in(start) for start in starts)
+        self._thoughts = dict(dialect.thoughts)  # the marks that end reasoning, by those that begin it
+        self._openers = _openers((*starts, *tags), (*dialect.turn_ends, *self._thoughts))
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
         self._trial_name = ""
@@ -181,10 +183,11 @@ class Outside:
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
+        self._words = words[: len(self._calls)]
         self._prose = Shown(words, longest)
-        self._foreign = ForeignCalls(toolbox, dialect, tags, self._prose, most=limits.blocks)
+        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, most=limits.blocks)
         # Of the reasoning region; where there is none, nobody asks.
-        self._thought = Shown(self._calls, longest, sections=False) if in_reasoning else self._prose
+        self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose
         self._tags = self._tags_of(self.closers)
         self._thought_start = 0  # where reasoning begins that has no event yet
         self._nested = 0  # openers in the reasoning that have not ended
@@ -208,6 +211,11 @@ class Outside:
         """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
         with."""
         return self._openers[-3:]
+
+    @property
+    def has_other_marks(self) -> bool:
+        """Whether something may open with another character than `<`."""
+        return self._openers.has_others
 
     @property
     def is_fenced(self) -> bool:
@@ -291,7 +299,7 @@ class Outside:
         """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
         may be?"""
         size = len(held) + len(chunk)
-        if held[0] == "[":
+        if self.brackets and held[0] == "[":
             return size < MAX_BRACKETS and not _LINE_OR_MARKUP.search(chunk)
         return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
 
@@ -308,9 +316,17 @@ class Outside:
             return self._read_laid_out(text, at, place, base, found)
         if place > at:
             return self.emit_text(text, at, place, base)
-        if found is None or found.lastindex == 2:
+        if found is None or self._may_grow(text, found):
             return -1
+        if found[0] in self._dialect.turn_ends:
+            return self._skip_token(text, place, place, base, found[0])
         return self._read_opener(text, place, place, base)
+
+    def _may_grow(self, text: str, found: re.Match[str]) -> bool:
+        """Is this a part of a mark, or a mark that may still become a longer one?"""
+        if found.lastindex == 2:
+            return True
+        return found.end() == len(text) and not self.final and found[0] in self._openers.short
 
     def _read_laid_out(self, text: str, at: int, place: int, base: int, found: re.Match[str] | None) -> int:
         """Text up to the next opener, at `place`: white space before that, or after a call, lays it out."""
@@ -331,7 +347,7 @@ class Outside:
             return self.emit_text(text, at, place, base)
         if found is None:
             return self.emit_text(text, at, place, base) if self.final and place > at else -1
-        if found.lastindex == 2:
+        if self._may_grow(text, found):
             return -1
         if found[0] in self._dialect.turn_ends:
             return self._skip_token(text, at, place, base, found[0])
@@ -372,10 +388,10 @@ class Outside:
         prose = self._prose
         prose.settle()
         found = self._openers.opener.match(text, at)
-        word = found[1] if found else ""
+        word = (found[1] or found[0]) if found else ""
         if prose.is_escaped or prose.is_quoting:
             return self.emit_text(text, lead, at + 1, base)
-        if word.lower() not in self._calls and word.lower() not in self._others:
+        if not self._may_call(word):
             return self._read_region(text, at, lead, base, word)
         start = NO if prose.open and not self._fenced_calls else self._start_of(text, at, word)
         hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if start else NO
@@ -394,17 +410,26 @@ class Outside:
         self.opening = Opening(base + at, length, word, self.is_fenced, start.dialect)
         return at
 
+    def _may_call(self, word: str) -> bool:
+        key = word if word in self._calls or word in self._others else word.lower()
+        return key in self._calls or key in self._others
+
     def _start_of(self, text: str, at: int, word: str) -> _Start | Answer:
-        """The start of a call at `at`, where `<word` is."""
-        end = self._confirm(text, at, word) if word.lower() in self._calls else NO
-        if end is MORE:
-            return MORE
-        if end:
-            return _Start(self._dialect, end)
+        """The start of a call at `at`, where `<word` is, or a mark."""
+        forms = self._calls.get(word) or self._calls.get(word.lower()) or []
+        for form in forms:
+            end = self._confirm(form, text, at, word)
+            if end is MORE:
+                return MORE
+            if end:
+                return _Start(form, end)
+        if forms and forms[0].is_sure and word == forms[0].opener:
+            return _Start(forms[-1], at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
-        for spelling, other in self._others.get(word.lower(), ()):
-            end = self._confirm_other(other, text, at, word) if spelling == word else NO
+        for other in self._others.get(word) or self._others.get(word.lower()) or []:
+            is_spelled = other.body is not Body.ELEMENTS or word == other.block
+            end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
                 return MORE
             if end:
@@ -414,9 +439,9 @@ class Outside:
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after what was no call at `at`, or MORE. The two tags with which a call of another dialect may
         begin are one mention."""
-        if word in self._calls:
+        if word in self._calls or not word.endswith(">"):
             return at + 1
-        tag = at + len(word) + 2
+        tag = at + len(word)
         here = skip_space(text, tag) if len(text) > tag else len(text)
         if here == len(text) and here - at < OPENER_SPACE:
             return at + 1 if self.final else MORE
@@ -458,16 +483,15 @@ class Outside:
             self._trial_name = block.name or ""
         self._shape_call(block)
 
-    def _confirm(self, text: str, at: int, word: str) -> int | bool | None:
-        """The place after a block's opening tag, if it opens one."""
-        if self._dialect.body is not Body.ELEMENTS:
-            end = read_start(self._dialect, text, at, word)
-            after = at + len(word) + 2
-            return after if end is MORE and self.final and text[after - 1 : after] == ">" else end  # it was cut off
+    def _confirm(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """The place after a block's opening tag, or mark, if it opens one."""
+        if form.body is not Body.ELEMENTS:
+            end = read_start(form, text, at, word)
+            return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
-        begins = None if word == self._dialect.block else self._begins_with_field
+        begins = None if word == form.block else self._begins_with_field
         confirmed = read_confirmation(text, tag.end, fences=self._fenced_calls, begins=begins)
         if confirmed is NO and begins is None:
             confirmed = self._confirm_name(text, tag)
@@ -483,7 +507,8 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
-        start = self._start_of(text[:stop], at, found[1]) if found and found[1] else NO
+        word = (found[1] or found[0]) if found else ""
+        start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
         end = self._measure_block(text[:stop], at, start) if start else MORE if start is MORE else NO
         if end:
             if len(self._ends) >= _MOST_ENDS:
@@ -534,7 +559,8 @@ class Outside:
 
     def _read_region(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
-        tag = read_opener(text, at, word)
+        closer = self._thoughts.get(word)
+        tag = read_opener(text, at, word) if closer is None else Tag(word, at + len(word), False)
         hidden = self._prose.hides(text, at, final=self.final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
@@ -548,10 +574,10 @@ class Outside:
             return tag.end
         self.end_text()
         self._skip(base + lead, base + at)
-        self.closers = (self._openers.names[word.lower()],)
+        self.closers = (self._openers.names[word.lower()],) if closer is None else (closer,)
         self._tags = self._tags_of(self.closers)
         self._is_begun = False
-        self._thought = Shown(self._calls, self._longest, sections=False)
+        self._thought = Shown(self._words, self._longest, sections=False)
         self._nested = self._settled = 0
         self._covered = base + at
         self._thought_start = base + tag.end
@@ -578,10 +604,12 @@ class Outside:
                 end = place
         if end > at:
             return self._think(text, at, end, base)
-        if found is None or not (found["name"] or found["call"]):
+        if found is None or not (found["name"] or found["call"] or found["mark"]):
             return -1
         self.gather()
         self._thought.settle()
+        if found["mark"]:
+            return self._end_thought(text, end, base, found.end())
         if found["call"]:
             return self._read_call_in_thought(text, place, at, base, found["call"])
         if found["end"]:
@@ -589,12 +617,19 @@ class Outside:
         return self._read_nested(text, place, at, base, found["name"])
 
     def _tags_of(self, names: tuple[str, ...]) -> _Tags:
-        return _reasoning_tags(names, self._calls if names and self._dialect.ends_reasoning else ())
+        marks = tuple(self._thoughts.values())
+        elements = tuple(name for name in names if name not in marks)
+        calls = tuple(self._calls) if names and self._dialect.ends_reasoning else ()
+        return _reasoning_tags(elements, calls, tuple(name for name in names if name in marks))
 
     def _read_call_in_thought(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
         self._origin = base
-        opens = self._confirm(text, at, word)
+        opens: int | bool | None = NO
+        for form in self._calls.get(word, ()):
+            opens = self._confirm(form, text, at, word)
+            if opens or opens is MORE:
+                break
         hidden = self._thought.hides(text, at, final=self.final) if opens else NO
         if opens is MORE or hidden is MORE:
             return -1
@@ -798,39 +833,77 @@ def _any_start(words: Sequence[str]) -> str:
 
 
 class _Openers(NamedTuple):
-    """What a block or a reasoning region may begin with, with its name as a group; what the end of a text cuts off of
-    it, as a group too, and the greatest length of that; the names by their spelling in small letters; what is in
-    each text with an opener, in small letters and in capitals; and the letters that names begin with."""
+    """What a block or a reasoning region may begin with, the name of an element as a group; what the end of a text cuts
+    off of it, as a group too, and the greatest length of that; the names by their spelling in small letters; marks with
+    which longer ones begin; whether some begin with another character than `<`; what is in each text with an opener, in
+    small letters and in capitals; and the letters that names begin with."""
 
     opener: re.Pattern[str]
     cut: re.Pattern[str]
     reach: int
     names: dict[str, str]
+    short: frozenset[str]
+    has_others: bool
     lead: str
     other_lead: str
     letters: str
 
 
-@lru_cache(maxsize=32)
-def _openers(words: tuple[str, ...], tokens: tuple[str, ...] = (), *, is_bare: bool = False) -> _Openers:
-    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True)))
-    letters = "".join({letter for word in words for letter in (word[0].lower(), word[0].upper())})
+@lru_cache(maxsize=64)
+def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
+    """`starts` are names of elements and marks, `tokens` other marks."""
+    words = [start for start in starts if not _is_mark(start)]
+    marks = [*(start for start in starts if _is_mark(start)), *tokens]
+    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True))) or "(?!)"
+    firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
+    letters = "".join({letter for first in firsts for letter in (first.lower(), first.upper())})
     lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
+    tags = rf"<({names})[> \t\r\n]"
+    literal = sorted(marks, key=len, reverse=True)
+    has_others = not all(mark.startswith("<") for mark in marks)
+    if not has_others:
+        starts_of = _any_start((*words, *(mark[1:] for mark in marks)))
+        opener = f"<(?:({names})[> \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
+        cut = rf"<()((?:{starts_of})?)\Z"
+    else:
+        opener = "|".join((tags, *map(re.escape, literal)))
+        cut = rf"()({_any_start((*(f'<{word}' for word in words), *marks))})\Z"
     return _Openers(
-        re.compile("|".join((f"<({names})[>{'=' * is_bare} \t\r\n]", *map(re.escape, tokens)))),
-        re.compile(f"<()((?:{_any_start((*words, *(token[1:-1] for token in tokens)))})?)\\Z"),
-        max(1 + max(map(len, words)), *map(len, tokens), 0),
+        re.compile(opener),
+        re.compile(cut),
+        max(1 + max(map(len, words), default=0), *map(len, marks), 0),
         {word.lower(): word for word in reversed(words)},
+        frozenset(mark for mark in marks if any(other != mark and other.startswith(mark) for other in marks)),
+        has_others,
         lead,
         lead.upper(),
         letters,
     )
 
 
-def _words_of(dialect: Dialect) -> tuple[str, ...]:
-    """The names of the tags with which a call may begin."""
-    pairs = dialect.pairs
-    return (dialect.block, pairs.name.strip("<=")) if pairs is not None and pairs.bare else (dialect.block,)
+def _is_mark(start: str) -> bool:
+    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]="
+
+
+def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[str, list[Dialect]]:
+    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark."""
+    found: dict[str, list[Dialect]] = {}
+    for form in (form for dialect in dialects for form in dialect.forms):
+        pairs = form.pairs
+        starts = [form.block.lower() if form.body is Body.ELEMENTS else form.opener]
+        starts += [pairs.name] if pairs is not None and pairs.bare else []
+        for start in starts:
+            if start not in map(str.lower, tags):
+                found.setdefault(start, []).append(form)
+    return found
+
+
+def _word_in(start: str) -> str:
+    """The name in the tag that a call begins with."""
+    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0] if _is_mark(start) else start
+
+
+_WORD_END = re.compile(r"[>= \t\r\n]")
 
 
 class _Tags(NamedTuple):
@@ -844,14 +917,18 @@ class _Tags(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = ()) -> _Tags:
+def _reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = (), marks: tuple[str, ...] = ()) -> _Tags:
+    """`names` of the elements of reasoning, what begins `calls` in it, and `marks` that end it."""
     any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
+    any_call = "|".join(re.escape(call) if _is_mark(call) else rf"<{re.escape(call)}(?=[> \t\r\n])" for call in calls)
+    any_mark = "|".join(map(re.escape, marks))
     tag = f"<(?P<end>/?)(?P<name>{any_name})"
     fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
+    wholes = [*calls, *marks, *(f"<{name}" for name in names), *(f"</{name}" for name in names)]
     return _Tags(
-        re.compile(f"{tag}(?=[> \t\r\n])|<(?P<call>{'|'.join(map(re.escape, calls)) or '(?!)'})(?=[>=])"),
-        re.compile(f"<(?P<end>/?)(?P<name>)(?P<call>)(?:{_any_start((*names, *calls)) or '(?!)'})?\\Z"),
-        2 + max(map(len, (*names, *calls)), default=0),
+        re.compile(rf"(?P<mark>{any_mark or '(?!)'})|(?P<call>{any_call or '(?!)'})|{tag}(?=[> \t\r\n])"),
+        re.compile(rf"(?P<end>)(?P<name>)(?P<call>)(?P<mark>)(?:{_any_start(wholes) or '(?!)'})\Z"),
+        max(map(len, wholes), default=0),
         re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
     )
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from xmltools.errors import Code, Repair
-from xmltools.syntax.elements import Element
+from xmltools.syntax.elements import JSON, TEXT, Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
@@ -30,7 +30,8 @@ def _without_schema(element: Element) -> Any:
     if element.nil:
         return None
     if not element.children:
-        return element.text
+        said = _json_of(element) if element.kind == JSON else None
+        return said[0] if said else element.text
     if _has_items(element.name, element.children):
         return [_without_schema(child) for child in element.children]
     return _object_without_schema(element.children)
@@ -43,6 +44,15 @@ def _object_without_schema(children: Iterable[Element]) -> dict[str, Any]:
         name: _without_schema(group[0]) if len(group) == 1 else list(map(_without_schema, group))
         for name, group in groups.items()
     }
+
+
+def _json_of(element: Element, depth: int = 64) -> tuple[Any] | None:
+    """Return what the text of an element is as JSON; None if it is none."""
+    try:
+        value, slips = loads(element.text.strip(WHITE_SPACE), depth=depth)
+    except JSONError:
+        return None
+    return None if slips else (value,)
 
 
 def _has_items(name: str, children: Iterable[Element]) -> bool:
@@ -302,6 +312,8 @@ class _Reader:
             child = shape.child(name)
             if len(group) > 1:
                 read = yield from self._group(group, child)
+            elif group[0].kind and (said := self._said(group[0], child)) is not None:
+                read = yield _Request(said[0], child, group[0].offset)
             elif child.exact and _is_open(child) and shape.has_property(name):
                 read = yield from self._open_value(group[0], child)
             else:
@@ -311,6 +323,14 @@ class _Reader:
             duplicates += read.duplicates
             lost = lost or read.lost
         return _Value(values, tuple(repairs), tuple(duplicates), lost=lost)
+
+    def _said(self, element: Element, shape: Shape) -> tuple[Any] | None:
+        """Return the value of an element that says what it is: its text, or what that is as JSON. None if the schema
+        wants something else, or that is no JSON."""
+        if element.kind == TEXT:
+            fits = any(each.is_any or each.is_text for each in shape.alternatives)
+            return (element.text,) if fits and self.fits(shape, element.text) else None
+        return None if shape.is_text else _json_of(element, self._depth)
 
     def _open_value(self, element: Element, shape: Shape) -> _Steps:
         """Read an element that is declared to hold any value: text that is JSON as a whole is the list or object."""

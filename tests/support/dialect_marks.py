@@ -1,0 +1,72 @@
+"""The marks of a dialect, and calls written with them: made from its record, so that each new dialect has them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from xmltools.dialects import Body, Dialect, Pairs
+
+__all__ = ["marks_of", "write"]
+
+
+def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """What calls in a dialect consist of, and parts of that. `names` and `keys` of tools and arguments."""
+    found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
+    for form in dialect.forms:
+        found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer]
+        pairs = form.pairs
+        if pairs is not None:
+            found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
+            found += [_head(pairs, name) for name in names]
+            found += [_key(pairs, key, kind) for key in keys for kind in ("true", "false", "")]
+            found += [pairs.value_end[:-1], pairs.value_end + "\n", pairs.end + "\n", "\n" + pairs.value_end]
+            found += ["1", "\n1\n", '["a"]', "null", "a\n\n"] if not pairs.json else []
+        if pairs is None or pairs.json:
+            found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
+            found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
+    return tuple(dict.fromkeys(mark for mark in found if mark))
+
+
+def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "", *, wrapped: bool = True) -> str:
+    """A call in a dialect; strings stand as they are where the dialect has them as text. `gap` is put where white space
+    lays a call out. Not `wrapped`: without the marks of the block, where the dialect allows that."""
+    pairs = dialect.pairs
+    if pairs is None:
+        assert dialect.body is Body.JSON
+        body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})
+        return f"{dialect.opener}{gap}{body}{gap}{dialect.closer}"
+    if pairs.json:
+        inside = json.dumps(arguments)
+    else:
+        inside = "".join(
+            _key(pairs, key, "true" if isinstance(value, str) else "false")
+            + pairs.value
+            + (f"\n{_text(value)}\n" if pairs.framing else _text(value))
+            + pairs.value_end
+            + gap
+            for key, value in arguments.items()
+        )
+    call = f"{_head(pairs, name)}{'' if pairs.json else gap}{inside}{gap if not pairs.json else ''}{pairs.end}"
+    if pairs.bare and not wrapped:
+        return call
+    before = gap if pairs.name else ""
+    return f"{dialect.opener}{before}{call}{gap}{dialect.closer}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _head(pairs: Pairs, name: str) -> str:
+    written = f'{pairs.name_attribute}="{name}"' if pairs.name_attribute else name
+    return f"{pairs.name}{written}{pairs.name_end}"
+
+
+def _key(pairs: Pairs, key: str, kind: str) -> str:
+    if not pairs.key_attribute:
+        return f"{pairs.key}{key}{pairs.key_end}"
+    if pairs.kind == "type":
+        kind = {"true": "string", "false": "number"}.get(kind, "")
+    said = f' {pairs.kind}="{kind}"' if pairs.kind and kind else ""
+    return f'{pairs.key}{pairs.key_attribute}="{key}"{said}{pairs.key_end}'

@@ -1,0 +1,52 @@
+"""DeepSeek-V3.2 and later: `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE…`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+_EOS = "<｜end▁of▁sentence｜>"
+
+
+def _pairs(tag: str) -> Pairs:
+    """The marks, with what stands before the name of each tag."""
+    return Pairs(
+        name=f"<{tag}invoke ",
+        name_end=">",
+        name_attribute="name",
+        end=f"</{tag}invoke>",
+        key=f"<{tag}parameter ",
+        key_end=">",
+        key_attribute="name",
+        kind="string",
+        value_end=f"</{tag}parameter>",
+        bare=True,
+    )
+
+
+_V4 = Dialect(
+    name="dsml",
+    body=Body.PAIRS,
+    block="｜DSML｜tool_calls",
+    example=(
+        '<｜DSML｜tool_calls><｜DSML｜invoke name="get">'
+        '<｜DSML｜parameter name="n" string="false">1</｜DSML｜parameter>'
+        "</｜DSML｜invoke></｜DSML｜tool_calls>"
+    ),
+    models=("*deepseek-v3.2*", "*deepseek-v4*"),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    many=True,
+    turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
+    pairs=_pairs("｜DSML｜"),
+)
+
+DSML = replace(
+    _V4,
+    variants=(
+        replace(_V4, block="｜DSML｜function_calls"),
+        replace(_V4, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ ")),
+    ),
+)

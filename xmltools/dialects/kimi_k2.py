@@ -1,0 +1,30 @@
+"""Kimi-K2: `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>` in a section."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+KIMI_K2 = Dialect(
+    name="kimi_k2",
+    body=Body.PAIRS,
+    start="<|tool_calls_section_begin|>",
+    end="<|tool_calls_section_end|>",
+    is_sure=True,
+    many=True,
+    example=(
+        '<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"n": 1}'
+        "<|tool_call_end|><|tool_calls_section_end|>"
+    ),
+    models=("*kimi-k2*",),
+    reasoning=("think",),
+    ends_reasoning=True,
+    turn_ends=("<|im_end|>",),
+    pairs=Pairs(
+        name="<|tool_call_begin|>",
+        name_end="<|tool_call_argument_begin|>",
+        name_pattern=r"(?:[\w-]+\.)*(?P<name>[^:]+?)(?::\d+)?",
+        end="<|tool_call_end|>",
+        json=True,
+        bare=True,
+    ),
+)

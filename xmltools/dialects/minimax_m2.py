@@ -1,0 +1,31 @@
+"""MiniMax-M2: `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>…`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+INVOKE = Pairs(
+    name="<invoke ",
+    name_end=">",
+    name_attribute="name",
+    end="</invoke>",
+    key="<parameter ",
+    key_end=">",
+    key_attribute="name",
+    value_end="</parameter>",
+    bare=True,
+)
+
+MINIMAX_M2 = Dialect(
+    name="minimax_m2",
+    body=Body.PAIRS,
+    block="minimax:tool_call",
+    example='<minimax:tool_call><invoke name="get"><parameter name="n">1</parameter></invoke></minimax:tool_call>',
+    models=("*minimax-m2*",),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    many=True,
+    turn_ends=("[e~[",),
+    pairs=INVOKE,
+)
