@@ -264,9 +264,15 @@ class Parser:
                     return [delta]
             elif mode == 8:
                 end = self._pos + len(chunk)
-                if end <= self._mark and self._stop not in chunk and "\\" not in chunk:
+                if (
+                    end <= self._mark
+                    and self._stop not in chunk
+                    and ("\\" not in chunk or chunk.count("\\") == chunk.count("\\n"))
+                ):
                     self._pos = end
                     self._pieces.append(chunk)
+                    if "\\" in chunk:  # nearly all escapes are line breaks
+                        chunk = chunk.replace("\\n", "\n")
                     delta = ArgumentDelta()
                     delta.path = self._path
                     delta.text = chunk
