@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from xmltools.dialects import for_model, opens_reasoning
+from xmltools.errors import XMLToolsError
 from xmltools.models import Reply
 from xmltools.parser import Parser, build_reply
 from xmltools.tools import load_tools
@@ -21,9 +23,18 @@ fixtures = pytest.importorskip("canitoolcall.fixtures")
 checks = pytest.importorskip("canitoolcall.checks")
 results = pytest.importorskip("canitoolcall.results")
 
-DIALECTS = {"qwen3-xml": "qwen3_coder", "qwen3-hermes": "hermes", "glm": "glm"}
+
+def is_known(model: str) -> bool:
+    """Whether the dialect of a model is read."""
+    try:
+        for_model(model)
+    except XMLToolsError:
+        return False
+    return True
+
+
 FAMILIES = fixtures.load_families()
-FIXTURES = [each for each in fixtures.load_fixtures() if each.family in DIALECTS]
+FIXTURES = [each for each in fixtures.load_fixtures() if is_known(each.models[0])]
 
 
 def read(fixture: Any, chunks: list[str]) -> Reply:
@@ -33,8 +44,8 @@ def read(fixture: Any, chunks: list[str]) -> Reply:
         models = FAMILIES[fixture.family].reference_models
         prompt = next((each.default_generation_prompt for each in models if each.repo == fixture.models[0]), "")
     tools = load_tools(json.loads(json.dumps(fixture.tools)))
-    inside = prompt.rstrip().endswith("<think>")
-    parser = Parser(tools, dialect=DIALECTS[fixture.family], starts_in_reasoning=inside)
+    dialect = for_model(fixture.models[0])
+    parser = Parser(tools, dialect=dialect, starts_in_reasoning=opens_reasoning(dialect, prompt))
     events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
     return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
 
@@ -66,4 +77,4 @@ def test_fixture(fixture: Any) -> None:
 
 
 def test_all_fixtures_are_here() -> None:
-    assert len(FIXTURES) == 54 + 50 + 51
+    assert len(FIXTURES) == 54 + 50 + 51 + 85 + 26
