@@ -14,6 +14,7 @@ from xmltools.dialects.hermes import HERMES
 from xmltools.dialects.hints import hint_of
 from xmltools.dialects.kimi_k2 import KIMI_K2
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
+from xmltools.dialects.mistral import MISTRAL
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 _KNOWN = {
-    dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM, MINIMAX_M2, DSML, DEEPSEEK_V3, KIMI_K2)
+    dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM, MINIMAX_M2, DSML, DEEPSEEK_V3, KIMI_K2, MISTRAL)
 }
 
 

@@ -102,6 +102,8 @@ def read_json(block: Block, text: str, at: int) -> int:
         block.json_arguments = (block.json_arguments[0], block.base + end)
         block.arguments_closed = len(block.stack) == 1
         block.state = State.JSON_END
+        pairs = block.dialect.pairs
+        block.done = pairs is not None and not pairs.end and not block.dialect.closer
     return -1 if end == at and block.state == State.JSON else end
 
 

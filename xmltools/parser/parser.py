@@ -589,7 +589,7 @@ class Parser:
         self._outside.end_text()
         dialect = ended.dialect
         self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
-        if self._block is not None:
+        if self._block is not None and not dialect.many:
             note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:

@@ -1,0 +1,43 @@
+"""Mistral: `[TOOL_CALLS]NAME[ARGS]{…}`, and the older `[TOOL_CALLS] [{"name": NAME, "arguments": {…}}]`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+_LIST = Dialect(
+    name="mistral",
+    body=Body.JSON,
+    start="[TOOL_CALLS]",
+    end="",
+    is_sure=True,
+    many=True,
+    example='[TOOL_CALLS]get[ARGS]{"n": 1}',
+    models=(
+        "mistral-*",
+        "mixtral-*",
+        "ministral-*",
+        "magistral-*",
+        "devstral-*",
+        "codestral-*",
+        "pixtral-*",
+        "voxtral-*",
+        "open-mi?tral-*",
+    ),
+    reasoning=("think",),
+    thoughts=(("[THINK]", "[/THINK]"),),
+    turn_ends=("</s>",),
+)
+
+# A name, perhaps with an id, and its arguments. Models before v11 wrote a list instead.
+MISTRAL = replace(
+    _LIST,
+    variants=(
+        replace(
+            _LIST,
+            body=Body.PAIRS,
+            pairs=Pairs(name_end="[ARGS]", name_pattern=r"(?P<name>[^\[\]]+)(?:\[CALL_ID\].*)?", json=True),
+        ),
+    ),
+)
