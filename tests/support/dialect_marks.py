@@ -14,7 +14,7 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
     """What calls in a dialect consist of, and parts of that. `names` and `keys` of tools and arguments."""
     found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
     for form in dialect.forms:
-        found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer]
+        found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
         pairs = form.pairs
         if pairs is not None:
             found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
@@ -35,6 +35,8 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
     if pairs is None:
         assert dialect.body is Body.JSON
         body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})
+        if dialect.is_bare:
+            return body if dialect.start == "{" else f"[{gap}{body}{gap}]"
         return f"{dialect.opener}{gap}{body}{gap}{dialect.closer}"
     if pairs.json:
         inside = json.dumps(arguments)

@@ -10,9 +10,11 @@ from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
 from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
 from xmltools.dialects.glm import GLM
+from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
 from xmltools.dialects.hints import hint_of
 from xmltools.dialects.kimi_k2 import KIMI_K2
+from xmltools.dialects.llama3_json import LLAMA3_JSON
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.mistral import MISTRAL
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
@@ -36,7 +38,20 @@ __all__ = [
 ]
 
 _KNOWN = {
-    dialect.name: dialect for dialect in (FORGE, HERMES, QWEN3_CODER, GLM, MINIMAX_M2, DSML, DEEPSEEK_V3, KIMI_K2, MISTRAL)
+    dialect.name: dialect
+    for dialect in (
+        FORGE,
+        HERMES,
+        QWEN3_CODER,
+        GLM,
+        MINIMAX_M2,
+        DSML,
+        DEEPSEEK_V3,
+        KIMI_K2,
+        MISTRAL,
+        HARMONY,
+        LLAMA3_JSON,
+    )
 }
 
 

@@ -72,8 +72,15 @@ class Dialect:
     """Whether `start` is a token that models write for nothing else, so that nothing has to confirm it."""
     may_lack_end: bool = False
     """Whether models often leave the end mark out, so that this is no repair."""
+    is_first: bool = False
+    """Whether `start` counts only where the reply begins, after nothing but white space and reasoning."""
+    is_bare: bool = False
+    """Whether `start` is no mark, but what the call itself begins with, as `{`. It counts only where the reply begins,
+    and only if what begins there names a given tool."""
     many: bool = False
     """Whether there may be several calls in a block."""
+    separator: str = ""
+    """What may stand between two calls that are JSON objects without marks."""
     variants: tuple[Dialect, ...] = ()
     """Other forms that models of the same dialect write. They have its name, and are read beside it."""
     example: str = ""
@@ -176,7 +183,8 @@ class Dialect:
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if pairs := self.pairs:
             inside = self._form_of(pairs)
-        return "" if self.body is Body.ELEMENTS else f"{self.opener}{inside}{self.closer}"
+        start = "" if self.is_bare else self.opener
+        return "" if self.body is Body.ELEMENTS else f"{start}{inside}{self.closer}"
 
     def _form_of(self, pairs: Pairs) -> str:
         name = f'{pairs.name_attribute}="tool name"' if pairs.name_attribute else "tool name"

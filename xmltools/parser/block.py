@@ -12,8 +12,10 @@ block's source (see `block_to_call`), so `Leaf` and `Container` hold places, not
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Dialect, plain, spellings
@@ -394,7 +396,9 @@ def give_up(block: Block, code: Code, message: str, place: int) -> None:
 
 def end_early(block: Block, place: int) -> None:
     """The block ends without its end tag, at `place` in the stream."""
-    if not block.dialect.may_lack_end:
+    if block.in_list:
+        note(block, Code.MISSING_END_TAG, place, "the end of the list of calls is missing", block.start)
+    elif block.dialect.closer and not block.dialect.may_lack_end:
         note(block, Code.MISSING_END_TAG, place, f"{block.dialect.closer} is missing", block.start)
     block.done = True
 
@@ -585,3 +589,39 @@ def meet_opener(block: Block, place: int) -> None:
     if not block.arguments_closed:
         fail(block, Code.MALFORMED_MARKUP, f"a new <{block.dialect.block}> starts before this one has ended", place)
     end_early(block, place)
+
+
+def skip_broken(block: Block, text: str, at: int) -> int:
+    """State: in a call of another dialect than Forge's that can't be read. It goes on to its end mark, to the next call
+    where a token says that, or, without an end mark, to the end of the turn."""
+    dialect, pairs = block.dialect, block.dialect.pairs
+    has_end = dialect.closer and not dialect.may_lack_end
+    ends = dialect.closer, pairs.end if pairs is not None and (block.is_bare or not has_end) else ""
+    nexts = dialect.opener if (pairs is not None or dialect.is_sure) and not dialect.is_bare else ""
+    marks = _marks((*ends, nexts, *(() if has_end else dialect.turn_ends)))
+    found = marks.whole.search(text, at)
+    if found is None:
+        cut = marks.cut.search(text, max(at, len(text) - marks.reach))
+        end = cut.start() if cut else len(text)
+        return end if end > at else -1
+    block.done = True
+    return found.end() if found[0] in ends else found.start()
+
+
+class _Marks(NamedTuple):
+    """A pattern of some marks, one of what the end of a text cuts off of them, and the greatest length of that."""
+
+    whole: re.Pattern[str]
+    cut: re.Pattern[str]
+    reach: int
+
+
+@lru_cache(maxsize=64)
+def _marks(marks: tuple[str, ...]) -> _Marks:
+    found = sorted(filter(None, marks), key=len, reverse=True)
+    cuts = sorted({mark[:size] for mark in found for size in range(1, len(mark))}, key=len, reverse=True)
+    return _Marks(
+        re.compile("|".join(map(re.escape, found)) or "(?!)"),
+        re.compile(rf"(?:{'|'.join(map(re.escape, cuts)) or '(?!)'})\Z"),
+        max(map(len, found), default=0),
+    )

@@ -92,6 +92,10 @@ def read_body(block: Block, text: str, at: int) -> int:
         give_up(block, Code.SEVERAL_CALLS, message, block.base + at)
         begin_json_body(block, block.base + at)
         return at
+    if block.dialect.body is _JSON:
+        give_up(block, Code.INVALID_JSON, "there is no JSON object where the call belongs", block.base + at)
+        block.state = State.SKIP
+        return at
     block.state = State.MARKUP
     return at if text[at] == "<" else _bare_name(block, text, at)
 

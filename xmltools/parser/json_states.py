@@ -20,6 +20,7 @@ from xmltools.parser.block import (
     meet_opener,
     note,
     opens_block,
+    skip_broken,
 )
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.json_end import ObjectScanner
@@ -97,7 +98,7 @@ def read_json(block: Block, text: str, at: int) -> int:
     elif scanner.done and block.json is not None:
         block.json = (block.json[0], block.base + end)
         block.state = State.JSON_END
-        block.done = not block.dialect.closer and not block.in_list
+        block.done = not block.dialect.closer and not block.dialect.separator and not block.in_list
     elif scanner.done and isinstance(block.json_arguments, tuple):
         block.json_arguments = (block.json_arguments[0], block.base + end)
         block.arguments_closed = len(block.stack) == 1
@@ -133,8 +134,10 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if block.json is None and dialect.pairs is not None and (dialect.may_lack_end or not dialect.closer):
         return _after_arguments(block, text, at)
     here = skip_space(text, at)
-    if here > at and (not dialect.may_lack_end or block.in_list):
+    if here > at and (not (dialect.may_lack_end or dialect.separator) or block.in_list):
         return here
+    if dialect.separator and not block.in_list:
+        return _separate(block, text, at, here)
     if dialect.may_lack_end and not block.in_list:
         return _end_alone(block, text, at, here)
     character = text[at]
@@ -166,6 +169,20 @@ def _end_alone(block: Block, text: str, at: int, here: int) -> int:
         return -1
     block.done = True
     return here + len(closer) if text.startswith(closer, here) else at
+
+
+def _separate(block: Block, text: str, at: int, here: int) -> int:
+    """After an object without marks, up to `at`: it ends, and another one may follow what separates the two."""
+    separator = block.dialect.separator
+    after = here + len(separator) if text.startswith(separator, here) else here
+    after = skip_space(text, after)
+    if after == len(text) and after - at <= OPENER_SPACE and not block.final:
+        return -1
+    block.done = True
+    if after == len(text) or text[after] != "{" or after - at > OPENER_SPACE:
+        return at
+    block.again = True
+    return after
 
 
 def _read_list(block: Block, text: str, at: int) -> int:
@@ -244,6 +261,8 @@ def _refuse(block: Block, at: int) -> int:
 
 def skip_body(block: Block, text: str, at: int) -> int:
     """State: in a body that is no JSON. It goes on to the next `</tool>`."""
+    if block.dialect.body is not _ELEMENTS:
+        return skip_broken(block, text, at)
     opening = text.find("</", at)
     if opening < 0:
         end = len(text) - text.endswith("<")

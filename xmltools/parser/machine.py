@@ -7,11 +7,11 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.models.events import Event
-from xmltools.parser.block import OWN, Block, Leaf, State, flush_delta, note, read_comment
+from xmltools.parser.block import OWN, Block, Leaf, State, flush_delta, note, read_comment, skip_broken
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
-from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name, skip_pairs
+from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
 from xmltools.parser.value_ends import confirm_end, read_end_tail
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 from xmltools.syntax.markup import SPACES
@@ -29,7 +29,7 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.PAIRS_NAME: read_pairs_name,
     State.PAIRS: read_pairs,
     State.PAIRS_END: read_pairs_end,
-    State.PAIRS_SKIP: skip_pairs,
+    State.PAIRS_SKIP: skip_broken,
 }
 """The states in which no leaf is open."""
 
@@ -66,14 +66,15 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
 def ends_complete(block: Block, rest: str, place: int) -> bool:
     """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which is at
     `place` in the stream, was not consumed."""
-    end_tags = f"</{block.dialect.block}>", f"</{block.spelling}>"
+    end_tags = block.dialect.closer, f"</{block.spelling}>"
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
     if block.json is not None and block.state == State.JSON_END and not block.lacks_brace:
         return is_part or _is_last_fence(block, rest, place)
     if block.name is None or not is_part:
         return False
-    if block.dialect.pairs is not None:
-        return block.state == State.PAIRS_END
+    if (pairs := block.dialect.pairs) is not None:
+        is_json_over = block.state == State.JSON_END and isinstance(block.json_arguments, tuple) and not pairs.end
+        return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf
     if leaf is not None and _ends_json(block, leaf):
         block.unsure = True

@@ -81,6 +81,9 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
 def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | None:
     """The place after the start mark of a call, `mark` at `at`, if a call begins there; -1, where a call begins
     without one."""
+    if dialect.is_bare:
+        begins = begins_call(dialect, text, at)
+        return -1 if begins else begins
     if mark == dialect.opener:
         after = at + len(mark)
         begins = begins_call(dialect, text, after)
@@ -650,24 +653,3 @@ def _end_bare(block: Block, text: str, at: int) -> int:
     if mark is MORE:
         return len(text) if here < len(text) else at
     return here + len(closer) if mark else at
-
-
-def skip_pairs(block: Block, text: str, at: int) -> int:
-    """State: in a call that can't be read. It goes on to its end tag, or to the next call."""
-    place = text.find("<", at)
-    if place < 0:
-        return len(text)
-    if place > at:
-        return place
-    pairs, closer = _pairs(block), block.dialect.closer
-    opener = block.dialect.opener
-    mark = _mark_at(text, at, tuple(filter(None, (closer, opener, pairs.end if block.is_bare or not closer else ""))))
-    if mark is MORE:
-        return -1
-    if mark == opener:
-        block.done = True
-        return at
-    if mark:
-        block.done = True
-        return at + len(str(mark))
-    return at + 1

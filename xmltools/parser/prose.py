@@ -52,6 +52,11 @@ PATIENCE: Final = 100
 """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
 _NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
 """Keys that name the tool in a JSON body, also those that are not read as its name."""
+_NAMED = re.compile(
+    r'\[?\s{0,20}\{\s{0,20}(?:"type"\s{0,5}:\s{0,5}"function"\s{0,5},\s{0,20})?"name"\s{0,5}:\s{0,5}"[^"\\]{1,256}"'
+    r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
+)
+"""The beginning of a call in JSON that has no mark."""
 _MOST_ENDS: Final = 1_000
 _KEY_LENGTH: Final = 40
 """The longest text that `_NAME_KEY` matches, in characters."""
@@ -98,11 +103,13 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_copied",
+        "_is_first",
         "_key_search",
         "_later",
         "_later_depth",
         "_later_fence",
         "_later_from",
+        "_later_openers",
         "_layout",
         "_limits",
         "_longest",
@@ -169,7 +176,12 @@ class Outside:
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
         self._thoughts = dict(dialect.thoughts)  # the marks that end reasoning, by those that begin it
-        self._openers = _openers((*starts, *tags), (*dialect.turn_ends, *self._thoughts))
+        tokens = (*dialect.turn_ends, *self._thoughts)
+        forms = (*self._calls.items(), *self._others.items())
+        later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
+        self._later_openers = _openers((*later, *tags), tokens)
+        self._openers = _openers((*starts, *tags), tokens)
+        self._is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
         self._trial_name = ""
@@ -210,7 +222,7 @@ class Outside:
     def marks(self) -> tuple[str, str, str]:
         """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
         with."""
-        return self._openers[-3:]
+        return self._later_openers[-3:]
 
     @property
     def has_other_marks(self) -> bool:
@@ -254,6 +266,8 @@ class Outside:
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
+        if self._is_first:
+            self._end_first()
         self._prose.skip()
         self._foreign.skip(place)
         self.is_after = True
@@ -326,7 +340,10 @@ class Outside:
         """Is this a part of a mark, or a mark that may still become a longer one?"""
         if found.lastindex == 2:
             return True
-        return found.end() == len(text) and not self.final and found[0] in self._openers.short
+        if self.final or len(text) - found.start() > self._openers.reach:
+            return False
+        longer = self._openers.longer.get(found[0], ())
+        return any(mark.startswith(text[found.start() :]) for mark in longer)
 
     def _read_laid_out(self, text: str, at: int, place: int, base: int, found: re.Match[str] | None) -> int:
         """Text up to the next opener, at `place`: white space before that, or after a call, lays it out."""
@@ -419,6 +436,9 @@ class Outside:
         forms = self._calls.get(word) or self._calls.get(word.lower()) or []
         for form in forms:
             end = self._confirm(form, text, at, word)
+            if end and form.is_bare:
+                named = self._is_named(form, text, at)
+                end = named and end
             if end is MORE:
                 return MORE
             if end:
@@ -460,6 +480,16 @@ class Outside:
             return NO if self.final else end
         named = self._names_tool(other, text, at, end)
         return end if named else named
+
+    def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
+        """Does the call without a mark that may begin at `at` name a given tool? Without tools, what has a name and
+        arguments is one."""
+        if self._toolbox is not None:
+            return self._names_tool(form, text, at, -1)
+        found = _NAMED.match(text, at)
+        if found:
+            return True
+        return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
 
     def _names_tool(self, other: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the block at `at`, whose opening tag ends at `end`, name a given tool soon? It is read up to there."""
@@ -587,9 +617,16 @@ class Outside:
         """What is between `at` and `end` is text."""
         if end > at:
             piece = text if at == 0 and end == len(text) else text[at:end]
+            if self._is_first and piece.strip(SPACES):
+                self._end_first()
             self.pieces.append(piece)
             self.events.append(TextDelta.make(piece, base + at))
         return end
+
+    def _end_first(self) -> None:
+        """What counts only where the reply begins counts no more."""
+        self._is_first = self._searched = False
+        self._openers = self._later_openers
 
     # -- reasoning -------------------------------------------------------------------------------------------------
 
@@ -835,14 +872,14 @@ def _any_start(words: Sequence[str]) -> str:
 class _Openers(NamedTuple):
     """What a block or a reasoning region may begin with, the name of an element as a group; what the end of a text cuts
     off of it, as a group too, and the greatest length of that; the names by their spelling in small letters; marks with
-    which longer ones begin; whether some begin with another character than `<`; what is in each text with an opener, in
-    small letters and in capitals; and the letters that names begin with."""
+    which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
+    opener, in small letters and in capitals; and the letters that names begin with."""
 
     opener: re.Pattern[str]
     cut: re.Pattern[str]
     reach: int
     names: dict[str, str]
-    short: frozenset[str]
+    longer: dict[str, list[str]]
     has_others: bool
     lead: str
     other_lead: str
@@ -873,7 +910,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
         re.compile(cut),
         max(1 + max(map(len, words), default=0), *map(len, marks), 0),
         {word.lower(): word for word in reversed(words)},
-        frozenset(mark for mark in marks if any(other != mark and other.startswith(mark) for other in marks)),
+        {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         has_others,
         lead,
         lead.upper(),

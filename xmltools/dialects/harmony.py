@@ -1,0 +1,46 @@
+"""Harmony, of gpt-oss: `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+_COMMENTARY = Dialect(
+    name="harmony",
+    body=Body.PAIRS,
+    start="<|channel|>commentary to=",
+    end="<|call|>",
+    is_sure=True,
+    may_lack_end=True,  # it is the token that ends the turn, so servers strip it
+    example='<|channel|>commentary to=functions.get <|constrain|>json<|message|>{"n": 1}<|call|>',
+    models=("gpt-oss*",),
+    reasoning=(),
+    thoughts=(("<|channel|>analysis<|message|>", "<|end|>"),),
+    turn_ends=(
+        "<|start|>assistant",
+        "<|channel|>final<|message|>",
+        "<|channel|>final <|constrain|>json<|message|>",
+        "<|channel|>commentary<|message|>",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+    ),
+    pairs=Pairs(
+        name_end="<|message|>",
+        name_pattern=(
+            r"(?:functions\.)?(?P<name>[^\s<]+)(?:<\|channel\|>\w+)?\s*(?:(?:<\|constrain\|>)?\s*json)?(?:<\|channel\|>\w+)?"
+        ),
+        json=True,
+    ),
+)
+
+# The tool may be named in front of the channel, and models call tools in the channel of their thoughts too.
+HARMONY = replace(
+    _COMMENTARY,
+    variants=(
+        replace(_COMMENTARY, start="<|channel|>analysis to="),
+        replace(_COMMENTARY, start="<|start|>assistant to="),
+        replace(_COMMENTARY, start=" to=", is_first=True),  # after a prompt that ends with <|start|>assistant
+    ),
+)
