@@ -27,7 +27,17 @@ from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
 from xmltools.syntax.embedded_markup import count_within
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, Tag, find_ampersands, read_confirmation, read_opener
+from xmltools.syntax.markup import (
+    MORE,
+    NAME_LENGTH,
+    NO,
+    OPENER_SPACE,
+    Tag,
+    find_ampersands,
+    read_confirmation,
+    read_opener,
+    skip_space,
+)
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
@@ -598,8 +608,20 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     has_end = dialect.closer and not dialect.may_lack_end
     ends = dialect.closer, pairs.end if pairs is not None and (block.is_bare or not has_end) else ""
     nexts = dialect.opener if (pairs is not None or dialect.is_sure) and not dialect.is_bare else ""
-    marks = _marks((*ends, nexts, *(() if has_end else dialect.turn_ends)))
+    inner = pairs.end if pairs is not None and dialect.many else ""
+    marks = _marks((*ends, nexts, inner, *(() if has_end else dialect.turn_ends)))
     found = marks.whole.search(text, at)
+    while found is not None and found[0] == inner and inner not in ends and pairs is not None:
+        # Another call in the same section, or the end of that, shows that this is the end.
+        here = skip_space(text, found.end())
+        if len(text) - found.end() < OPENER_SPACE and not block.final:
+            rest = text[here:]
+            if any(mark.startswith(rest) and mark != rest for mark in (pairs.name, dialect.closer)):
+                return found.start() if found.start() > at else -1
+        if text.startswith(pairs.name, here):
+            block.again = block.done = True
+            return here
+        found = marks.whole.search(text, found.end())
     if found is None:
         cut = marks.cut.search(text, max(at, len(text) - marks.reach))
         end = cut.start() if cut else len(text)
