@@ -14,6 +14,7 @@ from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
 from xmltools.dialects.hints import hint_of
 from xmltools.dialects.kimi_k2 import KIMI_K2
+from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.mistral import MISTRAL
@@ -51,6 +52,7 @@ _KNOWN = {
         MISTRAL,
         HARMONY,
         LLAMA3_JSON,
+        KIMI_K3,
     )
 }
 
@@ -87,7 +89,8 @@ def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
 
 def opens_reasoning(dialect: Dialect, prompt: str) -> bool:
     """Return whether the text that a chat template put before the reply ends in open reasoning."""
-    return prompt.rstrip().endswith(tuple(f"<{tag}>" for tag in dialect.reasoning))
+    openers = (*(f"<{tag}>" for tag in dialect.reasoning), *(start.rstrip() for start, _ in dialect.thoughts))
+    return prompt.rstrip().endswith(openers)
 
 
 def for_model(model: str) -> Dialect:

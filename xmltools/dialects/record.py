@@ -90,7 +90,7 @@ class Dialect:
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()
-    """Other marks between which reasoning stands."""
+    """Other marks between which reasoning stands; where one has several ends, there is a pair for each."""
     ends_reasoning: bool = False
     """Whether a call that begins in open reasoning ends it."""
     layout: bool = False

@@ -175,7 +175,8 @@ class Outside:
         self._others = _forms_by_start(others if toolbox is not None else (), tags)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
-        self._thoughts = dict(dialect.thoughts)  # the marks that end reasoning, by those that begin it
+        # The marks that end reasoning, by those that begin it.
+        self._thoughts = {start: tuple(e for s, e in dialect.thoughts if s == start) for start, _ in dialect.thoughts}
         tokens = (*dialect.turn_ends, *self._thoughts)
         forms = (*self._calls.items(), *self._others.items())
         later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
@@ -589,8 +590,8 @@ class Outside:
 
     def _read_region(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
-        closer = self._thoughts.get(word)
-        tag = read_opener(text, at, word) if closer is None else Tag(word, at + len(word), False)
+        closers = self._thoughts.get(word)
+        tag = read_opener(text, at, word) if closers is None else Tag(word, at + len(word), False)
         hidden = self._prose.hides(text, at, final=self.final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
@@ -604,7 +605,7 @@ class Outside:
             return tag.end
         self.end_text()
         self._skip(base + lead, base + at)
-        self.closers = (self._openers.names[word.lower()],) if closer is None else (closer,)
+        self.closers = (self._openers.names[word.lower()],) if closers is None else closers
         self._tags = self._tags_of(self.closers)
         self._is_begun = False
         self._thought = Shown(self._words, self._longest, sections=False)
@@ -654,7 +655,7 @@ class Outside:
         return self._read_nested(text, place, at, base, found["name"])
 
     def _tags_of(self, names: tuple[str, ...]) -> _Tags:
-        marks = tuple(self._thoughts.values())
+        marks = tuple(end for ends in self._thoughts.values() for end in ends)
         elements = tuple(name for name in names if name not in marks)
         calls = tuple(self._calls) if names and self._dialect.ends_reasoning else ()
         return _reasoning_tags(elements, calls, tuple(name for name in names if name in marks))

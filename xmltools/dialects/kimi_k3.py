@@ -1,0 +1,43 @@
+"""Kimi-K3: `<|open|>call tool="NAME" index="1"<|sep|><|open|>argument key="KEY" type="string"<|sep|>VALUE…`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+KIMI_K3 = Dialect(
+    name="kimi_k3",
+    body=Body.PAIRS,
+    start="<|open|>tools<|sep|>",
+    end="<|close|>tools<|sep|>",
+    is_sure=True,
+    many=True,
+    example=(
+        '<|open|>tools<|sep|><|open|>call tool="get" index="1"<|sep|><|open|>argument key="n" type="number"<|sep|>1'
+        "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
+    ),
+    models=("kimi-k3*",),
+    reasoning=(),
+    thoughts=(
+        ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+        ("<|open|>think<|sep|>", "<|open|>response<|sep|>"),  # where the prompt has begun thoughts that never come
+    ),
+    turn_ends=(
+        '<|open|>message role="assistant"<|sep|>',
+        "<|open|>response<|sep|>",
+        "<|close|>response<|sep|>",
+        "<|close|>message<|sep|>",
+        "<|end_of_msg|>",
+    ),
+    pairs=Pairs(
+        name="<|open|>call ",
+        name_end="<|sep|>",
+        name_attribute="tool",
+        end="<|close|>call<|sep|>",
+        key="<|open|>argument ",
+        key_end="<|sep|>",
+        key_attribute="key",
+        kind="type",
+        value_end="<|close|>argument<|sep|>",
+        bare=True,
+    ),
+)
