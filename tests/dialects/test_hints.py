@@ -32,7 +32,10 @@ def test_a_call_that_was_cut_off_gets_the_form_of_its_dialect(dialect):
 @pytest.mark.parametrize("dialect", OTHERS, ids=lambda dialect: dialect.name)
 def test_the_form_is_that_of_a_call(dialect):
     """With the words of the form in place of names and values."""
-    (call,) = parse(dialect.form.replace("tool name", "get").replace(": value", ': "value"'), dialect=dialect).calls
+    (call,) = parse(
+        dialect.form.replace("tool name", "get").replace(": value", ': "value"').replace("key=value)", "key='value')"),
+        dialect=dialect,
+    ).calls
     assert (call.name, call.arguments, call.clean) == ("get", {"key": "value"}, True)
 
 

@@ -33,6 +33,8 @@ def is_known(model: str) -> bool:
     return True
 
 
+SOFT = {"gemma4/vllm-text-before-call"}
+"""Read right but for white space: Gemma's template writes none before a call, so the text keeps its own."""
 FAMILIES = fixtures.load_families()
 FIXTURES = [each for each in fixtures.load_fixtures() if is_known(each.models[0])]
 
@@ -73,8 +75,9 @@ def test_fixture(fixture: Any) -> None:
     )
     rows = checks.run_checks(fixture, FAMILIES[fixture.family], seen)
     found = [(row.check, row.strategy, row.detail) for row in rows if row.status is not results.Status.PASS]
-    assert checks.case_status(rows) is results.Status.PASS, found
+    expected = results.Status.SOFT_PASS if fixture.id in SOFT else results.Status.PASS
+    assert checks.case_status(rows) is expected, found
 
 
 def test_all_fixtures_are_here() -> None:
-    assert len(FIXTURES) == 54 + 50 + 51 + 85 + 26
+    assert len(FIXTURES) == 469

@@ -22,6 +22,21 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
             found += [_key(pairs, key, kind) for key in keys for kind in ("true", "false", "")]
             found += [pairs.value_end[:-1], pairs.value_end + "\n", pairs.end + "\n", "\n" + pairs.value_end]
             found += ["1", "\n1\n", '["a"]', "null", "a\n\n"] if not pairs.json else []
+        if pairs is not None and (pairs.quote or pairs.python):
+            found += [
+                pairs.quote,
+                f"{pairs.quote},",
+                f"{pairs.quote}}}",
+                ",n:1",
+                ",s:",
+                "(n=1)",
+                "s=",
+                "s='",
+                "'",
+                "(",
+                ")",
+            ]
+            found += [f"{name}(" for name in names] + [f"call:{name}{{" for name in names]
         if pairs is None or pairs.json:
             found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
             found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
@@ -38,8 +53,19 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
         if dialect.is_bare:
             return body if dialect.start == "{" else f"[{gap}{body}{gap}]"
         return f"{dialect.opener}{gap}{body}{gap}{dialect.closer}"
+    if pairs.python:
+        inside = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        call = f"{name}({inside})"
+        start = "" if dialect.is_bare else dialect.opener
+        return f"{start}[{gap}{call}{gap}]{dialect.closer}"
     if pairs.json:
         inside = json.dumps(arguments)
+        if pairs.quote:
+            written = (
+                f"{key}:{pairs.quote}{value}{pairs.quote}" if isinstance(value, str) else f"{key}:{json.dumps(value)}"
+                for key, value in arguments.items()
+            )
+            inside = f"{{{','.join(written)}}}"
     else:
         inside = "".join(
             _key(pairs, key, "true" if isinstance(value, str) else "false")

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
 from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
+from xmltools.dialects.gemma import GEMMA
 from xmltools.dialects.glm import GLM
 from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
@@ -18,6 +19,7 @@ from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.mistral import MISTRAL
+from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
 from xmltools.errors import XMLToolsError
@@ -53,6 +55,9 @@ _KNOWN = {
         HARMONY,
         LLAMA3_JSON,
         KIMI_K3,
+        GEMMA,
+        PYTHONIC,
+        LFM2,
     )
 }
 

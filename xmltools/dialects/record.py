@@ -39,6 +39,11 @@ class Pairs:
     """Ends the arguments. Without it the block's own end mark does, so that a call without that was cut off."""
     json: bool = False
     """Whether the arguments are a JSON object, which ends with its own brace."""
+    python: bool = False
+    """Whether they are those of a call in Python instead: `NAME(key=value)`. Calls may be in a list, or follow each
+    other."""
+    quote: str = ""
+    """What stands around strings in place of quotes; nothing in them is escaped, and keys have no quotes at all."""
     key: str = ""
     key_end: str = ""
     key_attribute: str = ""
@@ -162,7 +167,7 @@ class Dialect:
         inside = () if pairs.json else (pairs.end, pairs.key, pairs.value, pairs.value_end)
         marks = [mark for mark in (pairs.name, *inside) if mark]
         for mark in marks:
-            if not mark.startswith("<"):
+            if not mark.startswith("<") and not pairs.json:
                 raise XMLToolsError(f"dialect {self.name!r}: the mark {mark!r} does not begin with <")
             for other in marks:
                 if mark is not other and other.startswith(mark):
@@ -188,8 +193,10 @@ class Dialect:
 
     def _form_of(self, pairs: Pairs) -> str:
         name = f'{pairs.name_attribute}="tool name"' if pairs.name_attribute else "tool name"
+        if pairs.python:
+            return "[tool name(key=value)]"
         if pairs.json:
-            value = '{"key": value}'
+            value = f"{{key:{pairs.quote}value{pairs.quote}}}" if pairs.quote else '{"key": value}'
         else:
             kind = f' {pairs.kind}="{"string" if pairs.kind == "type" else "true"}"' if pairs.kind else ""
             key = f'{pairs.key_attribute}="key"{kind}' if pairs.key_attribute else "key"

@@ -14,7 +14,14 @@ from xmltools.parser.json_body import Envelope, EnvelopeError
 from xmltools.parser.toolbox import NoToolError, Toolbox
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
-from xmltools.syntax.json_reader import JSONDepthError, JSONError, JSONEscapeError, loads_lenient
+from xmltools.syntax.json_reader import (
+    JSONDepthError,
+    JSONError,
+    JSONEscapeError,
+    loads_call,
+    loads_lenient,
+    loads_marked,
+)
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden, is_valid_name, skip_space
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
@@ -350,7 +357,7 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
         raise _Refused(Code.INVALID_JSON, "there are elements beside the JSON object in the arguments", place)
     if isinstance(block.json_arguments, tuple):
         start, end = block.json_arguments
-        text, written = source[start - base : end - base], start
+        text, written = source[start - base : end - base] + "}" * block.lacks_brace, start
     else:
         start = block.json_arguments.offset
         text = _without_fence(block.json_arguments.text)
@@ -369,8 +376,14 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
     Character by character it is at `written`; before `place` means nowhere, since it was decoded. `is_body`: JSON
     is right there, and a Python literal is not. Elsewhere a repair has reported already that elements belong there.
     """
+    pairs = block.dialect.pairs
     try:
-        value, repairs = loads_lenient(text, depth=block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
+        if pairs is not None and pairs.python:
+            value, repairs = loads_call(text, depth=block.limits.depth)
+        elif pairs is not None and pairs.quote:
+            value, repairs = loads_marked(text, pairs.quote, depth=block.limits.depth)
+        else:
+            value, repairs = loads_lenient(text, depth=block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
     except JSONError as error:
         offence = written + error.offset if written >= place else place
         code = Code.LIMIT_EXCEEDED if isinstance(error, JSONDepthError) else Code.INVALID_JSON
@@ -381,7 +394,7 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
     if not isinstance(value, dict):
         raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
     for code, offset, message in repairs:
-        if is_body or code is not Code.PYTHON_LITERAL:
+        if is_body or code is not Code.PYTHON_LITERAL or (pairs is not None and pairs.json):
             _repair(block, code, place + offset, message)
     return value
 

@@ -78,7 +78,9 @@ def read_body(block: Block, text: str, at: int) -> int:
     if text[at] == "{":
         begin_json_body(block, block.base + at, block.dialect.json_names)
         return at
-    if text[at] in "[," and block.dialect.body is _JSON:  # the first call of a list, or another one
+    if (
+        text[at] in "[," and block.dialect.body is _JSON and not block.in_list
+    ):  # the first call of a list, or another one
         block.in_list = True
         return at + 1
     if text[at] in "`~":

@@ -22,9 +22,12 @@ _INSIDE: Final = {quote: re.compile(rf"[^\\{quote}]*+(?:\\.[^\\{quote}]*+)*+", r
 """The inside of a string in these quotes, up to its end, or to a backslash with which the text ends."""
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _BARE_REST = re.compile(r"[\w$-]*", re.ASCII)
+_MARKED_KEY = re.compile(r"[^\r\n:={}\[\]<\"',]+")
 _LINE_END = re.compile(r"[\r\n]|<(?:/|\Z)")
 _COMMENT_END = re.compile(r"\*/|<(?:/|\Z)")
 _NAME_LENGTH: Final = 300
+
+_AFTER_MARK: Final = ",}]):="
 
 # What may come next.
 _VALUE: Final = 0
@@ -41,21 +44,27 @@ class ObjectScanner:
     than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that
-    came. `loose`: so are keys without quotes, and comments. With `stops`, `scan` returns after each of these
-    strings. `deltas`, if there is one, is told of all that is read. `escaped`: what was read ends in a backslash
-    that escapes the next character.
+    came. `loose`: keys without quotes, and comments, are let through too. `is_call`: the text is the arguments of a
+    call in Python, from its bracket on. `mark`: stands around strings in which nothing is escaped; keys have no quotes.
+    With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that is read.
+    `escaped`: what was read ends in a backslash that escapes the next character.
     """
 
     __slots__ = (
+        "_key_start",
+        "_key_rest",
         "_capture",
+        "_colons",
         "_comment",
         "_depth",
         "_expect",
         "_in_key",
         "_in_scalar",
+        "_is_call",
         "_key",
         "_keys",
         "_loose",
+        "_mark",
         "_quote",
         "_stack",
         "_stopped",
@@ -70,8 +79,23 @@ class ObjectScanner:
         "too_deep",
     )
 
-    def __init__(self, depth: int, keys: tuple[str, ...] = (), *, stops: bool = False, loose: bool = False) -> None:
+    def __init__(
+        self,
+        depth: int,
+        keys: tuple[str, ...] = (),
+        *,
+        stops: bool = False,
+        loose: bool = False,
+        is_call: bool = False,
+        mark: str = "",
+    ) -> None:
         self._depth = depth
+        self._is_call = is_call
+        self._mark = mark
+        # What follows a key at the top level, and below it.
+        self._colons = ("=", ":") if is_call else (":=", ":=") if mark else (":", ":")
+        self._key_start = _MARKED_KEY if mark else _BARE_KEY
+        self._key_rest = _MARKED_KEY if mark else _BARE_REST
         self._stops = stops
         self._loose = loose
         self._in_key = False  # in a key without quotes
@@ -135,6 +159,8 @@ class ObjectScanner:
     def _token(self, text: str, at: int) -> int:
         character = text[at]
         expect = self._expect
+        if character == "<" and self._mark and expect <= _KEY:
+            return self._open_marked(text, at)
         if character in "\"'" and expect <= _KEY:
             self._quote = character
             is_named = expect == _KEY and self.deltas is not None
@@ -146,15 +172,15 @@ class ObjectScanner:
         elif character in "}])" and expect != _VALUE and expect != _COLON:
             self._close(character)
         elif character == "," and expect == _NEXT:
-            self._expect = _KEY if self._stack[-1] == "{" else _FIRST
-        elif character == ":" and expect == _COLON:
+            self._expect = _KEY if self._stack[-1] == "{" or (self._is_call and len(self._stack) == 1) else _FIRST
+        elif expect == _COLON and character in self._colons[len(self._stack) > 1]:
             self._expect = _VALUE
         elif expect <= _FIRST and _SCALAR.match(character):
             self._in_scalar = True
             if self.deltas is not None:
                 self.deltas.begin(is_string=False)
             return at
-        elif self._loose and expect == _KEY and _BARE_KEY.match(character):
+        elif self._loose and expect == _KEY and self._key_start.match(character):
             self._in_key = True
             self._capture = []
             return at
@@ -167,10 +193,13 @@ class ObjectScanner:
         return at + 1
 
     def _open(self, bracket: str) -> None:
+        if self._is_call and not self._stack:
+            self._expect = _KEY
+        else:
+            self._expect = _KEY if bracket == "{" else _FIRST
         self._stack.append(bracket)
-        self._expect = _KEY if bracket == "{" else _FIRST
         if self.deltas is not None:
-            self.deltas.open(bracket)
+            self.deltas.open("{" if self._expect == _KEY else bracket)
         if len(self._stack) > self._depth:
             self.too_deep = True
             self.error = f"it nests more than {self._depth} deep"
@@ -197,7 +226,7 @@ class ObjectScanner:
         return at
 
     def _bare_key(self, text: str, at: int) -> int:
-        found = _BARE_REST.match(text, at)
+        found = self._key_rest.match(text, at)
         end = found.end() if found else at
         self._keep(text, at, end)
         if end < len(text):
@@ -231,6 +260,8 @@ class ObjectScanner:
         return found.end()
 
     def _string(self, text: str, at: int) -> int:
+        if self._quote == "<":
+            return self._marked(text, at)
         start = at
         if self.escaped:
             self.escaped = False
@@ -250,12 +281,60 @@ class ObjectScanner:
         self._quote = ""
         return quote + 1
 
+    def _open_marked(self, text: str, at: int) -> int:
+        """At a `<`, which may begin the mark in front of a string."""
+        mark = self._mark
+        if text.startswith(mark, at):
+            self._quote = "<"
+            self._capture = [] if self._expect == _KEY else None
+            if self.deltas is not None and self._expect != _KEY:
+                self.deltas.begin(is_string=True)
+            return at + len(mark)
+        if mark.startswith(text[at:]):
+            self._stopped = True  # it may go on
+        else:
+            self.error = "'<' is not allowed there"
+        return at
+
+    def _marked(self, text: str, at: int) -> int:
+        """In a string between marks: the mark ends it if what follows may follow a string."""
+        mark = self._mark
+        end = text.find("<", at)
+        while end >= 0:
+            if text.startswith(mark, end):
+                after = end + len(mark)
+                found = _SPACE.match(text, after)
+                after = found.end() if found else after
+                follows = text[after : after + 1]
+                if not follows or follows in _AFTER_MARK:
+                    break
+                end = text.find("<", end + len(mark))
+            elif mark.startswith(text[end:]):
+                break
+            else:
+                end = text.find("<", end + 1)
+        stop = end if end >= 0 else len(text)
+        self._keep(text, at, stop)
+        if self.deltas is not None and self._expect != _KEY:
+            self.deltas.text(text[at:stop], "", is_end=False)
+        if end < 0:
+            return stop
+        after = end + len(mark)
+        if len(text) <= after or not text[after:].strip(" \t\r\n"):
+            self._stopped = True  # what follows decides
+            return stop
+        self._end_string()
+        self._quote = ""
+        return after
+
     def _keep(self, text: str, start: int, end: int) -> None:
         if self._capture is not None and len(self._capture) < _NAME_LENGTH:
             self._capture.append(text[start : min(end, start + _NAME_LENGTH)])
 
     def _end_string(self) -> None:
         string = "" if self._capture is None else "".join(self._capture)
+        if self._mark:
+            string = string.strip()
         if self._expect == _KEY:
             self._expect = _COLON
             self._key = string

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from xmltools.dialects import Body
+from xmltools.dialects import Body, Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
@@ -56,7 +56,12 @@ def begin_json_arguments(block: Block, at: int, start: int) -> None:
     pairs = block.dialect.pairs
     if pairs is None or not pairs.json:
         note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    block.scanner = ObjectScanner(block.limits.depth, loose=block.dialect.body is not _ELEMENTS)
+    block.scanner = ObjectScanner(
+        block.limits.depth,
+        loose=block.dialect.body is not _ELEMENTS,
+        is_call=pairs is not None and pairs.python,
+        mark="" if pairs is None else pairs.quote,
+    )
     if pairs is not None and block.deltas:
         block.scanner.deltas = JSONDeltas(block.shape, ())
     block.json_arguments = (block.base + start, -1)
@@ -89,6 +94,10 @@ def read_json(block: Block, text: str, at: int) -> int:
         block.json = (block.json[0], block.base + end)
         block.lacks_brace = True
         block.state = State.JSON_END
+    elif scanner.error and isinstance(arguments, tuple) and _may_lack_brace(block, text, end):
+        block.json_arguments = (arguments[0], block.base + end)
+        block.lacks_brace = True
+        block.state = State.JSON_END
     elif scanner.error:
         code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
         # The scanner stops at a character that is not allowed there, but after a bracket that is wrong.
@@ -104,8 +113,29 @@ def read_json(block: Block, text: str, at: int) -> int:
         block.arguments_closed = len(block.stack) == 1
         block.state = State.JSON_END
         pairs = block.dialect.pairs
-        block.done = pairs is not None and not pairs.end and not block.dialect.closer
+        block.done = pairs is not None and not pairs.end and not block.dialect.closer and not block.in_list
     return -1 if end == at and block.state == State.JSON else end
+
+
+def _may_lack_brace(block: Block, text: str, at: int) -> bool:
+    """Is only the last brace of the arguments missing, if an end mark is what begins at `at`?"""
+    pairs = block.dialect.pairs
+    return pairs is not None and not pairs.python and block.scanner.in_envelope and text[at] == "<"
+
+
+def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
+    """Where the last brace of the arguments is missing: an end mark at `at` shows that they end."""
+    ends = [end for end in (pairs.end, block.dialect.closer) if end]
+    if any(text.startswith(end, at) for end in ends):
+        note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
+        block.arguments_closed = True
+        block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
+    elif any(end.startswith(text[at:]) for end in ends):
+        return -1
+    else:
+        give_up(block, Code.INVALID_JSON, "the JSON could not be read: '<' is not allowed there", block.base + at)
+        block.state = State.SKIP
+    return at
 
 
 def _take_name(block: Block, names: dict[str, str]) -> None:
@@ -131,7 +161,12 @@ def _take_name(block: Block, names: dict[str, str]) -> None:
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect = block.dialect
-    if block.json is None and dialect.pairs is not None and (dialect.may_lack_end or not dialect.closer):
+    if (
+        block.json is None
+        and dialect.pairs is not None
+        and not block.in_list
+        and (dialect.may_lack_end or not dialect.closer)
+    ):
         return _after_arguments(block, text, at)
     here = skip_space(text, at)
     if here > at and (not (dialect.may_lack_end or dialect.separator) or block.in_list):
@@ -145,7 +180,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         block.extra_brace = True
         note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
         return at + 1
-    if block.json is None:
+    if block.json is None and not block.in_list:
         return _after_arguments(block, text, at)
     if block.in_list and character in ",]" and not block.lacks_brace:
         return _read_list(block, text, at)
@@ -201,7 +236,8 @@ def _read_list(block: Block, text: str, at: int) -> int:
         block.in_list = False
         block.done = not block.dialect.closer
         return here + 1
-    if text[here] != "{":
+    pairs = block.dialect.pairs
+    if text[here] != "{" and (pairs is None or not pairs.python):
         return _refuse(block, at)
     block.again = block.done = True
     return at
@@ -210,6 +246,8 @@ def _read_list(block: Block, text: str, at: int) -> int:
 def _after_arguments(block: Block, text: str, at: int) -> int:
     """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
     if (pairs := block.dialect.pairs) is not None:
+        if block.lacks_brace and not block.arguments_closed:
+            return _confirm_end(block, text, at, pairs)
         block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
         return at
     if text[at] in _MORE_JSON:
@@ -238,10 +276,10 @@ def _after_body(block: Block, text: str, at: int) -> int:
     if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
-    opening = block.dialect.opener.removesuffix(">")
+    opening = block.dialect.start or block.dialect.opener.removesuffix(">")
     opens: bool | None = NO
     if text.startswith(opening, at):
-        opens = text.startswith(block.dialect.start, at) if block.dialect.start else opens_block(block, text, at)
+        opens = opens_block(block, text, at) if block.dialect.block else True
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
         return -1
     if opens:

@@ -68,12 +68,15 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     `place` in the stream, was not consumed."""
     end_tags = block.dialect.closer, f"</{block.spelling}>"
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
+    if block.in_list and block.dialect.is_bare:
+        return False  # a list without marks counts if it is whole
     if block.json is not None and block.state == State.JSON_END and not block.lacks_brace:
         return is_part or _is_last_fence(block, rest, place)
     if block.name is None or not is_part:
         return False
     if (pairs := block.dialect.pairs) is not None:
         is_json_over = block.state == State.JSON_END and isinstance(block.json_arguments, tuple) and not pairs.end
+        is_json_over = is_json_over and not block.lacks_brace
         return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf
     if leaf is not None and _ends_json(block, leaf):

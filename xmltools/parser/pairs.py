@@ -35,6 +35,13 @@ from xmltools.tools.schema import ANY
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
+_PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
+_W = r"[ \t\r\n]*+"
+_PYTHON: Final = re.compile(
+    rf"[A-Za-z_][\w.]*+{_W}(?:\Z|\({_W}(?:\Z|(?P<call>\)|[A-Za-z_]\w*+{_W}=)|[A-Za-z_]\w*+{_W}\Z))", re.ASCII
+)
+"""A call in Python, up to what shows that it is one, or to the end of the text."""
+_PYTHON_LIST: Final = re.compile(rf"\[{_W}(?:\Z|{_PYTHON.pattern})", re.ASCII)
 _OBJECT: Final = re.compile(r"\{[ \t\r\n]*(?:([\"}])|\Z)")
 _TEXT_KINDS: Final = ("true", "string")
 """What the attribute of an argument says if its value is text."""
@@ -57,6 +64,8 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     pairs = dialect.pairs
     if pairs is None:
         return text[here] == "{" or (_begins_list(text, here) if text[here] == "[" else NO)
+    if pairs.python:
+        return _begins_python(text, here)
     if pairs.name:
         return _starts(text, here, pairs.name)
     if text[here] == "{":
@@ -150,6 +159,15 @@ def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
     return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
 
 
+def _begins_python(text: str, at: int) -> bool | None:
+    """Does a call in Python begin at `at`, or a list of calls?"""
+    pattern = _PYTHON_LIST if text[at] == "[" else _PYTHON
+    found = pattern.match(text, at)
+    if found is None or found.end() - at > NAME_LENGTH + OPENER_SPACE:
+        return NO
+    return True if found["call"] else MORE
+
+
 @lru_cache(maxsize=32)
 def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
@@ -225,6 +243,9 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         return here
     pairs = _pairs(block)
     start = here + len(pairs.name)
+    if pairs.python and text[here] in "[,":
+        block.in_list = True
+        return here + 1
     if not pairs.name and text[here] == "{":
         note(block, Code.JSON_ARGUMENTS, block.base + here, "the call was read from JSON")
         begin_json_body(block, block.base + here, block.dialect.json_names)
@@ -241,7 +262,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
             return found
         name, after = found
     else:
-        word = _NAME.match(text, start, start + NAME_LENGTH)
+        word = (_PYTHON_NAME if pairs.python else _NAME).match(text, start, start + NAME_LENGTH)
         after = word.end() if word else start
         if after == len(text):
             return -1
@@ -335,7 +356,8 @@ def read_pairs(block: Block, text: str, at: int) -> int:
     if _is_cut_break(pairs, text, here):
         return -1
     is_begun = bool(block.fields) or block.json_arguments is not None
-    if text[here] == "{" and not is_begun and (pairs.json or not pairs.name or pairs.name_attribute):
+    opens = "(" if pairs.python else "{"
+    if text[here] == opens and not is_begun and (pairs.json or not pairs.name or pairs.name_attribute):
         begin_json_arguments(block, here, here)
         return here
     opener = block.dialect.opener
@@ -616,6 +638,8 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     elif here == len(text) or here > at:
         return here
     mark = _mark_at(text, here, (closer, *((pairs.name,) if pairs.name else ())))
+    if mark is NO and pairs.python:
+        mark = _begins_python(text, here)
     if mark is MORE and not block.final:
         return -1
     if mark == closer:

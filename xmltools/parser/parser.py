@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
 
-from xmltools.dialects import FORGE, Also, Body, Dialect, beside, named
+from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import (
@@ -116,6 +116,7 @@ class Parser:
         "_stop",
         "_strict",
         "_toolbox",
+        "_waiting",
     )
 
     def __init__(
@@ -172,6 +173,7 @@ class Parser:
         self._argument_deltas = argument_deltas
         self._reader = TextReader()
         self._decided = 0
+        self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without marks: calls and their sources
         self._stop = ""  # what ends the run of a leaf without deltas
         self._mode = _OTHER
         self._choose_mode()
@@ -484,11 +486,13 @@ class Parser:
             if block.state == State.JSON and (quote := block.scanner.quote):
                 deltas = block.scanner.deltas
                 self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
+                is_raw = quote == "<"  # a string between marks: nothing in it is escaped
                 self._stop = quote
-                self._mode = _JSON_SILENT
+                self._held_back = ""
+                self._mode = _SILENT if is_raw else _JSON_SILENT
                 if deltas is not None and deltas.path is not None:
                     self._path = deltas.path
-                    self._mode = _JSON
+                    self._mode = _PAIR if is_raw else _JSON
             return
         in_cdata = block.state == State.CDATA
         in_pair = block.state == State.PAIR_VALUE
@@ -634,11 +638,36 @@ class Parser:
             text, base = block.raw.take(), block.start
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
+            self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, block.call_id))
             return
         if not verdict.id:
             verdict = self._late_start(block, verdict)
+        if block.in_list and block.dialect.is_bare:
+            self._waiting.append((verdict, text[block.start - base : end - base]))
+            return
+        self._release()
         self._events.append(CallCompleted(verdict))
+
+    def _release(self, is_cut: bool = False) -> None:
+        """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
+        for call, source in self._waiting:
+            if not is_cut:
+                self._events.append(CallCompleted(call))
+                continue
+            span = call.span or (0, 0)
+            error = CallError(
+                code=Code.TRUNCATED,
+                span=span,
+                message="the reply ended inside the list of calls",
+                hint=hint_of(Code.TRUNCATED, self._dialect),
+                name=call.name,
+                arguments=call.arguments,
+                source=source,
+                offset=span[1],
+            )
+            self._events.append(CallFailed(error, call.id))
+        self._waiting.clear()
 
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
         """A call whose name was known only at its end (a JSON body with escapes in the name)."""
@@ -706,6 +735,7 @@ class Parser:
         self._outside.skip_block(end)
         text = block.raw.take() if block.keeps_source else ""
         error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
+        self._release(error.code is Code.TRUNCATED)
         self._events.append(CallFailed(error, block.call_id))
 
 

@@ -487,6 +487,8 @@ class Outside:
         arguments is one."""
         if self._toolbox is not None:
             return self._names_tool(form, text, at, -1)
+        if form.pairs is not None:
+            return True
         found = _NAMED.match(text, at)
         if found:
             return True

@@ -92,6 +92,24 @@ def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[A
             raise error from None
 
 
+def loads_call(text: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
+    """Read the arguments of a call in Python, from its bracket on: `(path="a.py", lines=[1, 2])`.
+
+    Values are literals of Python or JSON. Returns them by their names, and what was repaired. Raises as `loads` does,
+    and for arguments without a name.
+    """
+    return _LooseReader(text, is_call=True).read_object(depth)
+
+
+def loads_marked(text: str, mark: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
+    """Read an object whose keys have no quotes, and whose strings stand between marks, with nothing escaped:
+    `{path:<|"|>a.py<|"|>,lines:[1,2]}`.
+
+    Returns and raises as `loads` does.
+    """
+    return _LooseReader(text, loose=True, mark=mark).read_object(depth)
+
+
 # What is checked before the JSON is read. All patterns are possessive: no backtracking, so linear time.
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
@@ -265,6 +283,8 @@ _LONG = 256
 _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _COMMENTS = re.compile(r"(?:(?://[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)[ \t\r\n]*+)*+")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*+", re.ASCII)
+_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*+", re.ASCII)
+_MARKED_KEY = re.compile(r"[^\r\n:={}\[\]<\"',]+")
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
 _ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
@@ -287,9 +307,11 @@ _SERVER = re.compile(r"\\\\(?!\\)")
 class _LooseReader:
     """Reads one text. `slips` is what was repaired, each kind once, at its first place."""
 
-    def __init__(self, text: str, *, loose: bool = False) -> None:
+    def __init__(self, text: str, *, loose: bool = False, is_call: bool = False, mark: str = "") -> None:
         self.text = text
         self.loose = loose
+        self.is_call = is_call
+        self.mark = mark
         self.slips: dict[Code, Slip] = {}
         self.comma = -1  # the first one after a last member
         self.escape = -1  # the first one that only Python has
@@ -314,8 +336,24 @@ class _LooseReader:
             raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
         return value, sorted(self.slips.values(), key=lambda slip: slip[1])
 
+    def read_object(self, depth: int) -> tuple[dict[str, Any], list[Slip]]:
+        """Return the object that the whole text is, or the arguments of a call, and the slips."""
+        try:
+            value, at = self.members(0, depth - 1, is_root=True)
+        except _RefusedError as error:
+            raise JSONError(error.message, 0) from None
+        except RecursionError:
+            raise JSONError("too deeply nested", 0) from None
+        if at < len(self.text):
+            raise JSONError("more text after the value", at)
+        if self.escape >= 0:
+            raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
+        return value, sorted(self.slips.values(), key=lambda slip: slip[1])
+
     def note(self, code: Code, offset: int, message: str) -> None:
         """Report a slip."""
+        if code is Code.PYTHON_LITERAL and (self.is_call or self.mark):
+            return  # that is how these are written
         _note(self.slips, code, offset, message)
 
     def space(self, at: int) -> int:
@@ -336,16 +374,21 @@ class _LooseReader:
             value, at = self.members(at, depth - 1)
         elif first in ("'", '"'):
             value, at = self.quoted(at)
+        elif self.mark and self.text.startswith(self.mark, at):
+            value, at = self.marked(at)
         else:
             value, at = self.atom(at)
         return value, self.space(at)
 
-    def members(self, at: int, depth: int) -> tuple[Any, int]:
-        """Read a dict, list or tuple whose opening bracket is at `at`."""
+    def members(self, at: int, depth: int, *, is_root: bool = False) -> tuple[Any, int]:
+        """Read a dict, list or tuple whose opening bracket is at `at`. `is_root`: it is the arguments of a call."""
         text, opener = self.text, self.text[at]
         closer = _CLOSERS[opener]
+        is_object = opener == "{" or is_root
         read: Callable[[int, int], tuple[Any, int]] = self.pair if opener == "{" else self.value
-        if opener == "(":
+        if is_root and self.is_call:
+            read = self.argument
+        elif opener == "(":
             self.note(Code.PYTHON_LITERAL, at, "read a tuple as a list")
         members: list[Any] = []
         comma = at = self.space(at + 1)
@@ -356,16 +399,38 @@ class _LooseReader:
             members.append(member)
             comma = at if text.startswith(",", at) else -1
             at = self.space(at + (comma >= 0))
-        if opener == "(" and len(members) == 1 and comma < 0:
+        if opener == "(" and not is_root and len(members) == 1 and comma < 0:
             raise JSONError("a tuple of one item needs a comma", at)
         if members and comma >= 0 > self.comma:
             self.comma = comma
-        return (_object(members) if opener == "{" else members), at + 1
+        return (_object(members) if is_object else members), at + 1
+
+    def argument(self, at: int, depth: int) -> tuple[tuple[str, Any], int]:
+        """Read the name of an argument and its value."""
+        name = _PYTHON_NAME.match(self.text, at)
+        end = self.space(name.end()) if name else at
+        if name is None or not self.text.startswith("=", end):
+            raise JSONError("expected an argument with its name", at)
+        value, at = self.value(self.space(end + 1), depth)
+        return (name[0], value), at
+
+    def marked(self, at: int) -> tuple[str, int]:
+        """Read a string between marks: a mark ends it if what follows may follow a string."""
+        start = at + len(self.mark)
+        end = self.text.find(self.mark, start)
+        while end >= 0:
+            after = end + len(self.mark)
+            if self.text[self.space(after) : self.space(after) + 1] in (",", "}", "]", ":", "=", ""):
+                return self.text[start:end], after
+            end = self.text.find(self.mark, after)
+        raise JSONError("a string that does not end", at)
 
     def pair(self, at: int, depth: int) -> tuple[tuple[str, Any], int]:
         """Read a key and its value."""
         if self.text[at : at + 1] in ("'", '"'):
             key, at = self.quoted(at)
+        elif self.mark:
+            return self.marked_pair(at, depth)
         elif self.loose and (bare := _BARE_KEY.match(self.text, at)):
             self.note(Code.PYTHON_LITERAL, at, "read a key without quotes")
             key, at = bare[0], bare.end()
@@ -373,6 +438,23 @@ class _LooseReader:
             raise JSONError("expected a key in quotes", at)
         at = self.space(at)
         if not self.text.startswith(":", at):
+            raise JSONError("expected a colon", at)
+        value, at = self.value(self.space(at + 1), depth)
+        return (key, value), at
+
+    def marked_pair(self, at: int, depth: int) -> tuple[tuple[str, Any], int]:
+        """Read a key without quotes, or between marks, and its value."""
+        if self.text.startswith(self.mark, at):
+            key, at = self.marked(at)
+        else:
+            bare = _MARKED_KEY.match(self.text, at)
+            if bare is None:
+                raise JSONError("expected a key", at)
+            key, at = bare[0].strip(), bare.end()
+        at = self.space(at)
+        if self.text.startswith("=", at):
+            self.note(Code.JSON_KEY, at, "read = as :")
+        elif not self.text.startswith(":", at):
             raise JSONError("expected a colon", at)
         value, at = self.value(self.space(at + 1), depth)
         return (key, value), at

@@ -1,0 +1,42 @@
+"""Calls in Python: `[NAME(KEY=VALUE), …]`, of Llama 3.2 and 4, and those of LFM2 and Olmo 3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect, Pairs
+
+_BARE = Dialect(
+    name="pythonic",
+    body=Body.PAIRS,
+    start="[",
+    end="",
+    is_bare=True,
+    many=True,
+    example="[get(n=1)]",
+    models=("llama-4*", "llama-3.2-1b*", "llama-3.2-3b*"),
+    reasoning=("think",),
+    turn_ends=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>", "<|python_end|>"),
+    pairs=Pairs(json=True, python=True),
+)
+
+_MARKED = replace(_BARE, is_bare=False, is_sure=True)
+
+PYTHONIC = replace(
+    _BARE,
+    variants=(
+        replace(_MARKED, start="<|python_start|>", end="<|python_end|>"),
+        replace(_MARKED, start="<|python_tag|>", end=""),
+        replace(_MARKED, start="<function_calls>", end="</function_calls>", is_sure=False),
+    ),
+)
+
+LFM2 = replace(
+    _MARKED,
+    name="lfm2",
+    start="<|tool_call_start|>",
+    end="<|tool_call_end|>",
+    example="<|tool_call_start|>[get(n=1)]<|tool_call_end|>",
+    models=("lfm2*",),
+    turn_ends=("<|im_end|>",),
+)
