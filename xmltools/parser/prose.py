@@ -58,6 +58,7 @@ _NAMED = re.compile(
 )
 """The beginning of a call in JSON that has no mark."""
 _MOST_ENDS: Final = 1_000
+_NO_FORMS: Final[list[Dialect]] = []
 _KEY_LENGTH: Final = 40
 """The longest text that `_NAME_KEY` matches, in characters."""
 
@@ -333,7 +334,7 @@ class Outside:
             return self.emit_text(text, at, place, base)
         if found is None or self._may_grow(text, found):
             return -1
-        if found[0] in self._dialect.turn_ends:
+        if self._dialect.turn_ends and found[0] in self._dialect.turn_ends:
             return self._skip_token(text, place, place, base, found[0])
         return self._read_opener(text, place, place, base)
 
@@ -341,7 +342,7 @@ class Outside:
         """Is this a part of a mark, or a mark that may still become a longer one?"""
         if found.lastindex == 2:
             return True
-        if self.final or len(text) - found.start() > self._openers.reach:
+        if not self._openers.longer or self.final or len(text) - found.start() > self._openers.reach:
             return False
         longer = self._openers.longer.get(found[0], ())
         return any(mark.startswith(text[found.start() :]) for mark in longer)
@@ -429,12 +430,13 @@ class Outside:
         return at
 
     def _may_call(self, word: str) -> bool:
-        key = word if word in self._calls or word in self._others else word.lower()
-        return key in self._calls or key in self._others
+        """May this begin a call? The name of an element may be in any case."""
+        key = word if word[:1] == "<" else word.lower()
+        return key in self._calls or key in self._others or word in self._calls or word in self._others
 
     def _start_of(self, text: str, at: int, word: str) -> _Start | Answer:
         """The start of a call at `at`, where `<word` is, or a mark."""
-        forms = self._calls.get(word) or self._calls.get(word.lower()) or []
+        forms = self._calls.get(word) or self._calls.get(word.lower(), _NO_FORMS)
         for form in forms:
             end = self._confirm(form, text, at, word)
             if end and form.is_bare:
@@ -448,7 +450,8 @@ class Outside:
             return _Start(forms[-1], at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
-        for other in self._others.get(word) or self._others.get(word.lower()) or []:
+        others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
+        for other in others:
             is_spelled = other.body is not Body.ELEMENTS or word == other.block
             end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
