@@ -899,8 +899,8 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     marks = [*(start for start in starts if _is_mark(start)), *tokens]
     names = "|".join(map(_any_case, sorted(words, key=len, reverse=True))) or "(?!)"
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
-    letters = "".join({letter for first in firsts for letter in (first.lower(), first.upper())})
-    lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
+    letters = "".join(sorted({letter for first in firsts for letter in (first.lower(), first.upper())}))
+    lead = f"<{letters[0].lower()}" if len(set(letters.lower())) == 1 else "<"
     tags = rf"<({names})[> \t\r\n]"
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
@@ -925,7 +925,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
 
 
 def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]="
+    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=["
 
 
 def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[str, list[Dialect]]:
