@@ -50,6 +50,8 @@ _BROKEN: Final = re.compile(r"[<\r\n]")
 """What no name has."""
 MAX_STRAY: Final = 1_024
 """Characters of stray text between the calls of a block."""
+_EXAMPLE_SPACE: Final = 16
+"""White space between the start mark of an example and its call."""
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes of a mark, besides a name."""
 
@@ -607,9 +609,20 @@ def _count_example(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> N
     """A mark that is content may begin an example of a call, or end one."""
     pairs = _pairs(block)
     if mark == (pairs.name or block.dialect.opener):
-        leaf.claims += _is_at_line_start(block, at) if pairs.name else True
+        leaf.claims += _begins_example(block, at) if pairs.name else True
     elif leaf.claims > 0 and mark == (pairs.end or block.dialect.closer):
         leaf.claims -= 1
+    elif mark == block.dialect.closer:
+        leaf.claims = 0  # of calls without an end mark
+
+
+def _begins_example(block: Block, at: int) -> bool:
+    """Is the mark of a name at `at` where a call would have it: at the start of a line, or after the start mark?"""
+    if _is_at_line_start(block, at):
+        return True
+    place, opener = block.base + at, block.dialect.opener
+    before = source_of(block, max(block.start, place - len(opener) - _EXAMPLE_SPACE), place)
+    return before.rstrip(SPACES).endswith(opener)
 
 
 def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:

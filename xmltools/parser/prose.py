@@ -19,7 +19,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.pairs import read_start
+from xmltools.parser.pairs import MAX_STRAY, begins_call, read_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -447,7 +447,7 @@ class Outside:
             if end:
                 return _Start(form, end)
         if forms and forms[0].is_sure and word == forms[0].opener:
-            return _Start(forms[-1], at + len(word))
+            return self._sure_start(forms, text, at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
         others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
@@ -459,6 +459,22 @@ class Outside:
             if end:
                 return _Start(other, end)
         return NO
+
+    def _sure_start(self, forms: list[Dialect], text: str, end: int) -> _Start | None:
+        """A call, or what should be one, after a token that says so, up to `end`. The first call in it shows its form,
+        if there is text in front of that; MORE if more text may have it."""
+        if len(forms) == 1:
+            return _Start(forms[0], end)
+        stop = end + MAX_STRAY
+        names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
+        places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
+        for form in forms if places else ():
+            begins = begins_call(form, text, min(places))
+            if begins is MORE and not self.final:
+                return MORE
+            if begins:
+                return _Start(form, end)
+        return MORE if names and not places and len(text) < stop and not self.final else _Start(forms[-1], end)
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after what was no call at `at`, or MORE. The two tags with which a call of another dialect may
@@ -523,7 +539,9 @@ class Outside:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
             end = read_start(form, text, at, word)
-            return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
+            if end is MORE and self.final and word == form.opener:  # it was cut off
+                return -1 if form.pairs is not None and form.pairs.name == word else at + len(word)
+            return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
