@@ -29,6 +29,7 @@ MODULES = (
     "parser/json_states",
     "parser/machine",
     "parser/pairs",
+    "parser/tool_tags",
     "parser/parser",
     "parser/prose",
     "parser/toolbox",

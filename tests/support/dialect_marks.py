@@ -13,6 +13,10 @@ __all__ = ["marks_of", "write"]
 def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
     """What calls in a dialect consist of, and parts of that. `names` and `keys` of tools and arguments."""
     found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
+    if dialect.body is Body.TAGS:
+        found += [f"{start}{name}>" for name in (*names, *keys) for start in ("<", "</", "\n<")]
+        found += [*(f"<{name}/>" for name in names), f"<{names[0].upper()}>", f"</{names[0]}", '{"s": "', '"}', "<item>"]
+        found += ["</item>", f"{names[0]}\n", "1", "&lt;", "]]>", "<![CDATA[", f'<{keys[0]} a="b">', f"<{keys[0]}/>"]
     for form in dialect.forms:
         found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
         pairs = form.pairs
@@ -37,7 +41,7 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
                 ")",
             ]
             found += [f"{name}(" for name in names] + [f"call:{name}{{" for name in names]
-        if pairs is None or pairs.json:
+        if dialect.body is Body.JSON or (pairs is not None and pairs.json):
             found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
             found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
     return tuple(dict.fromkeys(mark for mark in found if mark))
@@ -47,6 +51,9 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
     """A call in a dialect; strings stand as they are where the dialect has them as text. `gap` is put where white space
     lays a call out. Not `wrapped`: without the marks of the block, where the dialect allows that."""
     pairs = dialect.pairs
+    if dialect.body is Body.TAGS:
+        inside = "".join(f"{gap}<{key}>{_text(value)}</{key}>" for key, value in arguments.items())
+        return f"<{name}>{inside}{gap}</{name}>"
     if pairs is None:
         assert dialect.body is Body.JSON
         body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})

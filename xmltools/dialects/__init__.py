@@ -21,7 +21,8 @@ from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.mistral import MISTRAL
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
-from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
+from xmltools.dialects.record import Body, Dialect, Pairs, forms_for, plain, spellings
+from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
 from xmltools.errors import XMLToolsError
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "all",
     "beside",
     "for_model",
+    "forms_for",
     "hint_of",
     "named",
     "opens_reasoning",

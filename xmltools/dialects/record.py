@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -15,6 +15,8 @@ class Body(StrEnum):
 
     ELEMENTS = "elements"
     """Nested XML elements, or a JSON object in their place."""
+    TAGS = "tags"
+    """As elements, but the element of a call is named as its tool, and its content is the arguments."""
     PAIRS = "pairs"
     """The tool's name, then names and values of arguments between literal marks."""
     JSON = "json"
@@ -141,10 +143,11 @@ class Dialect:
 
     def __post_init__(self) -> None:
         """Refuse marks that can't work."""
-        object.__setattr__(self, "opener", self.start or f"<{self.block}>")
-        object.__setattr__(self, "closer", f"</{self.block}>" if self.end is None else self.end)
+        is_open = self.body is Body.TAGS and not self.block  # the tools are not known
+        object.__setattr__(self, "opener", self.start or ("" if is_open else f"<{self.block}>"))
+        object.__setattr__(self, "closer", ("" if is_open else f"</{self.block}>") if self.end is None else self.end)
         marks = {"name": self.name}
-        if not self.start:
+        if not self.start and self.body is not Body.TAGS:
             marks["block"] = self.block
         if self.body is Body.ELEMENTS:
             marks |= {"tool_name": self.tool_name, "arguments": self.arguments}
@@ -188,6 +191,8 @@ class Dialect:
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
         if pairs := self.pairs:
             inside = self._form_of(pairs)
+        if self.body is Body.TAGS:
+            return "<tool name><key>value</key></tool name>"
         start = "" if self.is_bare else self.opener
         return "" if self.body is Body.ELEMENTS else f"{start}{inside}{self.closer}"
 
@@ -207,6 +212,18 @@ class Dialect:
     def json_names(self) -> tuple[str, ...]:
         """The keys of a JSON body that name a server or a tool."""
         return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+
+
+@lru_cache(maxsize=64)
+def forms_for(dialect: Dialect, names: tuple[str, ...]) -> tuple[Dialect, ...]:
+    """The forms of calls of tools with these names, where the element of a call is named as its tool.
+
+    A tool whose name can't be that of an element has none.
+    """
+    return tuple(replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name))
+
+
+_ELEMENT_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")
 
 
 def plain(name: str) -> str:

@@ -27,7 +27,6 @@ from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
 
 _SHORT = 256
-_PAIRS = Body.PAIRS
 _ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 
 
@@ -322,7 +321,7 @@ def _plain(
     if start >= end:
         return
     turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
-    if not leaf.mixed:
+    if not leaf.mixed and block.dialect.body is _ELEMENTS:  # in other dialects, models write values as they are
         _note_oddities(block, leaf, source, base, start, turn, end)
     if turn > start:
         parts.append(reader.text(source[start:turn]))
@@ -350,7 +349,7 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
     if body is not None and block.json is not None:
         return _body_arguments(block, block.json, body, shape)
     if block.json_arguments is None:
-        usual = block.dialect.body is _PAIRS
+        usual = block.dialect.body is not _ELEMENTS
         return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth, json_is_usual=usual)
     if block.arguments.children:
         place = block.arguments.children[0].offset

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect
+from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.block import Block, knows_tool
@@ -20,6 +20,7 @@ from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.pairs import read_start
+from xmltools.parser.tool_tags import read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -171,8 +172,9 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._longest = longest
         # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
-        self._calls = _forms_by_start((dialect,), tags)
-        self._others = _forms_by_start(others if toolbox is not None else (), tags)
+        names = toolbox.names if toolbox is not None else ()
+        self._calls = _forms_by_start((dialect,), tags, names)
+        self._others = _forms_by_start(others if toolbox is not None else (), tags, names)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
         # The marks that end reasoning, by those that begin it.
@@ -449,7 +451,7 @@ class Outside:
         if self._is_copied or self._foreign.is_open:
             return NO
         for other in self._others.get(word) or self._others.get(word.lower()) or []:
-            is_spelled = other.body is not Body.ELEMENTS or word == other.block
+            is_spelled = not other.arguments or word == other.block
             end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
                 return MORE
@@ -470,11 +472,13 @@ class Outside:
 
     def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """As `_confirm`, for a dialect that is not this one: only the call of a given tool counts."""
-        if other.body is Body.ELEMENTS:
+        if other.body is Body.TAGS:
+            end: int | bool | None = self._confirm_tool(other, text, at, word)
+        elif other.body is Body.ELEMENTS:
             tag = read_opener(text, at, word)
             if tag is MORE or tag is NO:
                 return tag
-            end: int | bool | None = tag.end if (begins := read_confirmation(text, tag.end)) else begins
+            end = tag.end if (begins := read_confirmation(text, tag.end)) else begins
         else:
             end = read_start(other, text, at, word)
         if not end:
@@ -519,7 +523,10 @@ class Outside:
     def _confirm(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
-            end = read_start(form, text, at, word)
+            is_tag = form.body is Body.TAGS
+            end = self._confirm_tool(form, text, at, word) if is_tag else read_start(form, text, at, word)
+            if is_tag:
+                return end
             return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
@@ -529,6 +536,14 @@ class Outside:
         if confirmed is NO and begins is None:
             confirmed = self._confirm_name(text, tag)
         return tag.end if confirmed else confirmed
+
+    def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
+        toolbox = self._toolbox
+        if toolbox is None or self._prose.open or (word != form.block and word in toolbox.names):
+            return NO
+        shape = toolbox.guess(form.block, None, self._dialect.default_server)
+        return read_tool_start(form, shape, text, at, word, final=self.final)
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
@@ -898,12 +913,12 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
     letters = "".join({letter for first in firsts for letter in (first.lower(), first.upper())})
     lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
-    tags = rf"<({names})[> \t\r\n]"
+    tags = rf"<({names})[>/ \t\r\n]"
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
     if not has_others:
         starts_of = _any_start((*words, *(mark[1:] for mark in marks)))
-        opener = f"<(?:({names})[> \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
+        opener = f"<(?:({names})[>/ \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
         cut = rf"<()((?:{starts_of})?)\Z"
     else:
         opener = "|".join((tags, *map(re.escape, literal)))
@@ -925,12 +940,19 @@ def _is_mark(start: str) -> bool:
     return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]="
 
 
-def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[str, list[Dialect]]:
-    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark."""
+def _forms_by_start(
+    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...]
+) -> dict[str, list[Dialect]]:
+    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark. `names` are
+    those of the tools."""
     found: dict[str, list[Dialect]] = {}
-    for form in (form for dialect in dialects for form in dialect.forms):
+    for form in (
+        form
+        for dialect in dialects
+        for form in (forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms)
+    ):
         pairs = form.pairs
-        starts = [form.block.lower() if form.body is Body.ELEMENTS else form.opener]
+        starts = [form.block.lower() if form.arguments else form.opener]
         starts += [pairs.name] if pairs is not None and pairs.bare else []
         for start in starts:
             if start not in map(str.lower, tags):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     CALL,
@@ -425,6 +426,7 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
         _end_field(block, leaf, leaf.capture.strip(SPACES))
     elif leaf.element is block.json_arguments:
         block.arguments_closed = True
+        block.done = block.dialect.body is Body.TAGS
     leaf.reader = None
     block.leaf = None
     block.state = State.MARKUP
