@@ -22,6 +22,7 @@ from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
 from support.strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
+from xmltools.dialects import Body, beside, named
 from xmltools.errors import Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.models.events import (
@@ -211,10 +212,28 @@ def law_spans(case: Case) -> None:
             elif isinstance(event, ReasoningDelta):
                 assert event.text in source
             elif isinstance(event, Skipped):
-                assert not source.strip(SPACE) or source.strip(SPACE).startswith("<|")
+                assert (
+                    not source.strip(SPACE)
+                    or source.strip(SPACE) in named(case.options.get("dialect", "forge")).turn_ends
+                )
             else:
-                assert BEGINNING.match(source), f"{event} does not begin at a block"
+                assert BEGINNING.match(source) or source.lower().startswith(_beginnings(case)), (
+                    f"{event} begins no block"
+                )
         assert at == len(case.text), f"the spans end at {at} of {len(case.text)}; chunks {chunks!r}"
+
+
+def _beginnings(case: Case) -> tuple[str, ...]:
+    """What calls begin with in the dialects that are read, or another call in the same block."""
+    own = named(case.options.get("dialect", "forge"))
+    found: list[str] = []
+    for form in (form for dialect in (own, *beside(own, case.options.get("also"))) for form in dialect.forms):
+        found += [form.opener.removesuffix(">"), form.pairs.name if form.pairs else "", "{" * form.is_bare]
+        if form.body is Body.JSON:
+            found += ["{", "[", ","]  # another call of a list
+        if form.body is Body.TAGS:
+            found += [f"<{tool.name}" for tool in case.tools or ()]
+    return tuple(mark.lower() for mark in found if mark)
 
 
 # --- more that always holds --------------------------------------------------------------------------------

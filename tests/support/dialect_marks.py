@@ -15,7 +15,14 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
     found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
     if dialect.body is Body.TAGS:
         found += [f"{start}{name}>" for name in (*names, *keys) for start in ("<", "</", "\n<")]
-        found += [*(f"<{name}/>" for name in names), f"<{names[0].upper()}>", f"</{names[0]}", '{"s": "', '"}', "<item>"]
+        found += [
+            *(f"<{name}/>" for name in names),
+            f"<{names[0].upper()}>",
+            f"</{names[0]}",
+            '{"s": "',
+            '"}',
+            "<item>",
+        ]
         found += ["</item>", f"{names[0]}\n", "1", "&lt;", "]]>", "<![CDATA[", f'<{keys[0]} a="b">', f"<{keys[0]}/>"]
     for form in dialect.forms:
         found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]

@@ -83,7 +83,12 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf
     if block.dialect.body is Body.TAGS:
-        if leaf is not None and block.state == State.END_TAIL and block.candidate.kind == CALL and not rest.strip(SPACES):
+        if (
+            leaf is not None
+            and block.state == State.END_TAIL
+            and block.candidate.kind == CALL
+            and not rest.strip(SPACES)
+        ):
             confirm_end(block, leaf, block.candidate)
         return block.done
     if leaf is not None and _ends_json(block, leaf):

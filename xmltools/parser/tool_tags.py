@@ -55,7 +55,7 @@ def _begins_arguments(dialect: Dialect, shape: Shape | None, text: str, at: int,
         return MORE
     if text[here] == "{":
         inside = skip_space(text, here + 1)
-        return text[inside] in "\"}" if inside < len(text) else MORE
+        return text[inside] in '"}' if inside < len(text) else MORE
     if text[here] != "<":
         return NO
     if here + 1 == len(text):
