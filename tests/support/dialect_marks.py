@@ -31,6 +31,9 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
             found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
             found += [_head(pairs, name) for name in names]
             found += [_key(pairs, key, kind) for key in keys for kind in ("true", "false", "")]
+            if mark := pairs.tag_mark:
+                found += [mark, mark[:-1], *(f"{mark}</{key}>" for key in keys), f"{mark}<item>a{mark}</item>"]
+                found += [f"{mark}<item>", f"{mark}</item>", f"{mark}</{keys[0]}", f"{mark}<in>1{mark}</in>", "</item>"]
             found += [pairs.value_end[:-1], pairs.value_end + "\n", pairs.end + "\n", "\n" + pairs.value_end]
             found += ["1", "\n1\n", '["a"]', "null", "a\n\n"] if not pairs.json else []
         if pairs is not None and (pairs.quote or pairs.python):
@@ -85,7 +88,7 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
             _key(pairs, key, "true" if isinstance(value, str) else "false")
             + pairs.value
             + (f"\n{_text(value)}\n" if pairs.framing else _text(value))
-            + pairs.value_end
+            + (f"{pairs.tag_mark}</{key}>" if pairs.tag_mark else pairs.value_end)
             + gap
             for key, value in arguments.items()
         )
@@ -106,6 +109,8 @@ def _head(pairs: Pairs, name: str) -> str:
 
 
 def _key(pairs: Pairs, key: str, kind: str) -> str:
+    if pairs.tag_mark:
+        return f"{pairs.tag_mark}<{key}>"
     if not pairs.key_attribute:
         return f"{pairs.key}{key}{pairs.key_end}"
     if pairs.kind == "type":

@@ -18,6 +18,7 @@ from xmltools.dialects.kimi_k2 import KIMI_K2
 from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
+from xmltools.dialects.minimax_m3 import MINIMAX_M3
 from xmltools.dialects.mistral import MISTRAL
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
@@ -60,6 +61,8 @@ _KNOWN = {
         GEMMA,
         PYTHONIC,
         LFM2,
+        TAG_PER_TOOL,
+        MINIMAX_M3,
     )
 }
 

@@ -55,6 +55,9 @@ class Pairs:
     value: str = ""
     """Begins the value, if that is not right after `key_end`."""
     value_end: str = ""
+    tag_mark: str = ""
+    """A token that stands before each tag of the call, whose arguments are elements that are named as they are, and may
+    contain others."""
     framing: bool = False
     """Whether one line break on each side of a value only lays it out."""
     bare: bool = False
@@ -155,7 +158,7 @@ class Dialect:
         if self.body is Body.PAIRS:
             if pairs is None:
                 raise XMLToolsError(f"dialect {self.name!r}: a body of pairs needs `pairs`, the marks between them")
-            if not pairs.json:
+            if not pairs.json and not pairs.tag_mark:
                 marks |= {"key": pairs.key, "key_end": pairs.key_end, "value_end": pairs.value_end}
         for what, mark in marks.items():
             if not mark:
@@ -170,6 +173,8 @@ class Dialect:
         inside = () if pairs.json else (pairs.end, pairs.key, pairs.value, pairs.value_end)
         marks = [mark for mark in (pairs.name, *inside) if mark]
         for mark in marks:
+            if pairs.tag_mark and mark.startswith(pairs.tag_mark):
+                continue
             if not mark.startswith("<") and not pairs.json:
                 raise XMLToolsError(f"dialect {self.name!r}: the mark {mark!r} does not begin with <")
             for other in marks:
@@ -202,6 +207,8 @@ class Dialect:
             return "[tool name(key=value)]"
         if pairs.json:
             value = f"{{key:{pairs.quote}value{pairs.quote}}}" if pairs.quote else '{"key": value}'
+        elif pairs.tag_mark:
+            value = f"{pairs.tag_mark}<key>value{pairs.tag_mark}</key>"
         else:
             kind = f' {pairs.kind}="{"string" if pairs.kind == "type" else "true"}"' if pairs.kind else ""
             key = f'{pairs.key_attribute}="key"{kind}' if pairs.key_attribute else "key"

@@ -80,6 +80,8 @@ class State:
     PAIRS_END: Final = 18
     PAIRS_SKIP: Final = 19
     TOOL_TAG: Final = 20
+    NESTED: Final = 21
+    NESTED_VALUE: Final = 22
 
 
 class Failure(NamedTuple):

@@ -11,6 +11,7 @@ from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_body import Envelope, EnvelopeError
+from xmltools.parser.nested import grow
 from xmltools.parser.toolbox import NoToolError, Toolbox
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
@@ -266,8 +267,12 @@ def _items(group: list[Element], array: ArrayShape) -> list[Element]:
 
 
 def _read_leaves(block: Block, source: str, base: int) -> None:
+    pairs = block.dialect.pairs
+    mark = pairs.tag_mark if pairs is not None else ""
     for leaf in block.leaves:
         leaf.element.text = _leaf_text(block, leaf, source, base)
+        if mark and not leaf.shape.is_text and mark in leaf.element.text:
+            grow(block, leaf)
         if leaf.element.nil and leaf.element.text:
             leaf.element.nil = False
             note(

@@ -248,7 +248,8 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
     if (pairs := block.dialect.pairs) is not None:
         if block.lacks_brace and not block.arguments_closed:
             return _confirm_end(block, text, at, pairs)
-        block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
+        state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
+        block.state = State.NESTED if pairs.tag_mark else state
         return at
     if text[at] in _MORE_JSON:
         message = "there is more JSON after the object with the arguments"

@@ -12,6 +12,7 @@ from xmltools.parser.block import CALL, OWN, Block, Leaf, State, flush_delta, no
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
+from xmltools.parser.nested import read_nested, read_nested_value
 from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
 from xmltools.parser.tool_tags import read_tool_tag
 from xmltools.parser.value_ends import confirm_end, read_end_tail
@@ -33,6 +34,7 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.PAIRS_END: read_pairs_end,
     State.PAIRS_SKIP: skip_broken,
     State.TOOL_TAG: read_tool_tag,
+    State.NESTED: read_nested,
 }
 """The states in which no leaf is open."""
 
@@ -44,6 +46,7 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.CDATA_TAIL: read_cdata_tail,
     State.END_TAIL: read_end_tail,
     State.PAIR_VALUE: read_pair_value,
+    State.NESTED_VALUE: read_nested_value,
 }
 """The states in an open leaf."""
 

@@ -494,7 +494,7 @@ class Parser:
                     self._path = deltas.path
                     self._mode = _PAIR if is_raw else _JSON
             return
-        in_cdata = block.state == State.CDATA
+        in_cdata = block.state == State.CDATA or block.state == State.NESTED_VALUE  # `]` begins the ends of both
         in_pair = block.state == State.PAIR_VALUE
         if not in_cdata and not in_pair and block.state != State.TEXT:
             return

@@ -398,7 +398,12 @@ class Outside:
             self._searched = True
             # Two patterns, since one for both would have no common beginning that is quick to look for.
             opener, cut, reach = self._openers[:3]
-            self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
+            found = opener.search(text, at)
+            if found is None or (self.has_other_marks and len(text) - found.start() < reach):
+                # What is cut off may begin before an opener that is a part of it.
+                before = cut.search(text, max(at, len(text) - reach))
+                found = before if found is None or (before and before.start() < found.start()) else found
+            self._found = found
         return self._found
 
     def _read_opener(self, text: str, at: int, lead: int, base: int) -> int:
