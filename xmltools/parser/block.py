@@ -82,6 +82,7 @@ class State:
     TOOL_TAG: Final = 20
     NESTED: Final = 21
     NESTED_VALUE: Final = 22
+    TOOL_TEXT: Final = 23
 
 
 class Failure(NamedTuple):
@@ -186,7 +187,7 @@ class Leaf:
         self.mixed = False  # a node that turned out to hold text
         self.decided = False  # it is a leaf, whatever stands in it
         self.cut = False  # ended by an end tag of something around it
-        self.lacks_mark = False  # the mark that begins a value between marks is missing
+        self.lacks_mark = False  # the mark, or tag, that begins the value is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
         self.whole: str | None = None
@@ -562,6 +563,11 @@ def knows_tool(block: Block, name: str) -> bool:
 def is_block(block: Block, name: str) -> bool:
     """Is this the name of the block, in one of the spellings that its end tag may have?"""
     return name == block.dialect.block or name == block.spelling
+
+
+def is_number(block: Block, tag: str) -> bool:
+    """Is the tag a number, as some models number the items of a list?"""
+    return tag.isdecimal() and block.dialect.body is _TAGS
 
 
 def field_of(block: Block, name: str) -> str | None:

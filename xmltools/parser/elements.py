@@ -19,6 +19,7 @@ from xmltools.parser.block import (
     field_of,
     give_up,
     is_block,
+    is_number,
     knows_tool,
     meet_opener,
     note,
@@ -322,7 +323,7 @@ def _start_tag(block: Block, text: str, at: int) -> int:
             note(block, Code.JOINED_CALLS, block.base + at, "another call is in the same block", block.start)
             block.again = block.done = True
             return at
-    if not tag.is_xml:
+    if not tag.is_xml and not (is_number(block, tag.name) and not top.is_arguments):
         if not (top.shape.has_property(tag.name) or (block.shape is not None and block.shape.has_property(tag.name))):
             return _chat_token(block, text, at)
         note(block, Code.NOT_XML_NAME, block.base + at, f"{tag.name!r} is no XML name", block.base + tag.end)
@@ -459,7 +460,10 @@ def open_arguments(block: Block, tag: Tag, place: int) -> None:
 def _open_value(block: Block, tag: Tag, place: int) -> None:
     """An argument, a property or an item."""
     top = block.stack[-1]
-    element = Element(tag.name, place)
+    name = tag.name
+    if not tag.is_xml and top.shape.is_list and is_number(block, name):
+        name = block.dialect.item
+    element = Element(name, place)
     others = _read_attributes(block, tag, place, element) if tag.attributes else None
     if block.dialect.body is _TAGS and top.is_arguments:
         _correct_case(block, element, tag)

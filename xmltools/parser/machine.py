@@ -14,7 +14,7 @@ from xmltools.parser.elements import read_body, read_instruction, read_markup, r
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.nested import read_nested, read_nested_value
 from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
-from xmltools.parser.tool_tags import read_tool_tag
+from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.value_ends import confirm_end, read_end_tail
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 from xmltools.syntax.markup import SPACES
@@ -34,6 +34,7 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.PAIRS_END: read_pairs_end,
     State.PAIRS_SKIP: skip_broken,
     State.TOOL_TAG: read_tool_tag,
+    State.TOOL_TEXT: read_tool_text,
     State.NESTED: read_nested,
 }
 """The states in which no leaf is open."""

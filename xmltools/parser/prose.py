@@ -548,7 +548,8 @@ class Outside:
         if toolbox is None or self._prose.open or (word != form.block and word in toolbox.names):
             return NO
         shape = toolbox.guess(form.block, None, self._dialect.default_server)
-        return read_tool_start(form, shape, text, at, word, final=self.final)
+        is_first = not self._prose.line.strip()
+        return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
