@@ -73,6 +73,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
     arguments = block.stack.pop()
     block.json_arguments = Element(arguments.tag, arguments.start)
     block.leaf = Leaf(arguments.tag, block.json_arguments, ANY, start, None)
+    block.leaf.exact = block.dialect.body is not Body.TAGS  # whose end tag is that of the call
     block.state = State.TEXT
 
 

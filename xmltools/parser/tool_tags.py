@@ -45,7 +45,7 @@ def read_tool_start(
     if not found[2]:
         return MORE if len(text) - at < OPENER_LENGTH and not final else NO
     if found[1]:
-        return found.end()
+        return found.end() if word == dialect.block else NO
     may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
     begins = _begins_arguments(dialect, shape, text, found.end(), word, may_be_text)
     if begins is MORE and final:
@@ -70,7 +70,8 @@ def _begins_arguments(
         return NO
     if here == len(text):
         return MORE
-    if text[here] == "{":
+    is_exact = word == dialect.block
+    if text[here] == "{" and is_exact:
         inside = skip_space(text, here + 1)
         return text[inside] in '"}' if inside < len(text) else MORE
     if text[here] != "<":
@@ -84,8 +85,8 @@ def _begins_arguments(
     if not isinstance(tag, Tag):
         return tag
     if text[here + 1] == "/":
-        return tag.name.lower() == word.lower()
-    return word == dialect.block or (shape is not None and shape.has_property(tag.name.lower()))
+        return is_exact and tag.name.lower() == word.lower()
+    return is_exact or (shape is not None and shape.has_property(tag.name.lower()))
 
 
 def read_tool_tag(block: Block, text: str, at: int) -> int:
