@@ -396,13 +396,15 @@ class Outside:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
-            # Two patterns, since one for both would have no common beginning that is quick to look for.
-            opener, cut, reach = self._openers[:3]
+            opener, first, reach = self._openers[:3]
             found = opener.search(text, at)
             if found is None or (self.has_other_marks and len(text) - found.start() < reach):
                 # What is cut off may begin before an opener that is a part of it.
-                before = cut.search(text, max(at, len(text) - reach))
-                found = before if found is None or (before and before.start() < found.start()) else found
+                stop = len(text) if found is None else found.start()
+                for cut in first.finditer(text, max(at, len(text) - reach), stop):
+                    if text[cut.start() :].lower() in self._openers.parts:
+                        found = cut
+                        break
             self._found = found
         return self._found
 
@@ -894,14 +896,16 @@ def _any_start(words: Sequence[str]) -> str:
 
 
 class _Openers(NamedTuple):
-    """What a block or a reasoning region may begin with, the name of an element as a group; what the end of a text cuts
-    off of it, as a group too, and the greatest length of that; the names by their spelling in small letters; marks with
+    """What a block or a reasoning region may begin with, the name of an element as a group; the characters with which
+    that begins, as the second group; the greatest length of what the end of a text may cut off of it, and all that this
+    may be, in small letters; the names by their spelling in small letters; marks with
     which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
     opener, in small letters and in capitals; and the letters that names begin with."""
 
     opener: re.Pattern[str]
-    cut: re.Pattern[str]
+    first: re.Pattern[str]
     reach: int
+    parts: frozenset[str]
     names: dict[str, str]
     longer: dict[str, list[str]]
     has_others: bool
@@ -915,7 +919,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     """`starts` are names of elements and marks, `tokens` other marks."""
     words = [start for start in starts if not _is_mark(start)]
     marks = [*(start for start in starts if _is_mark(start)), *tokens]
-    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True))) or "(?!)"
+    names = f"(?ai:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})" if words else "(?!)"
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
     letters = "".join({letter for first in firsts for letter in (first.lower(), first.upper())})
     lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
@@ -923,16 +927,15 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
     if not has_others:
-        starts_of = _any_start((*words, *(mark[1:] for mark in marks)))
         opener = f"<(?:({names})[>/ \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
-        cut = rf"<()((?:{starts_of})?)\Z"
     else:
         opener = "|".join((tags, *map(re.escape, literal)))
-        cut = rf"()({_any_start((*(f'<{word}' for word in words), *marks))})\Z"
+    wholes = [*(f"<{word}" for word in words), *marks]
     return _Openers(
         re.compile(opener),
-        re.compile(cut),
-        max(1 + max(map(len, words), default=0), *map(len, marks), 0),
+        re.compile(f"()([{re.escape(''.join(sorted({mark[0] for mark in wholes})))}])"),
+        max(map(len, wholes), default=0),
+        frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
         {word.lower(): word for word in reversed(words)},
         {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         has_others,
