@@ -23,6 +23,7 @@ from support.often import examples
 from support.strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
 from xmltools import dialects
+from xmltools.dialects import Body, beside, named
 from xmltools.errors import Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.models.events import (
@@ -226,8 +227,22 @@ def law_spans(case: Case) -> None:
                 assert not source.strip(SPACE) or source.strip(SPACE).startswith(MARKS)
             else:
                 begins = BEGINNING.match(source) or source.startswith(STARTS) or NEXT.match(source)
+                begins = begins or source.lower().startswith(_beginnings(case))
                 assert begins, f"{event} does not begin at a block"
         assert at == len(case.text), f"the spans end at {at} of {len(case.text)}; chunks {chunks!r}"
+
+
+def _beginnings(case: Case) -> tuple[str, ...]:
+    """What calls begin with in the dialects that are read, or another call in the same block."""
+    own = named(case.options.get("dialect", "forge"))
+    found: list[str] = []
+    for form in (form for dialect in (own, *beside(own, case.options.get("also"))) for form in dialect.forms):
+        found += [form.opener.removesuffix(">"), form.pairs.name if form.pairs else "", "{" * form.is_bare]
+        if form.body is Body.JSON:
+            found += ["{", "[", ","]  # another call of a list
+        if form.body is Body.TAGS:
+            found += [f"<{tool.name}" for tool in case.tools or ()]
+    return tuple(mark.lower() for mark in found if mark)
 
 
 # --- more that always holds --------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
         return NO
     if pairs.json:
         return -1 if text[here] == "{" else NO
-    follows = _mark_at(text, here, (pairs.key, pairs.end))
+    follows = _mark_at(text, here, (pairs.tag_mark or pairs.key, pairs.end))
     return -1 if isinstance(follows, str) else follows
 
 
@@ -278,7 +278,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     block.on_name(block)
     block.stack[-1].shape = block.shape or ANY
     block.stack[-1].path = () if block.deltas else None
-    block.state = State.PAIRS
+    block.state = State.NESTED if pairs.tag_mark else State.PAIRS
     return after
 
 

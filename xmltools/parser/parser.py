@@ -494,7 +494,7 @@ class Parser:
                     self._path = deltas.path
                     self._mode = _PAIR if is_raw else _JSON
             return
-        in_cdata = block.state == State.CDATA
+        in_cdata = block.state == State.CDATA or block.state == State.NESTED_VALUE  # `]` begins the ends of both
         in_pair = block.state == State.PAIR_VALUE
         if not in_cdata and not in_pair and block.state != State.TEXT:
             return
@@ -562,7 +562,7 @@ class Parser:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
         if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
-        if dialect.body is Body.ELEMENTS and word != dialect.block:
+        if dialect.arguments and word != dialect.block:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
@@ -727,7 +727,7 @@ class Parser:
 
     def _cut_off(self, block: Block, rest: str) -> None:
         if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
-            if not block.is_bare:  # it has no tag of its own to end
+            if not (block.is_bare or block.done):  # it has no tag of its own to end
                 end_early(block, self._pos)
             self._block = block
             self._end_block(block, self._pos)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect
+from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.block import Block, knows_tool
@@ -20,6 +20,7 @@ from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.pairs import MAX_STRAY, begins_call, read_start
+from xmltools.parser.tool_tags import read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -172,8 +173,9 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._longest = longest
         # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
-        self._calls = _forms_by_start((dialect,), tags)
-        self._others = _forms_by_start(others if toolbox is not None else (), tags)
+        names = toolbox.names if toolbox is not None else ()
+        self._calls = _forms_by_start((dialect,), tags, names)
+        self._others = _forms_by_start(others if toolbox is not None else (), tags, names)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
         # The marks that end reasoning, by those that begin it.
@@ -395,9 +397,16 @@ class Outside:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
-            # Two patterns, since one for both would have no common beginning that is quick to look for.
-            opener, cut, reach = self._openers[:3]
-            self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
+            opener, first, reach = self._openers[:3]
+            found = opener.search(text, at)
+            if found is None or (self.has_other_marks and len(text) - found.start() < reach):
+                # What is cut off may begin before an opener that is a part of it.
+                stop = len(text) if found is None else found.start()
+                for cut in first.finditer(text, max(at, len(text) - reach), stop):
+                    if text[cut.start() :].lower() in self._openers.parts:
+                        found = cut
+                        break
+            self._found = found
         return self._found
 
     def _read_opener(self, text: str, at: int, lead: int, base: int) -> int:
@@ -452,7 +461,7 @@ class Outside:
             return NO
         others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
         for other in others:
-            is_spelled = other.body is not Body.ELEMENTS or word == other.block
+            is_spelled = not other.arguments or word == other.block
             end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
                 return MORE
@@ -489,11 +498,13 @@ class Outside:
 
     def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """As `_confirm`, for a dialect that is not this one: only the call of a given tool counts."""
-        if other.body is Body.ELEMENTS:
+        if other.body is Body.TAGS:
+            end: int | bool | None = self._confirm_tool(other, text, at, word)
+        elif other.body is Body.ELEMENTS:
             tag = read_opener(text, at, word)
             if tag is MORE or tag is NO:
                 return tag
-            end: int | bool | None = tag.end if (begins := read_confirmation(text, tag.end)) else begins
+            end = tag.end if (begins := read_confirmation(text, tag.end)) else begins
         else:
             end = read_start(other, text, at, word)
         if not end:
@@ -538,6 +549,8 @@ class Outside:
     def _confirm(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
+            if form.body is Body.TAGS:
+                return self._confirm_tool(form, text, at, word)
             end = read_start(form, text, at, word)
             if end is MORE and self.final and word == form.opener:  # it was cut off
                 return -1 if form.pairs is not None and form.pairs.name == word else at + len(word)
@@ -550,6 +563,15 @@ class Outside:
         if confirmed is NO and begins is None:
             confirmed = self._confirm_name(text, tag)
         return tag.end if confirmed else confirmed
+
+    def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
+        toolbox = self._toolbox
+        if toolbox is None or self._prose.open or (word != form.block and word in toolbox.names):
+            return NO
+        shape = toolbox.guess(form.block, None, self._dialect.default_server)
+        is_first = not self._prose.line.strip()
+        return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
@@ -894,14 +916,16 @@ def _any_start(words: Sequence[str]) -> str:
 
 
 class _Openers(NamedTuple):
-    """What a block or a reasoning region may begin with, the name of an element as a group; what the end of a text cuts
-    off of it, as a group too, and the greatest length of that; the names by their spelling in small letters; marks with
+    """What a block or a reasoning region may begin with, the name of an element as a group; the characters with which
+    that begins, as the second group; the greatest length of what the end of a text may cut off of it, and all that this
+    may be, in small letters; the names by their spelling in small letters; marks with
     which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
     opener, in small letters and in capitals; and the letters that names begin with."""
 
     opener: re.Pattern[str]
-    cut: re.Pattern[str]
+    first: re.Pattern[str]
     reach: int
+    parts: frozenset[str]
     names: dict[str, str]
     longer: dict[str, list[str]]
     has_others: bool
@@ -915,24 +939,23 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     """`starts` are names of elements and marks, `tokens` other marks."""
     words = [start for start in starts if not _is_mark(start)]
     marks = [*(start for start in starts if _is_mark(start)), *tokens]
-    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True))) or "(?!)"
+    names = f"(?ai:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})" if words else "(?!)"
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
     letters = "".join(sorted({letter for first in firsts for letter in (first.lower(), first.upper())}))
     lead = f"<{letters[0].lower()}" if len(set(letters.lower())) == 1 else "<"
-    tags = rf"<({names})[> \t\r\n]"
+    tags = rf"<({names})[>/ \t\r\n]"
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
     if not has_others:
-        starts_of = _any_start((*words, *(mark[1:] for mark in marks)))
-        opener = f"<(?:({names})[> \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
-        cut = rf"<()((?:{starts_of})?)\Z"
+        opener = f"<(?:({names})[>/ \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
     else:
         opener = "|".join((tags, *map(re.escape, literal)))
-        cut = rf"()({_any_start((*(f'<{word}' for word in words), *marks))})\Z"
+    wholes = [*(f"<{word}" for word in words), *marks]
     return _Openers(
         re.compile(opener),
-        re.compile(cut),
-        max(1 + max(map(len, words), default=0), *map(len, marks), 0),
+        re.compile(f"()([{re.escape(''.join(sorted({mark[0] for mark in wholes})))}])"),
+        max(map(len, wholes), default=0),
+        frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
         {word.lower(): word for word in reversed(words)},
         {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         has_others,
@@ -946,12 +969,19 @@ def _is_mark(start: str) -> bool:
     return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=["
 
 
-def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[str, list[Dialect]]:
-    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark."""
+def _forms_by_start(
+    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...]
+) -> dict[str, list[Dialect]]:
+    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark. `names` are
+    those of the tools."""
     found: dict[str, list[Dialect]] = {}
-    for form in (form for dialect in dialects for form in dialect.forms):
+    for form in (
+        form
+        for dialect in dialects
+        for form in (forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms)
+    ):
         pairs = form.pairs
-        starts = [form.block.lower() if form.body is Body.ELEMENTS else form.opener]
+        starts = [form.block.lower() if form.arguments else form.opener]
         starts += [pairs.name] if pairs is not None and pairs.bare else []
         for start in starts:
             if start not in map(str.lower, tags):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     CALL,
@@ -24,6 +25,7 @@ from xmltools.parser.block import (
     field_of,
     flush_delta,
     is_block,
+    is_number,
     note,
     note_opener,
     put_aside,
@@ -368,7 +370,7 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
         return MORE
     if name is NO:
         return leaf.tag in block.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
-    return (untouched and is_xml_name(name)) or _is_sibling(block, leaf, name)
+    return (untouched and (is_xml_name(name) or is_number(block, name))) or _is_sibling(block, leaf, name)
 
 
 def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
@@ -423,8 +425,9 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
         block.leaves.append(leaf)
     if leaf.capture is not None:
         _end_field(block, leaf, leaf.capture.strip(SPACES))
-    elif leaf.element is block.json_arguments:
-        block.arguments_closed = True
+    elif len(block.stack) == 1:
+        block.arguments_closed = block.arguments_closed or leaf.element is block.json_arguments
+        block.done = block.dialect.body is Body.TAGS
     leaf.reader = None
     block.leaf = None
     block.state = State.MARKUP
