@@ -33,6 +33,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY
 
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_PLAIN_NAME: Final = re.compile(r"[\w.:/-]+[ \t]*")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
@@ -157,7 +158,7 @@ def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
     if stop >= 0:
         return stop > at and "\n" not in text[at:stop]
     if pairs.json and (brace := text.find("{", at, at + NAME_LENGTH)) > at:
-        return is_valid_name(text[at:brace].strip(SPACES))
+        return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
 
 

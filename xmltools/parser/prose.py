@@ -455,7 +455,8 @@ class Outside:
                 return MORE
             if end:
                 return _Start(form, end)
-        if forms and forms[0].is_sure and word == forms[0].opener:
+        # In a code fence even a token may be quoted, as in a chat template.
+        if forms and forms[0].is_sure and word == forms[0].opener and not self._prose.open:
             return self._sure_start(forms, text, at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
@@ -518,11 +519,24 @@ class Outside:
         if self._toolbox is not None:
             return self._names_tool(form, text, at, -1)
         if form.pairs is not None:
-            return True
+            return self._is_call(form, text, at)
         found = _NAMED.match(text, at)
         if found:
             return True
         return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
+
+    def _is_call(self, form: Dialect, text: str, at: int) -> bool | None:
+        """Does a call in Python, and what ends it, begin at `at`? One that is longer than 1,024 characters is one."""
+        place = self._origin + at
+        if self._trial is None or self._trial.start != place or self._trial.dialect is not form:
+            self._trial = Block(place, 0, form, self._limits, None, self._name_trial)
+            self._trial_to = place
+        block, stop = self._trial, at + _NAME_WITHIN
+        if not block.done and block.error is None:
+            self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+        if block.done or block.error is not None:
+            return block.error is None
+        return True if self.final or len(text) >= stop else MORE
 
     def _names_tool(self, other: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the block at `at`, whose opening tag ends at `end`, name a given tool soon? It is read up to there."""
@@ -583,6 +597,8 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
+        if found is None and stop - at < self._openers.reach and text[at:stop].lower() in self._openers.parts:
+            return MORE
         word = (found[1] or found[0]) if found else ""
         start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
         end = self._measure_block(text[:stop], at, start) if start else MORE if start is MORE else NO
