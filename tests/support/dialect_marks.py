@@ -69,7 +69,8 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
         body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})
         if dialect.is_bare:
             return body if dialect.start == "{" else f"[{gap}{body}{gap}]"
-        return f"{dialect.opener}{gap}{body}{gap}{dialect.closer}"
+        end = "]" if dialect.opener.endswith("[") else dialect.closer
+        return f"{dialect.opener}{gap}{body}{gap}{end}"
     if pairs.python:
         inside = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
         call = f"{name}({inside})"

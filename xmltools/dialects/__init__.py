@@ -6,23 +6,35 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from xmltools.dialects.apertus import APERTUS
+from xmltools.dialects.cohere import COHERE
 from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
 from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
 from xmltools.dialects.gemma import GEMMA
+from xmltools.dialects.gigachat3 import GIGACHAT3
 from xmltools.dialects.glm import GLM
+from xmltools.dialects.granite import GRANITE
 from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
 from xmltools.dialects.hints import hint_of
+from xmltools.dialects.hunyuan import HUNYUAN
+from xmltools.dialects.internlm2 import INTERNLM2
+from xmltools.dialects.invoke import INVOKE_XML
 from xmltools.dialects.kimi_k2 import KIMI_K2
 from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
+from xmltools.dialects.minicpm5 import MINICPM5
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.minimax_m3 import MINIMAX_M3
 from xmltools.dialects.mistral import MISTRAL
+from xmltools.dialects.nemotron_nano import NEMOTRON_NANO
+from xmltools.dialects.phi4mini import PHI4MINI
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
 from xmltools.dialects.record import Body, Dialect, Pairs, forms_for, plain, spellings
+from xmltools.dialects.seed_oss import SEED_OSS
+from xmltools.dialects.step3 import STEP3
 from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
 from xmltools.errors import XMLToolsError
 
@@ -61,6 +73,18 @@ _KNOWN = {
         GEMMA,
         PYTHONIC,
         LFM2,
+        INVOKE_XML,
+        SEED_OSS,
+        STEP3,
+        HUNYUAN,
+        NEMOTRON_NANO,
+        GRANITE,
+        COHERE,
+        PHI4MINI,
+        INTERNLM2,
+        GIGACHAT3,
+        MINICPM5,
+        APERTUS,
         TAG_PER_TOOL,
         MINIMAX_M3,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xmltools.dialects.record import Body, Dialect
 
-HERMES = Dialect(
+_HERMES = Dialect(
     name="hermes",
     body=Body.JSON,
     block="tool_call",
@@ -19,9 +21,12 @@ HERMES = Dialect(
         "*granite-4*",
         "*ernie-4.5*",
         "*reka-edge*",
+        "longcat-flash*",
     ),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,
     turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
 )
+
+HERMES = replace(_HERMES, variants=(replace(_HERMES, block="longcat_tool_call"),))

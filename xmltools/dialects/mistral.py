@@ -28,6 +28,7 @@ _LIST = Dialect(
     reasoning=("think",),
     thoughts=(("[THINK]", "[/THINK]"),),
     turn_ends=("</s>",),
+    json_other_keys=("id",),
 )
 
 # A name, perhaps with an id, and its arguments. Models before v11 wrote a list instead.

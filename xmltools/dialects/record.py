@@ -33,6 +33,8 @@ class Pairs:
 
     name: str = ""
     name_end: str = ""
+    may_lack_name_end: bool = False
+    """Whether the first argument, or the end of the arguments, may end the name too."""
     name_attribute: str = ""
     """The attribute that says the name, if `name` and `name_end` are the ends of a tag with attributes."""
     name_pattern: str = ""
@@ -89,6 +91,8 @@ class Dialect:
     and only if what begins there names a given tool."""
     many: bool = False
     """Whether there may be several calls in a block."""
+    fillers: tuple[str, ...] = ()
+    """Marks between the calls of a block that say nothing more."""
     separator: str = ""
     """What may stand between two calls that are JSON objects without marks."""
     variants: tuple[Dialect, ...] = ()
@@ -136,6 +140,10 @@ class Dialect:
     json_other_tool_name: tuple[str, ...] = ("tool_name", "tool", "function")
     json_other_arguments: tuple[str, ...] = ("args", "params", "input")
     """Keys that models write in place of those."""
+    json_other_keys: tuple[str, ...] = ()
+    """Keys beside these that models were trained to write, and that say nothing more."""
+    json_name_is_key: bool = False
+    """Whether the object has one key, the name of the tool, whose value is the arguments."""
     json_wrappers: tuple[str, ...] = ("function", "tool", "tool_call", "function_call")
     """Keys in which models put the whole object."""
 
@@ -199,7 +207,8 @@ class Dialect:
         if self.body is Body.TAGS:
             return "<tool name><key>value</key></tool name>"
         start = "" if self.is_bare else self.opener
-        return "" if self.body is Body.ELEMENTS else f"{start}{inside}{self.closer}"
+        end = "]" if start.endswith("[") else self.closer
+        return "" if self.body is Body.ELEMENTS else f"{start}{inside}{end}"
 
     def _form_of(self, pairs: Pairs) -> str:
         name = f'{pairs.name_attribute}="tool name"' if pairs.name_attribute else "tool name"

@@ -42,6 +42,9 @@ class Envelope:
     def __init__(self, body: dict[str, Any], dialect: Dialect) -> None:
         self._dialect = dialect
         self._rest = dict(body)
+        if dialect.json_name_is_key and len(body) == 1:
+            ((name, arguments),) = body.items()
+            self._rest = {dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments}
         self._nested = False
         self._wrapper: str | None = None
         self.repairs: list[Finding] = []
@@ -113,6 +116,8 @@ class Envelope:
         """
         found: dict[str, Any] = {}
         for key, value in self._rest.items():
+            if key in self._dialect.json_other_keys and not (_declares(shape, key) and self._wrapper is None):
+                continue
             if self._is_ignored(key, value, wrapped, shape):
                 self._say(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
             elif not self._is_argument(key, shape):

@@ -93,8 +93,8 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
         return -1 if begins else begins
-    if mark == dialect.opener:
-        after = at + len(mark)
+    if mark == dialect.opener and (dialect.pairs is None or dialect.pairs.name != mark):
+        after = at + len(mark) - (mark[-1] == "[")  # a list that the mark has begun
         begins = begins_call(dialect, text, after)
         return after if begins else begins
     pairs = dialect.pairs
@@ -305,6 +305,12 @@ def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> in
         place = found.start()
         if (end < 0 and pairs.name_end.startswith(text[place:])) or (pairs.name_pattern and text[place] == "<"):
             continue
+        if pairs.may_lack_name_end:
+            mark = _mark_at(text, place, (pairs.key, pairs.end))
+            if mark is MORE:
+                return -1
+            if mark:
+                return text[start:place].strip(SPACES), place
         _give_up(block, f"{text[at:place]!r:.80} has no {pairs.name_end}", block.base + at)
         return place
     if end < 0 and len(text) - start < most:
@@ -322,7 +328,12 @@ def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> in
 def _skip_to_name(block: Block, text: str, at: int) -> int:
     """What stands in the block, at `at`, before its call: the block's end, or stray text."""
     pairs, closer = _pairs(block), block.dialect.closer
-    place = _find_mark(text, at, (pairs.name, closer))
+    filler = _mark_at(text, at, block.dialect.fillers)
+    if filler is MORE and not block.final:
+        return -1
+    if isinstance(filler, str):
+        return at + len(filler)
+    place = _find_mark(text, at, (pairs.name, closer, *block.dialect.fillers))
     if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.final:
         return -1
     if place < 0:
@@ -654,7 +665,12 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
         block.again = block.done = True
         return here
     if block.dialect.many:
-        place = _find_mark(text, here, (pairs.name, closer))
+        filler = _mark_at(text, here, block.dialect.fillers)
+        if filler is MORE and not block.final:
+            return -1
+        if isinstance(filler, str):
+            return here + len(filler)
+        place = _find_mark(text, here, (pairs.name, closer, *block.dialect.fillers))
         if place < 0 and len(text) - here <= 2 * MAX_STRAY and not block.final:
             return -1
         if place >= 0:

@@ -59,6 +59,7 @@ _NAMED = re.compile(
 )
 """The beginning of a call in JSON that has no mark."""
 _MOST_ENDS: Final = 1_000
+_NO_FORMS: Final[list[Dialect]] = []
 _KEY_LENGTH: Final = 40
 """The longest text that `_NAME_KEY` matches, in characters."""
 
@@ -335,7 +336,7 @@ class Outside:
             return self.emit_text(text, at, place, base)
         if found is None or self._may_grow(text, found):
             return -1
-        if found[0] in self._dialect.turn_ends:
+        if self._dialect.turn_ends and found[0] in self._dialect.turn_ends:
             return self._skip_token(text, place, place, base, found[0])
         return self._read_opener(text, place, place, base)
 
@@ -343,7 +344,7 @@ class Outside:
         """Is this a part of a mark, or a mark that may still become a longer one?"""
         if found.lastindex == 2:
             return True
-        if self.final or len(text) - found.start() > self._openers.reach:
+        if not self._openers.longer or self.final or len(text) - found.start() > self._openers.reach:
             return False
         longer = self._openers.longer.get(found[0], ())
         return any(mark.startswith(text[found.start() :]) for mark in longer)
@@ -438,12 +439,13 @@ class Outside:
         return at
 
     def _may_call(self, word: str) -> bool:
-        key = word if word in self._calls or word in self._others else word.lower()
-        return key in self._calls or key in self._others
+        """May this begin a call? The name of an element may be in any case."""
+        key = word if word[:1] == "<" else word.lower()
+        return key in self._calls or key in self._others or word in self._calls or word in self._others
 
     def _start_of(self, text: str, at: int, word: str) -> _Start | Answer:
         """The start of a call at `at`, where `<word` is, or a mark."""
-        forms = self._calls.get(word) or self._calls.get(word.lower()) or []
+        forms = self._calls.get(word) or self._calls.get(word.lower(), _NO_FORMS)
         for form in forms:
             end = self._confirm(form, text, at, word)
             if end and form.is_bare:
@@ -457,7 +459,8 @@ class Outside:
             return _Start(forms[-1], at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
-        for other in self._others.get(word) or self._others.get(word.lower()) or []:
+        others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
+        for other in others:
             is_spelled = not other.arguments or word == other.block
             end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
@@ -921,8 +924,8 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     marks = [*(start for start in starts if _is_mark(start)), *tokens]
     names = f"(?ai:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})" if words else "(?!)"
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
-    letters = "".join({letter for first in firsts for letter in (first.lower(), first.upper())})
-    lead = f"<{letters[0].lower()}" if len(letters) == 2 else "<"
+    letters = "".join(sorted({letter for first in firsts for letter in (first.lower(), first.upper())}))
+    lead = f"<{letters[0].lower()}" if len(set(letters.lower())) == 1 else "<"
     tags = rf"<({names})[>/ \t\r\n]"
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
@@ -933,7 +936,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     wholes = [*(f"<{word}" for word in words), *marks]
     return _Openers(
         re.compile(opener),
-        re.compile(f"()([{re.escape(''.join(sorted({mark[0] for mark in wholes})))}])"),
+        re.compile(f"()({'|'.join(sorted({re.escape(whole[0]) for whole in wholes})) or '(?!)'})"),
         max(map(len, wholes), default=0),
         frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
         {word.lower(): word for word in reversed(words)},
@@ -946,7 +949,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
 
 
 def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]="
+    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=["
 
 
 def _forms_by_start(

@@ -1,0 +1,24 @@
+"""Command A and Command R7B: `<|START_ACTION|>[{"tool_name": NAME, "parameters": {…}}]<|END_ACTION|>`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect
+
+COHERE = Dialect(
+    name="cohere",
+    body=Body.JSON,
+    start="<|START_ACTION|>",
+    end="<|END_ACTION|>",
+    is_sure=True,
+    many=True,
+    example='<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "get", "parameters": {"n": 1}}]<|END_ACTION|>',
+    models=("*command-a*", "*command-r7b*", "*c4ai-command*"),
+    reasoning=(),
+    thoughts=(("<|START_THINKING|>", "<|END_THINKING|>"),),
+    turn_ends=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    layout=True,
+    json_tool_name=("tool_name", "name"),
+    json_arguments=("parameters", "arguments"),
+    json_other_tool_name=("tool", "function"),
+    json_other_keys=("tool_call_id",),
+)

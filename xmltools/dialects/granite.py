@@ -1,0 +1,26 @@
+"""Granite 3: `<|tool_call|>[{"name": NAME, "arguments": {…}}]`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect
+
+_LIST = Dialect(
+    name="granite",
+    body=Body.JSON,
+    start="<|tool_call|>",
+    end="",
+    is_sure=True,
+    many=True,
+    example='<|tool_call|>[{"name": "get", "arguments": {"n": 1}}]',
+    models=("granite-3*",),
+    reasoning=("think",),
+    ends_reasoning=True,
+    turn_ends=("<|end_of_text|>",),
+)
+
+GRANITE = replace(
+    _LIST,
+    variants=(replace(_LIST, start="<tool_call>", end="</tool_call>", is_sure=False, may_lack_end=True),),
+)

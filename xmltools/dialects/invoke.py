@@ -1,0 +1,39 @@
+"""Calls as prompts for Anthropic's models had them: `<invoke name="NAME"><parameter name="KEY">VALUE…`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.minimax_m2 import INVOKE
+from xmltools.dialects.record import Body, Dialect
+
+_PLAIN = Dialect(
+    name="invoke",
+    body=Body.PAIRS,
+    block="function_calls",
+    many=True,
+    example='<function_calls><invoke name="get"><parameter name="n">1</parameter></invoke></function_calls>',
+    models=("claude-*", "dots*"),
+    ends_reasoning=True,
+    layout=True,
+    pairs=replace(INVOKE, framing=True),
+)
+
+
+def _prefixed(prefix: str) -> Dialect:
+    """The same, with a prefix before the name of each tag."""
+    pairs = replace(
+        INVOKE,
+        name=f"<{prefix}invoke ",
+        end=f"</{prefix}invoke>",
+        key=f"<{prefix}parameter ",
+        value_end=f"</{prefix}parameter>",
+        framing=True,
+    )
+    return replace(_PLAIN, block=f"{prefix}function_calls", pairs=pairs)
+
+
+INVOKE_XML = replace(
+    _PLAIN,
+    variants=(_prefixed("antml:"), replace(_PLAIN, block="dots_function_call"), replace(_PLAIN, block="tool_calls")),
+)

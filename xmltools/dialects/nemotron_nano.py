@@ -1,0 +1,22 @@
+"""Nemotron Nano v2 and Jamba: `<TOOLCALL>[{"name": NAME, "arguments": {…}}]</TOOLCALL>`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.record import Body, Dialect
+
+_LIST = Dialect(
+    name="nemotron_nano",
+    body=Body.JSON,
+    block="TOOLCALL",
+    many=True,
+    example='<TOOLCALL>[{"name": "get", "arguments": {"n": 1}}]</TOOLCALL>',
+    models=("*nemotron-nano-*-v2*", "jamba*", "*ai21-jamba*"),
+    reasoning=("think",),
+    ends_reasoning=True,
+    layout=True,
+    turn_ends=("<SPECIAL_12>",),
+)
+
+NEMOTRON_NANO = replace(_LIST, variants=(replace(_LIST, block="tool_calls"),))

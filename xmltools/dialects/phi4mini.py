@@ -1,0 +1,17 @@
+"""Phi-4-mini: `functools[{"name": NAME, "arguments": {…}}]`."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect
+
+PHI4MINI = Dialect(
+    name="phi4mini",
+    body=Body.JSON,
+    start="functools[",
+    end="",
+    many=True,
+    example='functools[{"name": "get", "arguments": {"n": 1}}]',
+    models=("phi-4-mini*",),
+    reasoning=(),
+    turn_ends=("<|end|>", "<|endoftext|>"),
+)

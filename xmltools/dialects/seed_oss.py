@@ -1,0 +1,17 @@
+"""Seed-OSS: the calls of Qwen3-Coder in `<seed:tool_call>`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xmltools.dialects.qwen3_coder import QWEN3_CODER
+
+SEED_OSS = replace(
+    QWEN3_CODER,
+    name="seed_oss",
+    block="seed:tool_call",
+    example="<seed:tool_call><function=get><parameter=n>1</parameter></function></seed:tool_call>",
+    models=("seed-oss*",),
+    reasoning=("seed:think",),
+    turn_ends=("<seed:eos>", "<seed:bos>"),
+)
