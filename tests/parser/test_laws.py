@@ -185,7 +185,7 @@ def law_prefix(case: Case) -> None:
 
 def _told_early(call: ToolCall) -> str:
     """All of a call, but its end if that is a tag that need not come: after the call without a start tag."""
-    is_bare = call.dialect == "qwen3_coder" and call.span is not None
+    is_bare = any(form.pairs is not None and form.pairs.bare for form in named(call.dialect).forms)
     return repr(call.model_copy(update={"span": call.span[:1]}) if is_bare and call.span else call)
 
 

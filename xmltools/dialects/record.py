@@ -89,6 +89,8 @@ class Dialect:
     is_bare: bool = False
     """Whether `start` is no mark, but what the call itself begins with, as `{`. It counts only where the reply begins,
     and only if what begins there names a given tool."""
+    in_line: bool = False
+    """Whether a line that has nothing but the name of the tool stands in place of the start tag."""
     many: bool = False
     """Whether there may be several calls in a block."""
     fillers: tuple[str, ...] = ()
@@ -235,11 +237,13 @@ class Dialect:
 
 @lru_cache(maxsize=64)
 def forms_for(dialect: Dialect, names: tuple[str, ...]) -> tuple[Dialect, ...]:
-    """The forms of calls of tools with these names, where the element of a call is named as its tool.
+    """The forms of calls of tools with these names, where the element of a call is named as its tool: with its start
+    tag, and with a line in place of that.
 
     A tool whose name can't be that of an element has none.
     """
-    return tuple(replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name))
+    tags = [replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name)]
+    return (*tags, *(replace(form, start=f"{form.block}\n", in_line=True) for form in tags))
 
 
 _ELEMENT_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")

@@ -15,6 +15,7 @@ from xmltools.parser.block import (
     State,
     close_element,
     close_top,
+    end_early,
     fail,
     field_of,
     give_up,
@@ -149,6 +150,9 @@ def _markup_token(block: Block, text: str, at: int) -> int:
 def _loose_text(block: Block, text: str, at: int) -> int:
     top = block.stack[-1]
     if block.too_deep == 0:
+        if block.dialect.in_line and top.is_arguments:
+            end_early(block, block.base + at)
+            return at
         if top.loose:
             turn_into_text(block, top, block.base + at)
             return at
@@ -379,7 +383,7 @@ def _open_element(block: Block, tag: Tag, place: int) -> None:
             top.shape = block.shape
     elif top.is_arguments and tag.name == block.arguments_tag and not top.shape.has_property(tag.name):
         if dialect.body is _TAGS:
-            return meet_opener(block, place)
+            return end_early(block, place) if dialect.in_line else meet_opener(block, place)
         note(block, Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
         return open_arguments(block, tag, place)
     return _open_value(block, tag, place)
@@ -460,6 +464,9 @@ def open_arguments(block: Block, tag: Tag, place: int) -> None:
 def _open_value(block: Block, tag: Tag, place: int) -> None:
     """An argument, a property or an item."""
     top = block.stack[-1]
+    if block.dialect.in_line and top.is_arguments and not top.shape.has_property(tag.name):
+        end_early(block, place)
+        return
     name = tag.name
     if not tag.is_xml and top.shape.is_list and is_number(block, name):
         name = block.dialect.item

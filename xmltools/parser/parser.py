@@ -562,7 +562,7 @@ class Parser:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
         if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
-        if dialect.arguments and word != dialect.block:
+        if dialect.arguments and word != dialect.block and not dialect.in_line:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
@@ -640,6 +640,8 @@ class Parser:
             self._outside.brackets = False
         if text is None:
             text, base = block.raw.take(), block.start
+        if block.dialect.in_line and text[end - base - 1] == "\n":
+            self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)

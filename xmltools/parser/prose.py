@@ -20,7 +20,7 @@ from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.pairs import MAX_STRAY, begins_call, read_start
-from xmltools.parser.tool_tags import read_tool_start
+from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -174,8 +174,8 @@ class Outside:
         self._longest = longest
         # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
         names = toolbox.names if toolbox is not None else ()
-        self._calls = _forms_by_start((dialect,), tags, names)
-        self._others = _forms_by_start(others if toolbox is not None else (), tags, names)
+        self._calls = _forms_by_start((dialect,), tags, names, is_own=True)
+        self._others = _forms_by_start(others if toolbox is not None else (), tags, names, is_own=False)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
         # The marks that end reasoning, by those that begin it.
@@ -293,6 +293,10 @@ class Outside:
             if self._others:
                 self._look_for_results(text[:taken])
             self._tell_notices()
+
+    def begin_line(self) -> None:
+        """What was skipped last ended with a line."""
+        self._prose.line = ""
 
     def end_text(self) -> None:
         """A block or a region begins, or the reply ends."""
@@ -581,10 +585,13 @@ class Outside:
     def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
         toolbox = self._toolbox
-        if toolbox is None or self._prose.open or (word != form.block and word in toolbox.names):
+        is_tag = not form.in_line
+        if toolbox is None or self._prose.open or (is_tag and word != form.block and word in toolbox.names):
             return NO
         shape = toolbox.guess(form.block, None, self._dialect.default_server)
         is_first = not self._prose.line.strip()
+        if form.in_line:
+            return read_tool_line(shape, text, at + len(word)) if is_first else NO
         return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
@@ -969,7 +976,7 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     wholes = [*(f"<{word}" for word in words), *marks]
     return _Openers(
         re.compile(opener),
-        re.compile(f"()([{re.escape(''.join(sorted({mark[0] for mark in wholes})))}])"),
+        re.compile(f"()({'|'.join(sorted({re.escape(whole[0]) for whole in wholes})) or '(?!)'})"),
         max(map(len, wholes), default=0),
         frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
         {word.lower(): word for word in reversed(words)},
@@ -982,14 +989,14 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
 
 
 def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=["
+    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=[\n"
 
 
 def _forms_by_start(
-    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...]
+    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...], *, is_own: bool
 ) -> dict[str, list[Dialect]]:
     """The forms of calls by what they may begin with: the name of an element in small letters, or a mark. `names` are
-    those of the tools."""
+    those of the tools. `is_own`: in the dialect that was asked for, all forms count."""
     found: dict[str, list[Dialect]] = {}
     for form in (
         form
@@ -998,6 +1005,8 @@ def _forms_by_start(
     ):
         pairs = form.pairs
         starts = [form.block.lower() if form.arguments else form.opener]
+        if form.in_line:
+            starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
         starts += [pairs.name] if pairs is not None and pairs.bare else []
         for start in starts:
             if start not in map(str.lower, tags):
@@ -1007,7 +1016,7 @@ def _forms_by_start(
 
 def _word_in(start: str) -> str:
     """The name in the tag that a call begins with."""
-    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0] if _is_mark(start) else start
+    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0].removesuffix(":") if _is_mark(start) else start
 
 
 _WORD_END = re.compile(r"[>= \t\r\n]")

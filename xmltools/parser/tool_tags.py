@@ -8,7 +8,7 @@ from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State, note
+from xmltools.parser.block import Block, Leaf, State, note, note_opener
 from xmltools.parser.elements import open_arguments
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
@@ -53,6 +53,20 @@ def read_tool_start(
     return found.end() if begins else begins
 
 
+def read_tool_line(shape: Shape | None, text: str, at: int) -> int | bool | None:
+    """`at`, where a line with the name of a tool ends, if the start tag of an argument that the tool declares
+    follows."""
+    here = skip_space(text, at)
+    if here == len(text) and here - at <= OPENER_SPACE:
+        return MORE
+    if here - at > OPENER_SPACE or text[here] != "<" or shape is None:
+        return NO
+    tag = read_start_tag(text, here)
+    if not isinstance(tag, Tag):
+        return tag
+    return at if shape.has_property(tag.name) else NO
+
+
 def _text_argument(shape: Shape | None) -> str | None:
     """The argument that text directly in the call is: the only one that must be there, or else the only one that is a
     string."""
@@ -92,14 +106,18 @@ def _begins_arguments(
 def read_tool_tag(block: Block, text: str, at: int) -> int:
     """State: at the start tag of the call."""
     end = block.body_start - block.base
-    word = str(read_name(text, at + 1))
+    is_line = block.dialect.in_line
+    word = block.dialect.block if is_line else str(read_name(text, at + 1))
     block.spelling = block.arguments_tag = word
     block.name = block.dialect.block
-    block.name_start = block.start + 1
+    block.name_start = block.start + (not is_line)
     block.state = State.MARKUP
     block.on_name(block)
-    open_arguments(block, Tag(word, end, False, "", text[end - 2] == "/"), block.start)
-    block.state = State.TOOL_TEXT
+    is_empty = text[end - 2] == "/" and not is_line
+    open_arguments(block, Tag(word, end, False, "", is_empty), block.start)
+    block.state = State.MARKUP if is_line else State.TOOL_TEXT
+    if is_line:
+        note_opener(block, Code.BARE_NAME, f"a line with {word!r} was read as <{word}>")
     return end
 
 

@@ -332,6 +332,8 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
 def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int | bool | None:
     """May what is at `at` follow the leaf, if an end tag of this kind ended it (protocol, 4.5 and 4.6)?"""
     if text[at] != "<":
+        if block.dialect.in_line and kind == OWN:
+            return source_of(block, block.base + at - 1, block.base + at) == "\n"
         # The end of a fence that was opened before the arguments comes after the last of them.
         return read_fence(text, at) if block.fenced and text[at] == "`" and kind == OWN else NO
     if at + 1 == len(text):
