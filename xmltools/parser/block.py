@@ -34,6 +34,7 @@ from xmltools.syntax.markup import (
     OPENER_SPACE,
     Tag,
     find_ampersands,
+    is_cut_off,
     read_confirmation,
     read_opener,
     skip_space,
@@ -633,8 +634,8 @@ def skip_broken(block: Block, text: str, at: int) -> int:
         # Another call in the same section, or the end of that, shows that this is the end.
         here = skip_space(text, found.end())
         if len(text) - found.end() < OPENER_SPACE and not block.final:
-            rest = text[here:]
-            if any(mark.startswith(rest) and mark != rest for mark in (pairs.name, dialect.closer)):
+            marks_after = pairs.name, dialect.closer
+            if any(is_cut_off(text, here, mark) and not text.startswith(mark, here) for mark in marks_after):
                 return found.start() if found.start() > at else -1
         if text.startswith(pairs.name, here):
             block.again = block.done = True

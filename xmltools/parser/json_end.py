@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from xmltools.parser.json_deltas import JSONDeltas
+from xmltools.syntax.markup import is_cut_off
 
 _SPACE = re.compile("[ \t\r\n]*")
 _SCALAR = re.compile(r"[-+.0-9A-Za-z_]+")
@@ -295,7 +296,7 @@ class ObjectScanner:
             if self.deltas is not None and self._expect != _KEY:
                 self.deltas.begin(is_string=True)
             return at + len(mark)
-        if mark.startswith(text[at:]):
+        if is_cut_off(text, at, mark):
             self._stopped = True  # it may go on
         else:
             self.error = "'<' is not allowed there"
@@ -315,7 +316,7 @@ class ObjectScanner:
                 if not follows or follows in _AFTER_MARK or is_end:
                     break
                 end = text.find("<", end + len(mark))
-            elif mark.startswith(text[end:]):
+            elif is_cut_off(text, end, mark):
                 break
             else:
                 end = text.find("<", end + 1)
@@ -326,8 +327,9 @@ class ObjectScanner:
         if end < 0:
             return stop
         after = end + len(mark)
-        rest = text[after:].lstrip(" \t\r\n")
-        if not rest or (len(rest) < len(self._end) and self._end.startswith(rest)):
+        space = _SPACE.match(text, after)
+        here = space.end() if space else after
+        if here == len(text) or (is_cut_off(text, here, self._end) and len(text) - here < len(self._end)):
             self._stopped = True  # what follows decides
             return stop
         self._end_string()

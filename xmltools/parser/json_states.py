@@ -30,6 +30,7 @@ from xmltools.syntax.markup import (
     NO,
     OPENER_SPACE,
     SPACES,
+    is_cut_off,
     is_valid_name,
     read_end_tag,
     read_fence,
@@ -132,7 +133,7 @@ def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
         note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
         block.arguments_closed = True
         block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
-    elif any(end.startswith(text[at:]) for end in ends):
+    elif any(is_cut_off(text, at, end) for end in ends):
         return -1
     else:
         give_up(block, Code.INVALID_JSON, "the JSON could not be read: '<' is not allowed there", block.base + at)
@@ -201,7 +202,7 @@ def read_json_end(block: Block, text: str, at: int) -> int:
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
     """After a body that models leave without an end mark, up to `at`; white space goes up to `here`."""
     closer = block.dialect.closer
-    is_cut = closer.startswith(text[here:])
+    is_cut = is_cut_off(text, here, closer)
     if is_cut and here - at <= OPENER_SPACE and not block.final and not text.startswith(closer, here):
         return -1
     block.done = True
@@ -268,7 +269,7 @@ def _after_body(block: Block, text: str, at: int) -> int:
                 note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
             block.done = True
             return at + len(block.dialect.end)
-        if not is_end and block.dialect.end.startswith(text[at:]):
+        if not is_end and is_cut_off(text, at, block.dialect.end):
             return -1
     tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
     if tag and is_block(block, tag.name) and not block.in_list:

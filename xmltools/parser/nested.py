@@ -18,7 +18,7 @@ from xmltools.parser.json_states import begin_json_arguments
 from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
-from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_valid_name, skip_space
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
 _MIXED: Final = "$text"
 """The name of the text that stands beside elements."""
@@ -156,7 +156,7 @@ def _follows(block: Block, text: str, at: int, marks: tuple[str, ...]) -> bool |
         return NO
     if text.startswith(marks, here):
         return True
-    if any(mark.startswith(text[here:]) for mark in marks):
+    if any(is_cut_off(text, here, mark) for mark in marks):
         return True if block.final else MORE
     return NO
 

@@ -27,6 +27,7 @@ from xmltools.syntax.markup import (
     SPACES,
     attributes_of,
     decode_entities,
+    is_cut_off,
     is_valid_name,
     skip_space,
 )
@@ -306,7 +307,7 @@ def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> in
     stop = end if end >= 0 else min(len(text), start + most)
     for found in _BROKEN.finditer(text, start, stop):
         place = found.start()
-        if (end < 0 and pairs.name_end.startswith(text[place:])) or (pairs.name_pattern and text[place] == "<"):
+        if (end < 0 and is_cut_off(text, place, pairs.name_end)) or (pairs.name_pattern and text[place] == "<"):
             continue
         if pairs.may_lack_name_end:
             mark = _mark_at(text, place, (pairs.key, pairs.end))
@@ -670,7 +671,7 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     if mark == closer:
         block.done = True
         return here + len(closer)
-    if mark is MORE and closer.startswith(text[here:]):  # with a part of the end tag the reply ends
+    if mark is MORE and is_cut_off(text, here, closer):  # with a part of the end tag the reply ends
         end_early(block, block.base + here)
         return len(text)
     if mark is not NO:

@@ -94,6 +94,11 @@ def skip_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def is_cut_off(text: str, at: int, mark: str) -> bool:
+    """Is what is left of the text at `at` a beginning of the mark?"""
+    return len(text) - at <= len(mark) and mark.startswith(text[at:])
+
+
 def read_start_tag(text: str, at: int) -> Tag | Answer:
     """A start tag at `<`."""
     if simple := _SIMPLE.match(text, at, at + TAG_LENGTH):
