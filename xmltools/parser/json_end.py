@@ -168,7 +168,8 @@ class ObjectScanner:
         if character in "\"'" and expect <= _KEY:
             self._quote = character
             is_named = expect == _KEY and self.deltas is not None
-            self._capture = [] if len(self._stack) == 1 or is_named else None
+            is_top = len(self._stack) == 1 and (expect == _KEY or self._keys != ())
+            self._capture = [] if is_top or is_named else None
             if self.deltas is not None and expect != _KEY:
                 self.deltas.begin(is_string=True)
         elif character in "{[(" and expect <= _FIRST:

@@ -55,6 +55,7 @@ _PAIR: Final = 7  # a value between marks
 _JSON: Final = 8  # a string in a JSON body
 _JSON_SILENT: Final = 9  # one without deltas
 _JSON_ESCAPE: Final = 10  # a string in a JSON body in which an escape is not whole
+_OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with `<`
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 
 _GATHER: Final = 4096
@@ -337,6 +338,12 @@ class Parser:
         end = self._pos + len(chunk)
         if end > self._mark or "<" in chunk or len(held) > _LONG:
             return None
+        if mode == _OTHER_PROSE:
+            if chunk[-1] in SPACES or self._outside.begins.search(chunk):
+                return None
+            self._pos = end
+            self._pieces.append(chunk)
+            return [TextDelta.make(chunk, end - len(chunk))]
         text = held + chunk if held else chunk
         kept = text.rstrip(self._held_back) if text[-1] in self._held_back else text
         if not kept or (mode == _PAIR and len(text) - len(kept) > 1):
@@ -470,6 +477,11 @@ class Parser:
             return
         if block is None:
             if self._outside.has_other_marks:
+                outside = self._outside
+                is_plain = not (self._held or outside.closers or outside.brackets or outside.is_first)
+                if is_plain and not outside.is_after and not outside.is_long:
+                    self._mode = _OTHER_PROSE
+                    self._mark = self._pos + _GATHER
                 return
             if self._dialect.layout:
                 outside = self._outside

@@ -105,7 +105,6 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_copied",
-        "_is_first",
         "_key_search",
         "_later",
         "_later_depth",
@@ -139,6 +138,7 @@ class Outside:
         "events",
         "final",
         "is_after",
+        "is_first",
         "is_long",
         "opening",
         "pieces",
@@ -185,7 +185,7 @@ class Outside:
         later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
         self._later_openers = _openers((*later, *tags), tokens)
         self._openers = _openers((*starts, *tags), tokens)
-        self._is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
+        self.is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
         self._trial_name = ""
@@ -226,12 +226,18 @@ class Outside:
     def marks(self) -> tuple[str, str, str]:
         """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
         with."""
-        return self._later_openers[-3:]
+        later = self._later_openers
+        return later.lead, later.other_lead, later.letters
 
     @property
     def has_other_marks(self) -> bool:
         """Whether something may open with another character than `<`."""
         return self._openers.has_others
+
+    @property
+    def begins(self) -> re.Pattern[str]:
+        """A pattern that is in each text in which something may open, or begin to open."""
+        return self._openers.begins
 
     @property
     def is_fenced(self) -> bool:
@@ -270,7 +276,7 @@ class Outside:
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
-        if self._is_first:
+        if self.is_first:
             self._end_first()
         self._prose.skip()
         self._foreign.skip(place)
@@ -686,7 +692,7 @@ class Outside:
         """What is between `at` and `end` is text."""
         if end > at:
             piece = text if at == 0 and end == len(text) else text[at:end]
-            if self._is_first and piece.strip(SPACES):
+            if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
             self.events.append(TextDelta.make(piece, base + at))
@@ -694,7 +700,7 @@ class Outside:
 
     def _end_first(self) -> None:
         """What counts only where the reply begins counts no more."""
-        self._is_first = self._searched = False
+        self.is_first = self._searched = False
         self._openers = self._later_openers
 
     # -- reasoning -------------------------------------------------------------------------------------------------
@@ -943,7 +949,8 @@ class _Openers(NamedTuple):
     that begins, as the second group; the greatest length of what the end of a text may cut off of it, and all that this
     may be, in small letters; the names by their spelling in small letters; marks with
     which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
-    opener, in small letters and in capitals; and the letters that names begin with."""
+    opener, in small letters and in capitals; the letters that names begin with; and a pattern that is in each text in
+    which something opens or begins to."""
 
     opener: re.Pattern[str]
     first: re.Pattern[str]
@@ -955,6 +962,7 @@ class _Openers(NamedTuple):
     lead: str
     other_lead: str
     letters: str
+    begins: re.Pattern[str]
 
 
 @lru_cache(maxsize=64)
@@ -985,7 +993,13 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
         lead,
         lead.upper(),
         letters,
+        re.compile("|".join(sorted({_any_beginning(whole) for whole in wholes})) or "(?!)", re.IGNORECASE),
     )
+
+
+def _any_beginning(whole: str) -> str:
+    """A pattern of the first two characters of a mark; of a tag, of the first."""
+    return "<" if whole[0] == "<" else rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"
 
 
 def _is_mark(start: str) -> bool:
