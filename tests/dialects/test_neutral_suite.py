@@ -52,6 +52,8 @@ def test_the_published_counts_add_up() -> None:
     for engine, total in known["totals"].items():
         rows = [row[engine] for row in known["families"].values() if engine in row]
         assert page.added(rows) == total
+    for engine, found in known["findings"].items():
+        assert sum(count for count, _ in found) == known["totals"][engine][2]
 
 
 def test_what_is_disputed_is_a_fixture() -> None:

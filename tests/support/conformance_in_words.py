@@ -146,6 +146,13 @@ def wrong() -> str:
     return "\n".join(parts)
 
 
+def others() -> str:
+    """What the suite says of the engines that are not run here."""
+    known = published()
+    rows = [[engine, str(count), words] for engine, found in known["findings"].items() for count, words in found]
+    return table(("engine", "fixtures", "what goes wrong"), rows)
+
+
 def hurry() -> str:
     """How many failures are in streams only, and whether they are in those of single tokens."""
     lines = []

@@ -263,6 +263,7 @@ PARTS = {
         "summary": conformance.summary,
         "how": conformance.how,
         "wrong": conformance.wrong,
+        "others": conformance.others,
         "hurry": conformance.hurry,
         "disputed": conformance.disputed,
         "not_ours": conformance.not_ours,
