@@ -23,6 +23,7 @@ COMPILED = VENV / "compiled"
 VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
 
 VLLM_FILES = (
+    "vllm/reasoning/",
     "vllm/tool_parsers/",
     "vllm/parser/",
     "vllm/entrypoints/generate/base/protocol.py",
@@ -33,6 +34,7 @@ VLLM_FILES = (
 )
 SGLANG_FILES = (
     "sglang/srt/function_call/",
+    "sglang/srt/parser/",
     "sglang/srt/entrypoints/openai/protocol.py",
     "sglang/srt/environ.py",
 )

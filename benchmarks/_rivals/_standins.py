@@ -27,14 +27,16 @@ REAL = (
     "vllm.envs",
     "vllm.exceptions",
     "vllm.parser",
+    "vllm.reasoning",
     "vllm.tool_parsers",
     "sglang.srt.entrypoints.openai.protocol",
     "sglang.srt.environ",
     "sglang.srt.function_call",
+    "sglang.srt.parser",
 )
 # Metrics and grammars for the server's engine: they sit among the parsers, and play no part in parsing.
 NOT_REAL = ("vllm.parser.metrics", "vllm.tool_parsers.structural_tag_registry")
-STANDS_IN = ("vllm", "sglang", "xgrammar")
+STANDS_IN = ("vllm", "sglang", "xgrammar", "transformers")
 
 
 def new_id(*_: object, **__: object) -> str:
@@ -43,6 +45,7 @@ def new_id(*_: object, **__: object) -> str:
 
 GIVEN: dict[str, dict[str, Any]] = {
     "vllm.logger": {"init_logger": logging.getLogger},
+    "vllm.parser.metrics": {"record_tool_parser_invocation": lambda **_: None},
     "vllm.renderers.chat_utils": {"make_tool_call_id": new_id},
     "vllm.utils": {"random_uuid": lambda: uuid.uuid4().hex},
     "vllm.utils.mistral": {"is_mistral_tokenizer": lambda tokenizer: False},

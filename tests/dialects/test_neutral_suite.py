@@ -1,83 +1,60 @@
 """The fixtures of the package `canitoolcall`: what models wrote, and what every parser should read out of it.
 
 They are judged by its own checks. Text is cut into characters, threes and random pieces: its token strategies need
-tokenizers from the network. Where a fixture has no prompt, that of its first model counts.
+tokenizers from the network. `docs/conformance.md` has the counts.
 """
 
 from __future__ import annotations
 
-import itertools
-import json
-import random
 from typing import Any
 
 import pytest
 
-from xmltools.dialects import for_model, opens_reasoning
-from xmltools.errors import XMLToolsError
-from xmltools.models import Reply
-from xmltools.parser import Parser, build_reply
-from xmltools.tools import load_tools
+pytest.importorskip("canitoolcall")
 
-fixtures = pytest.importorskip("canitoolcall.fixtures")
-checks = pytest.importorskip("canitoolcall.checks")
-results = pytest.importorskip("canitoolcall.results")
-
-
-def is_known(model: str) -> bool:
-    """Whether the dialect of a model is read."""
-    try:
-        for_model(model)
-    except XMLToolsError:
-        return False
-    return True
-
+from support import conformance_in_words as page
+from support.neutral import all_fixtures, is_known, ours
 
 SOFT = {"gemma4/vllm-text-before-call"}
 """Read right but for white space: Gemma's template writes none before a call, so the text keeps its own."""
-FAMILIES = fixtures.load_families()
-FIXTURES = [each for each in fixtures.load_fixtures() if is_known(each.models[0])]
-
-
-def read(fixture: Any, chunks: list[str]) -> Reply:
-    """The reply, read as the fixture's model writes it, after its prompt."""
-    prompt = fixture.generation_prompt
-    if prompt is None:
-        models = FAMILIES[fixture.family].reference_models
-        prompt = next((each.default_generation_prompt for each in models if each.repo == fixture.models[0]), "")
-    tools = load_tools(json.loads(json.dumps(fixture.tools)))
-    dialect = for_model(fixture.models[0])
-    parser = Parser(tools, dialect=dialect, starts_in_reasoning=opens_reasoning(dialect, prompt))
-    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
-    return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
-
-
-def result(reply: Reply) -> Any:
-    calls = [results.ParsedToolCall(name=call.name, arguments_raw=json.dumps(call.arguments)) for call in reply.calls]
-    return results.ParseResult(content=reply.text, reasoning_content=reply.reasoning, tool_calls=calls)
-
-
-def pieces(text: str, seed: int) -> list[str]:
-    pick, cut = random.Random(seed), [0]
-    while cut[-1] < len(text):
-        cut.append(min(len(text), cut[-1] + pick.randint(1, 20)))
-    return [text[start:end] for start, end in itertools.pairwise(cut)]
+FIXTURES = [each for each in all_fixtures() if is_known(each.models[0])]
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda each: each.id)
 def test_fixture(fixture: Any) -> None:
-    text = fixture.raw_output
-    streams = {f"rand:{seed}:20": pieces(text, seed) for seed in range(5)}
-    streams |= {f"by {size}": [text[at : at + size] for at in range(0, len(text), size)] for size in (1, 3)}
-    seen = results.Observation(
-        nonstream=result(read(fixture, [text])),
-        streams={name: result(read(fixture, chunks)) for name, chunks in streams.items()},
-    )
-    rows = checks.run_checks(fixture, FAMILIES[fixture.family], seen)
-    found = [(row.check, row.strategy, row.detail) for row in rows if row.status is not results.Status.PASS]
-    expected = results.Status.SOFT_PASS if fixture.id in SOFT else results.Status.PASS
-    assert checks.case_status(rows) is expected, found
+    status, rows = ours(fixture)
+    expected = "soft_pass" if fixture.id in SOFT else "pass"
+    assert status.value == expected, [(row.check, row.strategy, row.detail) for row in rows]
 
 
 def test_all_fixtures_are_here() -> None:
     assert len(FIXTURES) == 469
+
+
+def test_the_public_table_has_these_counts() -> None:
+    rows = page.run()["engines"]["xmltools"]
+    assert {name for row in rows.values() for name in row["soft"]} == SOFT
+    assert not any(row["fail"] or row["not_run"] for row in rows.values())
+
+
+@pytest.mark.parametrize("engine", page.run()["engines"])
+def test_the_public_table_counts_each_fixture_once(engine: str) -> None:
+    for family, row in page.run()["engines"][engine].items():
+        named = [*row["soft"], *row["fail"], *row["not_run"]]
+        ids = {each.id for each in all_fixtures() if each.family == family}
+        assert len(named) == len(set(named)), "a fixture is counted twice"
+        assert set(named) <= ids
+        assert row["pass"] + len(named) == len(ids)
+
+
+def test_the_published_counts_add_up() -> None:
+    known = page.published()
+    for engine, total in known["totals"].items():
+        rows = [row[engine] for row in known["families"].values() if engine in row]
+        assert page.added(rows) == total
+    for engine, found in known["findings"].items():
+        assert sum(count for count, _ in found) == known["totals"][engine][2]
+
+
+def test_what_is_disputed_is_a_fixture() -> None:
+    assert set(page.DISPUTED) <= {each.id for each in all_fixtures()}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from render.test_instructions import LISTS, golden_tools
+from support import conformance_in_words as conformance
 from support.rivals_in_words import speed
 from test_layers import LAYERS
 
@@ -41,6 +42,7 @@ CONVERSATIONS = ROOT / "docs" / "conversations.md"
 LINT = ROOT / "docs" / "checking.md"
 SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
+CONFORMANCE = ROOT / "docs" / "conformance.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 
@@ -257,6 +259,15 @@ PARTS = {
     CONVERSATIONS: {"formats": formats},
     LINT: {"checks": checks},
     SERVE: {"options": serve_options, "metrics": metrics},
+    CONFORMANCE: {
+        "summary": conformance.summary,
+        "how": conformance.how,
+        "wrong": conformance.wrong,
+        "others": conformance.others,
+        "hurry": conformance.hurry,
+        "disputed": conformance.disputed,
+        "not_ours": conformance.not_ours,
+    },
 }
 """What is made, by the name in the comments around it."""
 

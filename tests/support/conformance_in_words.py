@@ -1,0 +1,193 @@
+"""The tables of `docs/conformance.md`: what parsers make of the neutral suite.
+
+Our own counts and those of vLLM and SGLang come from `benchmarks/conformance.json`, which `benchmarks/conformance.py`
+writes; the published ones from `benchmarks/conformance_published.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+FIXTURES = "https://github.com/redd34/canitoolcall/tree/main/fixtures"
+NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
+
+KINDS = {
+    "calls in streams": "a call is lost, or its arguments are, in a stream that is right when read whole",
+    "text in streams": "text is lost or misplaced in a stream, while the reply read whole is right",
+    "calls": "a call is not found, or has another name, however the reply is read",
+    "arguments": "the arguments have other values or types than the model wrote",
+    "text": "the calls are right; text or reasoning beside them is lost, or in the wrong place",
+    "marks in values": "a value or reasoning quotes a mark of the notation, and the call breaks there",
+    "cut off": "the reply was cut off, and a call that was not finished is handed on, or text is lost",
+    "malformed": "the call is not valid, and a wrong one is handed on, or streams differ from the whole",
+    "raises": "the parser raises an exception",
+    "hangs": "the parser takes longer than a minute, or its process dies",
+}
+"""The kinds of errors that `conformance.py` tells apart, in the order of the page."""
+
+DISPUTED = {
+    "deepseek/sglang-v4-self-closing-invoke": "DeepSeek's own reader rejects this form",
+    "gemma4/text-after-call": "text behind a call is known from histories only",
+    "gemma4/text-after-call-thinking": "the same",
+    "glm/glm45-ollama-content-after-call": "the same, from a test of Ollama",
+    "mistral/llamacpp-v11-call-id": "whether the model writes `[CALL_ID]` is not known",
+    "mistral/llamacpp-v11-call-id-parallel": "the same",
+    "kimi/k2i-vllm-content-after-tool-section": "vLLM's own test wants this text dropped",
+    "gemma4/vllm-malformed-no-brace": "vLLM's own test wants a call here",
+    "qwen3-hermes/vllm-no-newlines-no-spaces": "the template of Qwen3 always writes line breaks around the JSON",
+    "qwen3-hermes/vllm-text-then-call-no-separator": "the same",
+    "qwen3-hermes/vllm-two-calls-no-separator": "the same",
+    "qwen3-hermes/vllm-content-and-call-single-chunk": "the same",
+    "qwen3-hermes/sglang-text-before-call-with-space": "the same",
+}
+"""Fixtures whose failure the suite's own notes do not count as an error of the engine, with why."""
+
+
+def run() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((BENCHMARKS / "conformance.json").read_text("utf-8"))
+    return found
+
+
+def published() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((BENCHMARKS / "conformance_published.json").read_text("utf-8"))
+    return found
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(head)]
+    lines += [["---"] * len(lines[0]), *map(list, rows)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def counts(row: dict[str, Any]) -> list[int]:
+    return [row["pass"], len(row["soft"]), len(row["fail"])]
+
+
+def cell(numbers: list[int] | None) -> str:
+    """`strictly / white space / fail`, or nothing where the engine reads none of the family."""
+    return " / ".join(map(str, numbers)) if numbers and sum(numbers) else "–"
+
+
+def added(rows: Iterable[list[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def summary() -> str:
+    """Families by engines."""
+    ran, known = run(), published()
+    head = ["family", "fixtures", "xmltools"]
+    head += [f"{NAMES[engine]} {version}" for engine, version in ran["versions"].items()]
+    head += [f"{engine} {version}, published" for engine, version in known["versions"].items()]
+    rows = []
+    for family, numbers in known["families"].items():
+        here = [counts(engine[family]) for engine in ran["engines"].values()]
+        row = ran["engines"]["xmltools"][family]
+        whole = sum(counts(row)) + len(row["not_run"])
+        theirs = [numbers.get(engine) for engine in known["versions"]]
+        rows.append([family, str(whole), *map(cell, here), *map(cell, theirs)])
+    here = [added(counts(row) for row in families.values()) for families in ran["engines"].values()]
+    theirs = [known["totals"][engine] for engine in known["versions"]]
+    rows.append(["all", str(sum(int(row[1]) for row in rows)), *map(cell, here), *map(cell, theirs)])
+    return table(head, rows)
+
+
+def how() -> str:
+    """Versions, how near the published counts are, and what was not run."""
+    ran, known = run(), published()
+    lines = [f"Suite: `canitoolcall` {ran['suite']}. Run on {ran['date']}.\n"]
+    for engine, version in ran["versions"].items():
+        name, families = NAMES[engine], ran["engines"][engine]
+        same = [family for family, row in families.items() if counts(row) == known["families"][family][name]]
+        lines.append(f"{name} {version} has the published counts of {known['versions'][name]} on {', '.join(same)}.\n")
+    for engine, families in ran["engines"].items():
+        for family, row in families.items():
+            reasons = sorted(set(row["not_run"].values()))
+            lines.extend(f"Not run: {NAMES.get(engine, engine)} on {family}, because {why}.\n" for why in reasons)
+    return "\n".join(lines)
+
+
+def by_kind(families: dict[str, Any]) -> dict[str, list[str]]:
+    kinds = defaultdict(list)
+    for row in families.values():
+        for name, found in row["fail"].items():
+            kinds[found["kind"]].append(name)
+    return kinds
+
+
+def linked(names: Iterable[str]) -> str:
+    families = defaultdict(list)
+    for name in names:
+        family, _, rest = name.partition("/")
+        families[family].append(f"`{rest}`" + ("*" if name in DISPUTED else ""))
+    return "; ".join(f"[{family}]({FIXTURES}/{family}): {', '.join(rest)}" for family, rest in families.items())
+
+
+def wrong() -> str:
+    """What goes wrong, counted; then the fixtures."""
+    engines = {name: by_kind(families) for name, families in run()["engines"].items()}
+    present = [kind for kind in KINDS if any(kinds[kind] for kinds in engines.values())]
+    parts = [
+        table(
+            ("what goes wrong", *(NAMES.get(name, name) for name in engines)),
+            ([KINDS[kind], *(str(len(kinds[kind])) for kinds in engines.values())] for kind in present),
+        )
+    ]
+    for name, kinds in engines.items():
+        if not any(kinds.values()):
+            continue
+        rows = [[KINDS[kind], linked(kinds[kind])] for kind in present if kinds[kind]]
+        shown = table(("what goes wrong", "fixtures"), rows)
+        parts.append(f"<details><summary>The fixtures that {NAMES[name]} fails</summary>\n\n{shown}\n</details>\n")
+    return "\n".join(parts)
+
+
+def others() -> str:
+    """What the suite says of the engines that are not run here."""
+    known = published()
+    rows = [[engine, str(count), words] for engine, found in known["findings"].items() for count, words in found]
+    return table(("engine", "fixtures", "what goes wrong"), rows)
+
+
+def hurry() -> str:
+    """How many failures are in streams only, and whether they are in those of single tokens."""
+    lines = []
+    for engine, families in run()["engines"].items():
+        fails = (each for row in families.values() for each in row["fail"].values())
+        found = [each["streams"] for each in fails if each["kind"] == "calls in streams"]
+        if found:
+            single = sum("by 1" in streams for streams in found)
+            lines.append(f"{NAMES[engine]} loses {len(found)} so, {single} of them also token by token")
+    counted = "; ".join(lines)
+    return f"- **Try streams whose pieces hold several tokens**, as speculative decoding sends them: {counted}.\n"
+
+
+def disputed() -> str:
+    """Fixtures that the suite's own notes dispute, and who fails them here."""
+    engines = run()["engines"]
+    rows = []
+    for name, why in DISPUTED.items():
+        family = name.partition("/")[0]
+        failing = [NAMES.get(engine, engine) for engine in engines if name in engines[engine][family]["fail"]]
+        rows.append([f"`{name}`", why, ", ".join(failing) or "none"])
+    return table(("fixture", "why", "fail it here"), rows)
+
+
+def not_ours() -> str:
+    """The fixtures that we do not pass strictly, and who does."""
+    engines = run()["engines"]
+    rows = []
+    for family, row in engines["xmltools"].items():
+        for name in (*row["soft"], *row["fail"]):
+            others = (engine for engine in engines if engine != "xmltools" and passes(engines[engine][family], name))
+            result = "only white space differs" if name in row["soft"] else "fails"
+            rows.append([f"`{name}`", result, ", ".join(NAMES[engine] for engine in others) or "none"])
+    return table(("fixture", "xmltools", "pass it strictly here"), rows)
+
+
+def passes(row: dict[str, Any], name: str) -> bool:
+    return not any(name in row[part] for part in ("soft", "fail", "not_run"))
