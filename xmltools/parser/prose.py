@@ -57,6 +57,8 @@ _NAMED = re.compile(
     r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
 )
 """The beginning of a call in JSON that has no mark."""
+_NO_ARGUMENTS: Final = ("type", "id")
+"""Keys of a call in JSON that say nothing."""
 _MOST_ENDS: Final = 1_000
 _NO_FORMS: Final[list[Dialect]] = []
 _KEY_LENGTH: Final = 40
@@ -481,15 +483,20 @@ class Outside:
         else:
             end = read_start(other, text, at, word)
         if not end:
-            return NO if self.final else end
+            if not (end is MORE and self.final and other.is_bare):
+                return NO if self.final else end
+            end = -1
         named = self._names_tool(other, text, at, end)
+        if named and other.is_bare and self._trial is not None:
+            named = self._has_arguments(other, self._trial, is_sure=False)
         return end if named else named
 
     def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
         """Does the call without a mark that may begin at `at` name a given tool? Without tools, what has a name and
         arguments is one."""
         if self._toolbox is not None:
-            return self._names_tool(form, text, at, -1)
+            named = self._names_tool(form, text, at, -1)
+            return self._has_arguments(form, self._trial, is_sure=True) if named and self._trial is not None else named
         if form.pairs is not None:
             return True
         found = _NAMED.match(text, at)
@@ -507,11 +514,33 @@ class Outside:
             self._trial_to = place
         block = self._trial
         stop = at + _NAME_WITHIN
-        if not self._trial_name and not block.done and block.error is None:
+        is_read = self._trial_name and not (other.is_bare and other.pairs is None)
+        if (
+            not is_read
+            and self._trial_to < self._origin + min(stop, len(text))
+            and not block.done
+            and block.error is None
+        ):
             self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+            if other.json_name_is_key and block.json is not None and block.scanner.first_keys:
+                (first, *_) = block.scanner.first_keys
+                self._trial_name = self._trial_name or ("" if first in other.json_names else first)
         if self._trial_name:
             return knows_tool(block, self._trial_name)
         return NO if self.final or len(text) >= stop or block.done or block.error is not None else MORE
+
+    def _has_arguments(self, form: Dialect, block: Block, *, is_sure: bool) -> bool | None:
+        """Do the arguments stand right before or after the name in the object without a mark that is tried? If `is_sure`,
+        there may be none. An object with other keys is an answer in JSON."""
+        if form.pairs is not None:
+            return True
+        keys = [key for key in block.scanner.first_keys if key not in _NO_ARGUMENTS]
+        names = (*form.json_arguments, *form.json_other_arguments)
+        if any(key in names for key in keys[:2]):
+            return True
+        if len(keys) > 1 or block.scanner.done or block.error is not None:
+            return is_sure and len(keys) == 1
+        return NO if self.final else MORE
 
     def _name_trial(self, block: Block) -> None:
         """A block that is only tried has named its tool."""
@@ -523,7 +552,9 @@ class Outside:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
             end = read_start(form, text, at, word)
-            return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
+            if end is MORE and self.final and word == form.opener:  # it was cut off
+                return -1 if form.is_bare else at + len(word)
+            return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
