@@ -78,7 +78,7 @@ def _marks() -> _Marks:
     forms: dict[str, list[tuple[Dialect, Dialect]]] = {}
     patterns = {}
     elements = set()
-    for dialect, form in ((dialect, form) for dialect in dialects.all() for form in dialect.forms):
+    for dialect, form in ((owner, form) for owner in dialects.all() for form in owner.forms):
         is_element = form.body is Body.ELEMENTS
         marks = [f"<{form.block}" if is_element else form.opener]
         if form.pairs is not None and form.pairs.bare:

@@ -38,6 +38,7 @@ _NEXT: Final = 4  # a comma, or an end
 
 
 _FIRST_KEYS: Final = 4
+"""Keys that are kept of an object."""
 
 
 class ObjectScanner:
@@ -47,8 +48,9 @@ class ObjectScanner:
     than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that
-    came, `first_keys` are the first keys of the top level. `loose`: keys without quotes, and comments, are let through too. `is_call`: the text is the arguments of a
-    call in Python, from its bracket on. `mark`: stands around strings in which nothing is escaped; keys have no quotes.
+    came, `first_keys` are the first keys of the top level. `loose`: keys without quotes, and comments, are let
+    through too. `is_call`: the text is the arguments of a call in Python, from its bracket on. `mark`: stands
+    around strings in which nothing is escaped; keys have no quotes.
     With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that is read.
     `escaped`: what was read ends in a backslash that escapes the next character.
     """

@@ -530,8 +530,8 @@ class Outside:
         return NO if self.final or len(text) >= stop or block.done or block.error is not None else MORE
 
     def _has_arguments(self, form: Dialect, block: Block, *, is_sure: bool) -> bool | None:
-        """Do the arguments stand right before or after the name in the object without a mark that is tried? If `is_sure`,
-        there may be none. An object with other keys is an answer in JSON."""
+        """Do the arguments stand right before or after the name in the object without a mark that is tried? If
+        `is_sure`, there may be none. An object with other keys is an answer in JSON."""
         if form.pairs is not None:
             return True
         keys = [key for key in block.scanner.first_keys if key not in _NO_ARGUMENTS]
