@@ -32,7 +32,7 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY
 
-_NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_NAME: Final = re.compile(r"\w[^\s<>{}()*?|$\[\]\"'`\\]*(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)

@@ -488,7 +488,7 @@ class Outside:
             end = -1
         named = self._names_tool(other, text, at, end)
         if named and other.is_bare and self._trial is not None:
-            named = self._has_arguments(other, self._trial, is_sure=False)
+            named = self._has_arguments(other, self._trial)
         return end if named else named
 
     def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
@@ -496,7 +496,7 @@ class Outside:
         arguments is one."""
         if self._toolbox is not None:
             named = self._names_tool(form, text, at, -1)
-            return self._has_arguments(form, self._trial, is_sure=True) if named and self._trial is not None else named
+            return self._has_arguments(form, self._trial) if named and self._trial is not None else named
         if form.pairs is not None:
             return True
         found = _NAMED.match(text, at)
@@ -529,9 +529,9 @@ class Outside:
             return knows_tool(block, self._trial_name)
         return NO if self.final or len(text) >= stop or block.done or block.error is not None else MORE
 
-    def _has_arguments(self, form: Dialect, block: Block, *, is_sure: bool) -> bool | None:
-        """Do the arguments stand right before or after the name in the object without a mark that is tried? If
-        `is_sure`, there may be none. An object with other keys is an answer in JSON."""
+    def _has_arguments(self, form: Dialect, block: Block) -> bool | None:
+        """Do the arguments stand right before or after the name in the object without a mark that is tried? Otherwise
+        it is an answer in JSON."""
         if form.pairs is not None:
             return True
         keys = [key for key in block.scanner.first_keys if key not in _NO_ARGUMENTS]
@@ -539,7 +539,7 @@ class Outside:
         if any(key in names for key in keys[:2]):
             return True
         if len(keys) > 1 or block.scanner.done or block.error is not None:
-            return is_sure and len(keys) == 1
+            return NO
         return NO if self.final else MORE
 
     def _name_trial(self, block: Block) -> None:
