@@ -201,7 +201,7 @@ class Outside:
         self._found: re.Match[str] | None = None  # … the next opener
         self._words = words[: len(self._calls)]
         self._prose = Shown(words, longest)
-        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, most=limits.blocks)
+        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, limits)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose
         self._tags = self._tags_of(self.closers)
