@@ -29,7 +29,7 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
     known = None if tools is None else list(tools)
     calls, errors, marked, repairs = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
-        for dialect in _candidates(text):
+        for dialect in _candidates(text, known):
             parser = Parser(known, dialect=dialect, argument_deltas=False)
             events = [*parser.feed(text), *parser.close()]
             own = [event.call for event in events if isinstance(event, CallCompleted) and _is_own(event.call)]
@@ -45,7 +45,7 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
     return [(each, calls[each.name], errors[each.name]) for each in found]
 
 
-def _candidates(text: str) -> list[Dialect]:
+def _candidates(text: str, tools: list[Tool] | None) -> list[Dialect]:
     """The dialects in which a call may begin in the text. Most texts have the marks of none or of one, and looking for
     marks takes much less time than reading."""
     marks = _marks()
@@ -58,8 +58,12 @@ def _candidates(text: str) -> list[Dialect]:
             for dialect, form in marks.forms[mark]:
                 if dialect.name in chosen:
                     continue
-                if begins_bare if form.is_bare else form.body is Body.ELEMENTS or _may_begin(form, text, mark):
+                if begins_bare if form.is_bare else form.arguments or _may_begin(form, text, mark):
                     chosen[dialect.name] = dialect
+    lowered = text.lower()
+    names = [tool.name.lower() for tool in tools or ()]
+    if names and any(name in lowered for name in names):
+        chosen |= {each.name: each for each in dialects.all() if each.body is Body.TAGS}
     return list(chosen.values())
 
 
@@ -78,8 +82,8 @@ def _marks() -> _Marks:
     forms: dict[str, list[tuple[Dialect, Dialect]]] = {}
     patterns = {}
     elements = set()
-    for dialect, form in ((owner, form) for owner in dialects.all() for form in owner.forms):
-        is_element = form.body is Body.ELEMENTS
+    for dialect, form in ((owner, form) for owner in dialects.all() for form in owner.forms if form.opener):
+        is_element = bool(form.arguments)
         marks = [f"<{form.block}" if is_element else form.opener]
         if form.pairs is not None and form.pairs.bare:
             marks.append(form.pairs.name)
@@ -100,7 +104,7 @@ def _marks() -> _Marks:
 
 def _may_begin(form: Dialect, text: str, mark: str) -> bool:
     """May a call in this form begin at one of these marks, written as in the form?"""
-    if form.is_sure and mark == form.opener:
+    if form.body is Body.TAGS or (form.is_sure and mark == form.opener):
         return True
     is_text = form.pairs is not None and not form.pairs.json
     at = text.find(mark)

@@ -79,7 +79,8 @@ def _marks(dialect: str) -> dict[str, list[Dialect]]:
     found: dict[str, list[Dialect]] = {"<tool_call>": []}
     own = [form.pairs.name for form in dialects.named(dialect).forms if form.pairs is not None]
     for form in (form for each in dialects.all() if each.name != dialect for form in each.forms):
-        if form.body is not Body.ELEMENTS and not form.is_bare and not form.is_first:
+        is_mark = not form.arguments and form.body is not Body.TAGS and not form.in_line
+        if is_mark and not form.is_bare and not form.is_first:
             mark = form.pairs.name if form.pairs is not None and form.pairs.bare else form.opener
             if mark not in _KNOWN or any(_KNOWN[mark] in name for name in own):
                 found.setdefault(mark, []).append(form)

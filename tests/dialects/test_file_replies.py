@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.ordinary_replies import TOOLS, reply
+from support.file_replies import TOOLS, reply
 
 from xmltools import dialects
 from xmltools.models.events import CallCompleted, CallFailed
