@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import xmltools as xt
+from xmltools import dialects
 
 PATHS = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = [xt.Tool(name="read", parameters=PATHS), xt.Tool(name="ping"), xt.Tool(name="disk.list", parameters=PATHS)]
@@ -79,6 +80,44 @@ def test_a_call_in_another_notation_stays_text_and_is_noticed(notation: str, nam
     assert (notice.code, notice.notation, notice.name) == (xt.Code.FOREIGN_CALL, notation, name)
     assert text[slice(*notice.span)] == call and notice.is_whole and not notice.is_fenced
     assert notice.hint == xt.Code.FOREIGN_CALL.hint and notation in notice.message
+
+
+AS = {"minimax_m2": "invoke", "step3": "invoke", "seed_oss": "qwen3_coder", "minicpm5": "qwen3_coder"}
+"""What calls of these dialects are told as, which have the marks of another one."""
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize(
+    "dialect", [each for each in dialects.all() if each.opener and not each.is_bare], ids=lambda each: each.name
+)
+def test_a_call_in_any_other_dialect_is_noticed(dialect: dialects.Dialect, size: int) -> None:
+    if dialect is dialects.FORGE:
+        return
+    text = f"I read it.\n{dialect.example} And then?\n{CALL}"
+    (notice,) = notices_in(text, size)
+    assert (notice.notation, notice.name) == (AS.get(dialect.name, dialect.name), "get") and notice.is_whole
+    assert text[slice(*notice.span)] in dialect.example
+    (cut,) = notices_in(f"a {dialect.example[: dialect.example.rindex('1')]}", size)
+    assert cut.notation == notice.notation and not cut.is_whole
+    assert not notices_in(f"a `{dialect.example}` b", size)
+
+
+def test_each_call_of_a_list_is_noticed() -> None:
+    text = (
+        '[TOOL_CALLS][{"name": "read", "arguments": {}}, {"name": "no", "arguments": {}}] <TOOLCALL>[{"name": "ping"}]'
+    )
+    assert [(each.name, each.is_whole) for each in notices_in(text, 3)] == [
+        ("read", True),
+        ("no", True),
+        ("ping", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["the [TOOL_CALLS] token", "functools[1], functools [", "<tool_calls>", "<｜DSML｜invoke >"]
+)
+def test_a_mark_alone_is_not_noticed(text: str) -> None:
+    assert not notices_in(text, 1) and not notices_in(f"{text} b", 2)
 
 
 @pytest.mark.parametrize(("notation", "name", "before", "call", "after"), FENCED)

@@ -6,11 +6,17 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from xmltools.dialects import Dialect
+from xmltools import dialects
+from xmltools.dialects import Body, Dialect
 from xmltools.errors import Code, Notice
+from xmltools.parser.block import Block
 from xmltools.parser.inline_code import Shown
 from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.limits import Limits
+from xmltools.parser.machine import ends_complete, run
+from xmltools.parser.pairs import read_start
 from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.markup import MORE
 
 _HEAD_LENGTH: Final = 1_024
 """Characters in which a call must show what it is."""
@@ -18,6 +24,9 @@ _DEPTH: Final = 128
 _S = "[ \t\r\n]"
 _NAME = "[^ \t\r\n<>\"'/={}]{1,256}"
 
+_MAY_BEGIN = re.compile(r"[<`\[]")
+_LONGEST: Final = 64
+"""More characters than a mark has."""
 _CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
 _CUT_FENCE = re.compile(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
 _FUNCTION = re.compile(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
@@ -41,8 +50,9 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 
 
 @lru_cache(maxsize=64)
-def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
-    """A pattern of what a call begins with that is an element. The elements of the dialect itself are none of them.
+def _elements(dialect: str, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
+    """A pattern of what a call begins with that begins with `<`: the name of an element as a group, or a mark. The
+    elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = [word for word in ("tool_call", "function", "invoke") if word == "tool_call" or word not in own]
     if "tool" not in own:
@@ -50,14 +60,48 @@ def _elements(names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) ->
     if has_prefix:
         words.append(r"[\w.-]{1,64}+:invoke")
     words += (re.escape(name) for name in names if name not in own and _TAG_NAME.fullmatch(name))
-    return re.compile(rf"<({'|'.join(words)})(?=[ \t\r\n>/=])")
+    marks = [re.escape(mark[1:]) for mark in _marks(dialect) if mark.startswith("<")]
+    return re.compile(rf"<(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)})")
+
+
+_KNOWN: Final = {
+    "<function=": "function",
+    "<function ": "function",
+    "<invoke ": "invoke",
+    "<steptml:invoke ": ":invoke",
+}
+"""Marks that the patterns above are for, unless the dialect itself has such elements."""
+
+
+@lru_cache(maxsize=64)
+def _marks(dialect: str) -> dict[str, list[Dialect]]:
+    """The other marks with which calls in other dialects than this one begin, the longest first, and how those look."""
+    found: dict[str, list[Dialect]] = {"<tool_call>": []}
+    own = [form.pairs.name for form in dialects.named(dialect).forms if form.pairs is not None]
+    for form in (form for each in dialects.all() if each.name != dialect for form in each.forms):
+        is_mark = not form.arguments and form.body is not Body.TAGS and not form.in_line
+        if is_mark and not form.is_bare and not form.is_first:
+            mark = form.pairs.name if form.pairs is not None and form.pairs.bare else form.opener
+            if mark not in _KNOWN or any(_KNOWN[mark] in name for name in own):
+                found.setdefault(mark, []).append(form)
+    del found["<tool_call>"]
+    return {mark: found[mark] for mark in sorted(found, key=len, reverse=True)}
+
+
+@lru_cache(maxsize=64)
+def _bracketed(dialect: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of marks that begin with no `<`, all of which hold a `[`, and of what the end of a text cuts off."""
+    marks = [mark for mark in _marks(dialect) if not mark.startswith("<")]
+    starts = sorted({mark[:size] for mark in marks for size in range(1, len(mark))}, key=len, reverse=True)
+    every = "|".join(map(re.escape, marks)) or "(?!)"
+    return re.compile(every), re.compile(rf"(?:{'|'.join(map(re.escape, starts)) or '(?!)'})\Z")
 
 
 class _Call:
     """A call that has begun. Its closer ends it, after the JSON object if it has one. `end`: the place after it, or -1
     while that is not known."""
 
-    __slots__ = ("closer", "end", "is_fenced", "is_wrapped", "name", "notation", "scanner", "start")
+    __slots__ = ("block", "closer", "end", "is_fenced", "is_wrapped", "name", "notation", "rest", "scanner", "start")
 
     def __init__(self, notation: str, name: str | None, closer: str, *, start: int) -> None:
         self.notation = notation
@@ -68,25 +112,29 @@ class _Call:
         self.is_fenced = False
         self.is_wrapped = False  # a `</tool_call>` belongs to it as well
         self.scanner: ObjectScanner | None = None
+        self.block: Block | None = None  # reads it, if it is in a dialect
+        self.rest = ""  # what that has not read yet of the text that was taken
 
 
 class ForeignCalls:
-    """Looks for them in the text outside blocks and reasoning, which it hands on to `prose`. `most` of them are found.
+    """Looks for them in the text outside blocks and reasoning, which it hands on to `prose`. As many are found as
+    there may be blocks.
 
     `take` is given the text, and returns how much of it was taken: the rest may be the beginning of something, and is
     to be given again with what follows. What was found is in `notices`, until it is fetched.
     """
 
-    __slots__ = ("_at", "_call", "_dialect", "_keys", "_left", "_prose", "_toolbox", "_words", "notices")
+    __slots__ = ("_at", "_call", "_dialect", "_keys", "_left", "_limits", "_prose", "_toolbox", "_words", "notices")
 
     def __init__(
-        self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown, *, most: int
+        self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown, limits: Limits
     ) -> None:
-        self._left = most
+        self._limits = limits
+        self._left = limits.blocks
         self._toolbox = toolbox
         self._dialect = dialect
         self._prose = prose
-        self._words = (toolbox.names if toolbox is not None else (), tags)
+        self._words = (dialect.name, toolbox.names if toolbox is not None else (), tags)
         names = (*dialect.json_tool_name, *dialect.json_other_tool_name)
         self._keys = (names, (*dialect.json_arguments, *dialect.json_other_arguments))
         self._call: _Call | None = None
@@ -95,7 +143,7 @@ class ForeignCalls:
 
     def take(self, text: str, *, is_all: bool) -> int:
         """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it."""
-        if not self._left or (self._call is None and "<" not in text and "`" not in text):
+        if not self._left or (self._call is None and not _MAY_BEGIN.search(text) and not self._cuts_off(text, is_all)):
             self._prose.take(text)
             self._at += len(text)
             return len(text)
@@ -109,6 +157,8 @@ class ForeignCalls:
         if call is not None:
             if call.scanner is not None:
                 self._read_name(call, call.scanner)
+            if call.block is not None and ends_complete(call.block, call.rest, self._at - len(call.rest)):
+                call.end = self._at
             if call.notation != "json" or self._is_call(call):
                 self._tell(call)
 
@@ -126,18 +176,23 @@ class ForeignCalls:
         pattern = _elements(*self._words, ":invoke" in text)
         element = pattern.search(text)
         fence = _FENCED.search(text) if "{" in text else None
+        bracketed = _bracketed(self._dialect.name)[0]
+        bracket = bracketed.search(text) if "[" in text else None
         while True:
             if self._call is not None:
                 at, is_decided = self._read_on(self._call, text, at, is_all)
                 if not is_decided:
                     break
+                continue
+            if bracket is not None and bracket.start() < at:
+                bracket = bracketed.search(text, at)
             if element is not None and element.start() < at:
                 element = pattern.search(text, at)
             if fence is not None and fence.start() < at:
                 fence = _FENCED.search(text, at)
-            mark = element if fence is None or (element is not None and element.start() < fence.start()) else fence
+            mark = min(filter(None, (element, fence, bracket)), key=re.Match.start, default=None)
             if mark is None or not self._left:
-                at = len(text) if is_all else _find_cut(text, max(at, len(text) - _HEAD_LENGTH))
+                at = len(text) if is_all else self._find_cut(text, max(at, len(text) - _HEAD_LENGTH))
                 break
             start = mark.start()
             call, end = self._begin(text, mark)
@@ -147,7 +202,7 @@ class ForeignCalls:
             if call is not None:
                 self._prose.take(text[handed:start])
                 handed = start
-                if mark is element:
+                if mark is not fence:
                     self._prose.settle()
                     is_shown = self._prose.may_hide
                     call.is_fenced = self._prose.open
@@ -156,6 +211,8 @@ class ForeignCalls:
                     call.is_fenced = True
                 self._call = None if is_shown else call
             at = max(end, start + 1)
+            if call is not None and call.block is not None:
+                call.rest = text[start:at]
         self._prose.take(text[handed:at])
         return at
 
@@ -166,8 +223,10 @@ class ForeignCalls:
         start, end = mark.span()
         if text[start] == "`":
             return (self._json(end, "json"), end) if end - start < _HEAD_LENGTH else (None, end)
+        word = mark[1] if mark.re.groups else None
+        if word is None:
+            return self._in_dialect(text, start, mark[0])
         stop = start + _HEAD_LENGTH
-        word = mark[1]
         if word == "tool_call":
             return self._tool_call(text, start)
         if word == "tool" and self._dialect.block != word:
@@ -180,6 +239,23 @@ class ForeignCalls:
             found = _INVOKE.match(text, start, stop)
             return (self._called("invoke", found[3], f"</{found[1]}>", start), found.end()) if found else (None, -1)
         return self._tag(text, start, self._toolbox) if self._toolbox is not None else (None, end)
+
+    def _in_dialect(self, text: str, start: int, mark: str) -> tuple[_Call | None, int]:
+        """A call that begins with a mark of another dialect."""
+        for form in _marks(self._dialect.name)[mark]:
+            after = read_start(form, text, start, mark)
+            if after is MORE:
+                return None, -1
+            if after:
+                call = self._called(form.name, None, "", start)
+                call.block = Block(call.start, max(after - start, 0), form, self._limits, self._toolbox, self._name)
+                return call, max(after, start)
+        return None, start + 1
+
+    def _name(self, block: Block) -> None:
+        """The block that reads a call has named its tool: the schema decides where its values end."""
+        if self._toolbox is not None and block.error is None:
+            block.shape = self._toolbox.guess(block.name or "", block.server, self._dialect.default_server)
 
     def _called(self, notation: str, name: str | None, closer: str, start: int) -> _Call:
         return _Call(notation, name, closer, start=self._at + start)
@@ -228,6 +304,8 @@ class ForeignCalls:
 
     def _read_on(self, call: _Call, text: str, at: int, is_all: bool) -> tuple[int, bool]:
         """Read the text of a call. The place up to which it was read, and whether the call has ended."""
+        if call.block is not None:
+            return self._read_block(call, call.block, text, at, is_all)
         if call.scanner is not None:
             at = call.scanner.scan(text, at)
             if not (call.scanner.done or call.scanner.error):
@@ -257,6 +335,29 @@ class ForeignCalls:
         self._tell(call)
         return at, True
 
+    def _read_block(self, call: _Call, block: Block, text: str, at: int, is_all: bool) -> tuple[int, bool]:
+        """As `_read_on`, where a block reads the call."""
+        held = len(call.rest)
+        source = call.rest + text[at:]
+        base = self._at + at - held
+        end = run(block, source, 0, base, [])
+        call.name = block.name
+        if block.dialect.json_name_is_key and block.name is None and block.json is not None:
+            call.name = next(iter(block.scanner.first_keys), None)
+        call.rest = source[end:] if is_all and not block.done else source[end:held]
+        at = len(text) if is_all and not block.done else at + max(end - held, 0)
+        if not block.done:
+            return at, False
+        call.end = base + end
+        self._tell(call)
+        self._call = None
+        if block.again:  # another call begins in it
+            self._call = following = _Call(call.notation, None, "", start=call.end)
+            following.block = Block(call.end, 0, block.dialect, self._limits, self._toolbox, self._name)
+            following.is_fenced = call.is_fenced
+            following.rest = call.rest
+        return at, True
+
     def _read_name(self, call: _Call, scanner: ObjectScanner) -> None:
         names = scanner.names
         call.name = call.name or next((names[key] for key in self._keys[0] if names.get(key)), None)
@@ -270,7 +371,7 @@ class ForeignCalls:
 
     def _tell(self, call: _Call) -> None:
         is_whole = call.end >= 0
-        end = call.end if is_whole else self._at
+        end = call.end if is_whole else max(self._at, call.start)
         self._left -= 1
         of = f" of {call.name!r:.100}" if call.name else ""
         rest = "" if is_whole else ", whose end is missing,"
@@ -279,13 +380,22 @@ class ForeignCalls:
             Notice(Code.FOREIGN_CALL, (call.start, end), message, call.notation, call.name, is_whole, call.is_fenced)
         )
 
+    def _find_cut(self, text: str, at: int) -> int:
+        """Where the end of the text, from `at` on, cuts off what a call may begin with; else the length of the text."""
+        place = text.rfind("<", at)
+        if place >= 0 and (_CUT_ELEMENT.match(text, place) or self._is_part(text[place:])):
+            return place
+        cut = _bracketed(self._dialect.name)[1].search(text, max(at, len(text) - _LONGEST))
+        if cut:
+            return cut.start()
+        place = text.rfind("`", at)
+        while place > at and text[place - 1] == "`":
+            place -= 1
+        return place if place >= 0 and _CUT_FENCE.match(text, place) else len(text)
 
-def _find_cut(text: str, at: int) -> int:
-    """Where the end of the text, from `at` on, cuts off what a call may begin with; else the length of the text."""
-    place = text.rfind("<", at)
-    if place >= 0 and _CUT_ELEMENT.match(text, place):
-        return place
-    place = text.rfind("`", at)
-    while place > at and text[place - 1] == "`":
-        place -= 1
-    return place if place >= 0 and _CUT_FENCE.match(text, place) else len(text)
+    def _is_part(self, text: str) -> bool:
+        return len(text) < _LONGEST and any(mark.startswith(text) for mark in _marks(self._dialect.name))
+
+    def _cuts_off(self, text: str, is_all: bool) -> bool:
+        """Does the end of the text cut off a mark that begins with no `<`?"""
+        return not is_all and _bracketed(self._dialect.name)[1].search(text, max(0, len(text) - _LONGEST)) is not None

@@ -38,6 +38,10 @@ _COLON: Final = 3
 _NEXT: Final = 4  # a comma, or an end
 
 
+_FIRST_KEYS: Final = 4
+"""Keys that are kept of an object."""
+
+
 class ObjectScanner:
     """Reads one JSON object, which starts at the first character given to `scan`.
 
@@ -45,11 +49,11 @@ class ObjectScanner:
     than `depth`. `in_envelope`: the object would be whole if its own brace were in place of what is wrong.
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that
-    came. `loose`: keys without quotes, and comments, are let through too. `is_call`: the text is the arguments of a
-    call in Python, from its bracket on. `mark`: stands around strings in which nothing is escaped; keys have no quotes;
-    `end` may follow such a string, if the last brace is missing. With `stops`, `scan` returns after each of these
-    strings. `deltas`, if there is one, is told of all that is read. `escaped`: what was read ends in a backslash that
-    escapes the next character.
+    came, `first_keys` are the first keys of the top level. `loose`: keys without quotes, and comments, are let
+    through too. `is_call`: the text is the arguments of a call in Python, from its bracket on. `mark`: stands around
+    strings in which nothing is escaped; keys have no quotes; `end` may follow such a string, if the last brace is
+    missing. With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that
+    is read. `escaped`: what was read ends in a backslash that escapes the next character.
     """
 
     __slots__ = (
@@ -76,6 +80,7 @@ class ObjectScanner:
         "done",
         "escaped",
         "error",
+        "first_keys",
         "in_envelope",
         "names",
         "seen",
@@ -121,6 +126,7 @@ class ObjectScanner:
         self.too_deep = False
         self.names: dict[str, str] = {}
         self.seen: set[str] = set()
+        self.first_keys: list[str] = []
 
     def scan(self, text: str, at: int) -> int:
         """Read on from `at`; returns the place after what was read (at an error: its place)."""
@@ -347,8 +353,11 @@ class ObjectScanner:
         if self._expect == _KEY:
             self._expect = _COLON
             self._key = string
-            if len(self._stack) == 1 and string in self._keys:
-                self.seen.add(string)
+            if len(self._stack) == 1:
+                if len(self.first_keys) < _FIRST_KEYS:
+                    self.first_keys.append(string)
+                if string in self._keys:
+                    self.seen.add(string)
             if self.deltas is not None:
                 self.deltas.key(string if len(string) < _NAME_LENGTH else None, self._quote)
             self._capture = None

@@ -33,17 +33,20 @@ from xmltools.syntax.markup import (
 )
 from xmltools.tools.schema import ANY
 
-_NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_NAME: Final = re.compile(r"\w[^\s<>{}()*?|$\[\]\"'`\\]*(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
 _PLAIN_NAME: Final = re.compile(r"[\w.:/-]+[ \t]*")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
 _W = r"[ \t\r\n]*+"
-_PYTHON: Final = re.compile(
-    rf"[A-Za-z_][\w.]*+{_W}(?:\Z|\({_W}(?:\Z|(?P<call>\)|[A-Za-z_]\w*+{_W}=)|[A-Za-z_]\w*+{_W}\Z))", re.ASCII
-)
+_TOOL: Final = rf"[A-Za-z_][\w.]*+{_W}"
+_KEY: Final = rf"[A-Za-z_]\w*+{_W}"
+_PYTHON: Final = re.compile(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=)|{_KEY}\Z))", re.ASCII)
 """A call in Python, up to what shows that it is one, or to the end of the text."""
-_PYTHON_LIST: Final = re.compile(rf"\[{_W}(?:\Z|{_PYTHON.pattern})", re.ASCII)
+_PYTHON_LIST: Final = re.compile(
+    rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=)|{_KEY}\Z|\){_W}\]?+\Z)))", re.ASCII
+)
+"""A list of such calls. `[get()](page)` is a link."""
 _OBJECT: Final = re.compile(r"\{[ \t\r\n]*(?:([\"}])|\Z)")
 _TEXT_KINDS: Final = ("true", "string")
 """What the attribute of an argument says if its value is text."""
@@ -71,7 +74,7 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     if pairs.python:
         return _begins_python(text, here)
     if pairs.name:
-        return _starts(text, here, pairs.name)
+        return _begins_with(text, here, (pairs.name, *dialect.fillers))
     if text[here] == "{":
         return _begins_object(text, here, '"')
     if pairs.name_end:
@@ -86,9 +89,7 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
         return MORE
     if text[after] == "{":
         return _begins_object(text, after, '"}')
-    return bool(_mark_at(text, after, marks := (pairs.key, dialect.closer))) or (
-        MORE if _mark_at(text, after, marks) is MORE else NO
-    )
+    return _begins_with(text, after, (pairs.key, dialect.closer))
 
 
 def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | None:
@@ -222,6 +223,12 @@ def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str | bool | None:
         if len(text) - at < len(mark) and mark.startswith(text[at:]):
             answer = MORE
     return answer
+
+
+def _begins_with(text: str, at: int, marks: tuple[str, ...]) -> bool | None:
+    """Is one of these marks at `at`?"""
+    mark = _mark_at(text, at, marks)
+    return mark != "" if isinstance(mark, str) else mark
 
 
 def _pairs(block: Block) -> Pairs:
@@ -599,7 +606,7 @@ def _follows(block: Block, text: str, at: int, marks: tuple[str, ...], *, is_cut
     mark = _mark_at(text, here, marks)
     if mark is MORE and block.final:
         return is_cut
-    return True if isinstance(mark, str) else mark
+    return mark != "" if isinstance(mark, str) else mark
 
 
 def _is_at_line_start(block: Block, at: int) -> bool:

@@ -58,6 +58,8 @@ _NAMED = re.compile(
     r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
 )
 """The beginning of a call in JSON that has no mark."""
+_NO_ARGUMENTS: Final = ("type", "id")
+"""Keys of a call in JSON that say nothing."""
 _MOST_ENDS: Final = 1_000
 _NO_FORMS: Final[list[Dialect]] = []
 _KEY_LENGTH: Final = 40
@@ -201,7 +203,7 @@ class Outside:
         self._found: re.Match[str] | None = None  # … the next opener
         self._words = words[: len(self._calls)]
         self._prose = Shown(words, longest)
-        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, most=limits.blocks)
+        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, limits)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose
         self._tags = self._tags_of(self.closers)
@@ -519,15 +521,20 @@ class Outside:
         else:
             end = read_start(other, text, at, word)
         if not end:
-            return NO if self.final else end
+            if not (end is MORE and self.final and other.is_bare):
+                return NO if self.final else end
+            end = -1
         named = self._names_tool(other, text, at, end)
+        if named and other.is_bare and self._trial is not None:
+            named = self._has_arguments(other, self._trial)
         return end if named else named
 
     def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
         """Does the call without a mark that may begin at `at` name a given tool? Without tools, what has a name and
         arguments is one."""
         if self._toolbox is not None:
-            return self._names_tool(form, text, at, -1)
+            named = self._names_tool(form, text, at, -1)
+            return self._has_arguments(form, self._trial) if named and self._trial is not None else named
         if form.pairs is not None:
             return self._is_call(form, text, at)
         found = _NAMED.match(text, at)
@@ -558,11 +565,33 @@ class Outside:
             self._trial_to = place
         block = self._trial
         stop = at + _NAME_WITHIN
-        if not self._trial_name and not block.done and block.error is None:
+        is_read = self._trial_name and not (other.is_bare and other.pairs is None)
+        if (
+            not is_read
+            and self._trial_to < self._origin + min(stop, len(text))
+            and not block.done
+            and block.error is None
+        ):
             self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+            if other.json_name_is_key and block.json is not None and block.scanner.first_keys:
+                (first, *_) = block.scanner.first_keys
+                self._trial_name = self._trial_name or ("" if first in other.json_names else first)
         if self._trial_name:
             return knows_tool(block, self._trial_name)
         return NO if self.final or len(text) >= stop or block.done or block.error is not None else MORE
+
+    def _has_arguments(self, form: Dialect, block: Block) -> bool | None:
+        """Do the arguments stand right before or after the name in the object without a mark that is tried? Otherwise
+        it is an answer in JSON."""
+        if form.pairs is not None:
+            return True
+        keys = [key for key in block.scanner.first_keys if key not in _NO_ARGUMENTS]
+        names = (*form.json_arguments, *form.json_other_arguments)
+        if any(key in names for key in keys[:2]):
+            return True
+        if len(keys) > 1 or block.scanner.done or block.error is not None:
+            return NO
+        return NO if self.final else MORE
 
     def _name_trial(self, block: Block) -> None:
         """A block that is only tried has named its tool."""
@@ -577,7 +606,8 @@ class Outside:
                 return self._confirm_tool(form, text, at, word)
             end = read_start(form, text, at, word)
             if end is MORE and self.final and word == form.opener:  # it was cut off
-                return -1 if form.pairs is not None and form.pairs.name == word else at + len(word)
+                is_unmarked = form.is_bare or (form.pairs is not None and form.pairs.name == word)
+                return -1 if is_unmarked else at + len(word)
             return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
