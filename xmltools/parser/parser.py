@@ -494,8 +494,8 @@ class Parser:
                     self._path = deltas.path
                     self._mode = _PAIR if is_raw else _JSON
             return
-        in_cdata = block.state == State.CDATA
-        in_pair = block.state == State.PAIR_VALUE
+        in_pair = block.state == State.PAIR_VALUE and not leaf.decided
+        in_cdata = block.state == State.CDATA or (block.state == State.PAIR_VALUE and leaf.decided)
         if not in_cdata and not in_pair and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
@@ -593,7 +593,9 @@ class Parser:
         self._outside.end_text()
         dialect = ended.dialect
         self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
-        if self._block is not None and not dialect.many:
+        if self._block is not None and dialect.many:
+            self._block.is_bare = False  # the section that it is in goes on
+        elif self._block is not None:
             note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:

@@ -19,7 +19,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.pairs import read_start
+from xmltools.parser.pairs import cut_start, read_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -523,7 +523,7 @@ class Outside:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
             end = read_start(form, text, at, word)
-            return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
+            return cut_start(form, text, at) if end is MORE and self.final and word == form.opener else end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
@@ -934,7 +934,10 @@ def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[st
     for form in (form for dialect in dialects for form in dialect.forms):
         pairs = form.pairs
         starts = [form.block.lower() if form.body is Body.ELEMENTS else form.opener]
-        starts += [pairs.name] if pairs is not None and pairs.bare else []
+        if pairs is not None and pairs.bare:
+            starts.append(pairs.name)
+            if pairs.name[-1] == "=":
+                starts.append(f"{pairs.name[:-1]} =")
         for start in starts:
             if start not in map(str.lower, tags):
                 found.setdefault(start, []).append(form)
