@@ -50,8 +50,8 @@ def test_case_wherever_it_is_cut(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[str, Any]) -> None:
     text = case["text"]
-    if "`" in text:
-        pytest.skip("what inline code hides depends on its end")
+    if "`" in text or "<!--" in text:
+        pytest.skip("what inline code and comments hide depends on their end")
 
     def clean(reply: Reply) -> list[tuple[Any, ...]]:
         return [(call.span and call.span[0], call.name, repr(call.arguments)) for call in reply.calls if call.clean]
@@ -63,8 +63,8 @@ def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[s
 
 
 def test_every_dialect_has_enough_cases() -> None:
-    assert set(FILES) <= {each.name for each in dialects.all()} - {"forge"} | {"also"}
+    assert set(FILES) == {each.name for each in dialects.all()} - {"forge"} | {"also"}
     assert all(len(FILES[name]) >= 40 for name in ("hermes", "qwen3_coder", "glm"))
-    assert all(len(FILES[name]) >= 30 for name in ("minimax_m2", "invoke", "dsml"))
+    assert all(len(cases) >= 30 for cases in FILES.values())
     assert len({case["id"] for case in CASES}) == len(CASES)
     assert all(case["options"]["dialect"] == name for name in FILES.keys() - {"also"} for case in FILES[name])

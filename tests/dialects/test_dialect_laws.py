@@ -294,6 +294,12 @@ def is_foreign(event: Event, name: str) -> bool:
     return isinstance(event, CallCompleted) and event.call.dialect != name and event.call.dialect in noticed
 
 
+def test_without_tools_and_reasoning_tags_all_is_text() -> None:
+    parser = Parser(dialect="tag_per_tool", reasoning_tags=[])
+    events = parser.feed("<get>a [b] < c") + parser.close()
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "<get>a [b] < c"
+
+
 TEXTS = st.text(
     st.sampled_from(["a", " ", "\n", "\r", '"', "'", "\\", "/", "u", "0", "\u00e9", "\U0001f600", "\u2028", "{", "]"])
 )

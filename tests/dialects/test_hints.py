@@ -35,6 +35,7 @@ def test_the_form_is_that_of_a_call(dialect):
     """With the words of the form in place of names and values."""
     (call,) = parse(
         dialect.form.replace("tool name", "get").replace(": value", ': "value"').replace("key=value)", "key='value')"),
+        TOOLS,
         dialect=dialect,
     ).calls
     assert (call.name, call.arguments, call.clean) == ("get", {"key": "value"}, True)

@@ -9,6 +9,9 @@ __all__ = ["ALSO_GROWING", "GROWING", "TOOLS"]
 TOOLS = [Tool(name="w", parameters={"properties": {"p": {"type": "string"}}})]
 QWEN = "<tool_call>\n<function=w>\n<parameter=p>\n"
 GLM = "<tool_call>w<arg_key>p</arg_key><arg_value>"
+TAGS = "<w><p>"
+M3 = "]<]minimax[>["
+NESTED = f'{M3}<tool_call>{M3}<invoke name="w">'
 JSON = '<tool_call>{"name": "w", "arguments": {"p": "'
 MINIMAX = '<minimax:tool_call><invoke name="w"><parameter name="p">'
 STEP3 = '<｜tool_calls_begin｜><steptml:invoke name="w"><steptml:parameter name="p">'
@@ -73,6 +76,30 @@ GROWING = {
     "ends of CDATA and white space": ("minicpm5", MINICPM + "<![CDATA[", "]]>" + " " * 900),
     "starts with attributes": ("minicpm5", "", '<function name="w">'),
     "objects": ("hermes", "", '<tool_call>{"name": "w"}'),
+    "tags of tools": ("tag_per_tool", "", "<w> "),
+    "empty tags of tools": ("tag_per_tool", "", "<w/>"),
+    "start tags of tools": ("tag_per_tool", "", "<w><p>"),
+    "calls in tags": ("tag_per_tool", "", f"{TAGS}x</p></w>"),
+    "tags of tools in a value": ("tag_per_tool", TAGS, "\n<w><p>"),
+    "ends of tools in a value": ("tag_per_tool", TAGS, "</p></w>"),
+    "end tags of tools": ("tag_per_tool", TAGS, "</w> "),
+    "text in tools": ("tag_per_tool", "<w>", "x</p>"),
+    "tags of tools in capitals": ("tag_per_tool", "", "<W><a>"),
+    "numbered items": ("tag_per_tool", "<w><x>", "<0>a</0>"),
+    "lines of tools": ("tag_per_tool", "", "w\n"),
+    "calls with lines of tools": ("tag_per_tool", "", "w\n<p>x</p>\n"),
+    "names of tools in lines": ("tag_per_tool", "", "a w\n"),
+    "lines of tools in a value": ("tag_per_tool", "w\n<p>", "</p>\nw\n"),
+    "tokens before tags": ("minimax_m3", f"{NESTED}{M3}<p>", M3),
+    "cut tokens before tags": ("minimax_m3", f"{NESTED}{M3}<p>", M3[:-1]),
+    "ends after tokens": ("minimax_m3", f"{NESTED}{M3}<p>", f"{M3}</p> x"),
+    "start tags after tokens": ("minimax_m3", f"{NESTED}{M3}<p>", f"{M3}<p>"),
+    "ends of calls after tokens": ("minimax_m3", f"{NESTED}{M3}<p>", f"{M3}</invoke> "),
+    "elements after tokens": ("minimax_m3", f"{NESTED}{M3}<x>", f"{M3}<a>b{M3}</a>"),
+    "elements in elements": ("minimax_m3", f"{NESTED}{M3}<x>", f"{M3}<a>b"),
+    "text beside elements": ("minimax_m3", f"{NESTED}{M3}<x>{M3}<a>{M3}</a>", "b"),
+    "calls after tokens": ("minimax_m3", "", f'{M3}<invoke name="w">{M3}<p>x{M3}</p>{M3}</invoke>'),
+    "start marks after tokens": ("minimax_m3", "", f"{M3}<tool_call>"),
 }
 """Name: the dialect, what the text begins with, and what is repeated after that."""
 ALSO_GROWING = {
@@ -83,6 +110,8 @@ ALSO_GROWING = {
     "copied results": "\nTool: x\nResult: <tool_call>\n<function=w>\n",
     "tags of results": "<tool_response>",
     "keys of GLM": "<tool_call>x<arg_key>",
+    "tags of tools": "<w> ",
+    "tokens before tags": f'{M3}<invoke name="x">{M3}',
     "backticks": '`<tool_call>{"name": ',
 }
 """What is repeated where calls in all dialects are read."""

@@ -13,6 +13,17 @@ __all__ = ["marks_of", "write"]
 def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
     """What calls in a dialect consist of, and parts of that. `names` and `keys` of tools and arguments."""
     found: list[str] = [*dialect.turn_ends, *(mark for pair in dialect.thoughts for mark in pair)]
+    if dialect.body is Body.TAGS:
+        found += [f"{start}{name}>" for name in (*names, *keys) for start in ("<", "</", "\n<")]
+        found += [
+            *(f"<{name}/>" for name in names),
+            f"<{names[0].upper()}>",
+            f"</{names[0]}",
+            '{"s": "',
+            '"}',
+            "<item>",
+        ]
+        found += ["</item>", f"{names[0]}\n", "1", "&lt;", "]]>", "<![CDATA[", f'<{keys[0]} a="b">', f"<{keys[0]}/>"]
     for form in dialect.forms:
         found += [form.opener, form.closer, form.closer[:-1], form.opener + "\n", "\n" + form.closer, form.separator]
         pairs = form.pairs
@@ -20,6 +31,9 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
             found += [pairs.name, pairs.name_end, pairs.end, pairs.key, pairs.key_end, pairs.value, pairs.value_end]
             found += [_head(pairs, name) for name in names]
             found += [_key(pairs, key, kind) for key in keys for kind in ("true", "false", "")]
+            if mark := pairs.tag_mark:
+                found += [mark, mark[:-1], *(f"{mark}</{key}>" for key in keys), f"{mark}<item>a{mark}</item>"]
+                found += [f"{mark}<item>", f"{mark}</item>", f"{mark}</{keys[0]}", f"{mark}<in>1{mark}</in>", "</item>"]
             found += [pairs.value_end[:-1], pairs.value_end + "\n", pairs.end + "\n", "\n" + pairs.value_end]
             found += ["1", "\n1\n", '["a"]', "null", "a\n\n"] if not pairs.json else []
         if pairs is not None and (pairs.quote or pairs.python):
@@ -37,7 +51,7 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
                 ")",
             ]
             found += [f"{name}(" for name in names] + [f"call:{name}{{" for name in names]
-        if pairs is None or pairs.json:
+        if dialect.body is Body.JSON or (pairs is not None and pairs.json):
             found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
             found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
     return tuple(dict.fromkeys(mark for mark in found if mark))
@@ -47,6 +61,9 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
     """A call in a dialect; strings stand as they are where the dialect has them as text. `gap` is put where white space
     lays a call out. Not `wrapped`: without the marks of the block, where the dialect allows that."""
     pairs = dialect.pairs
+    if dialect.body is Body.TAGS:
+        inside = "".join(f"{gap}<{key}>{_text(value)}</{key}>" for key, value in arguments.items())
+        return f"<{name}>{inside}{gap}</{name}>"
     if pairs is None:
         assert dialect.body is Body.JSON
         body = json.dumps({dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments})
@@ -55,7 +72,10 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
         end = "]" if dialect.opener.endswith("[") else dialect.closer
         return f"{dialect.opener}{gap}{body}{gap}{end}"
     if pairs.python:
-        inside = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        inside = ", ".join(
+            f"{key}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)}"
+            for key, value in arguments.items()
+        )
         call = f"{name}({inside})"
         start = "" if dialect.is_bare else dialect.opener
         return f"{start}[{gap}{call}{gap}]{dialect.closer}"
@@ -72,12 +92,12 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
             _key(pairs, key, "true" if isinstance(value, str) else "false")
             + pairs.value
             + (f"\n{_text(value)}\n" if pairs.framing else _text(value))
-            + pairs.value_end
+            + (f"{pairs.tag_mark}</{key}>" if pairs.tag_mark else pairs.value_end)
             + gap
             for key, value in arguments.items()
         )
     call = f"{_head(pairs, name)}{'' if pairs.json else gap}{inside}{gap if not pairs.json else ''}{pairs.end}"
-    if pairs.bare and not wrapped:
+    if pairs.name == dialect.opener or (pairs.bare and not wrapped):
         return call
     before = gap if pairs.name else ""
     return f"{dialect.opener}{before}{call}{gap}{dialect.closer}"
@@ -93,6 +113,8 @@ def _head(pairs: Pairs, name: str) -> str:
 
 
 def _key(pairs: Pairs, key: str, kind: str) -> str:
+    if pairs.tag_mark:
+        return f"{pairs.tag_mark}<{key}>"
     if not pairs.key_attribute:
         return f"{pairs.key}{key}{pairs.key_end}"
     if pairs.kind == "type":

@@ -27,14 +27,16 @@ from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
 from xmltools.dialects.minicpm5 import MINICPM5
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
+from xmltools.dialects.minimax_m3 import MINIMAX_M3
 from xmltools.dialects.mistral import MISTRAL
 from xmltools.dialects.nemotron_nano import NEMOTRON_NANO
 from xmltools.dialects.phi4mini import PHI4MINI
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
-from xmltools.dialects.record import Body, Dialect, Pairs, plain, spellings
+from xmltools.dialects.record import Body, Dialect, Pairs, forms_for, plain, spellings
 from xmltools.dialects.seed_oss import SEED_OSS
 from xmltools.dialects.step3 import STEP3
+from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
 from xmltools.errors import XMLToolsError
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "all",
     "beside",
     "for_model",
+    "forms_for",
     "hint_of",
     "named",
     "opens_reasoning",
@@ -84,6 +87,8 @@ _KNOWN = {
         MINICPM5,
         APERTUS,
         K2_HORIZON,
+        TAG_PER_TOOL,
+        MINIMAX_M3,
     )
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -15,6 +15,8 @@ class Body(StrEnum):
 
     ELEMENTS = "elements"
     """Nested XML elements, or a JSON object in their place."""
+    TAGS = "tags"
+    """As elements, but the element of a call is named as its tool, and its content is the arguments."""
     PAIRS = "pairs"
     """The tool's name, then names and values of arguments between literal marks."""
     JSON = "json"
@@ -65,6 +67,9 @@ class Pairs:
     """Whether a value that begins with `<![CDATA[` ends with `]]>`, and is what stands between the two."""
     wrappers: tuple[str, ...] = ()
     """Names of an argument that may hold all arguments as an object, if the tool has none that is called so."""
+    tag_mark: str = ""
+    """A token that stands before each tag of the call, whose arguments are elements that are named as they are, and may
+    contain others."""
     framing: bool = False
     """Whether one line break on each side of a value only lays it out."""
     bare: bool = False
@@ -94,6 +99,8 @@ class Dialect:
     is_bare: bool = False
     """Whether `start` is no mark, but what the call itself begins with, as `{`. It counts only where the reply begins,
     and only if what begins there names a given tool."""
+    in_line: bool = False
+    """Whether a line that has nothing but the name of the tool stands in place of the start tag."""
     many: bool = False
     """Whether there may be several calls in a block."""
     fillers: tuple[str, ...] = ()
@@ -159,10 +166,11 @@ class Dialect:
 
     def __post_init__(self) -> None:
         """Refuse marks that can't work."""
-        object.__setattr__(self, "opener", self.start or f"<{self.block}>")
-        object.__setattr__(self, "closer", f"</{self.block}>" if self.end is None else self.end)
+        is_open = self.body is Body.TAGS and not self.block  # the tools are not known
+        object.__setattr__(self, "opener", self.start or ("" if is_open else f"<{self.block}>"))
+        object.__setattr__(self, "closer", ("" if is_open else f"</{self.block}>") if self.end is None else self.end)
         marks = {"name": self.name}
-        if not self.start:
+        if not self.start and self.body is not Body.TAGS:
             marks["block"] = self.block
         if self.body is Body.ELEMENTS:
             marks |= {"tool_name": self.tool_name, "arguments": self.arguments}
@@ -170,7 +178,7 @@ class Dialect:
         if self.body is Body.PAIRS:
             if pairs is None:
                 raise XMLToolsError(f"dialect {self.name!r}: a body of pairs needs `pairs`, the marks between them")
-            if not pairs.json:
+            if not pairs.json and not pairs.tag_mark:
                 marks |= {"key": pairs.key, "key_end": pairs.key_end, "value_end": pairs.value_end}
         for what, mark in marks.items():
             if not mark:
@@ -185,6 +193,8 @@ class Dialect:
         inside = () if pairs.json else (pairs.end, pairs.key, pairs.value, pairs.value_end)
         marks = [mark for mark in (pairs.name, *inside) if mark]
         for mark in marks:
+            if pairs.tag_mark and mark.startswith(pairs.tag_mark):
+                continue
             if not mark.startswith("<") and not pairs.json:
                 raise XMLToolsError(f"dialect {self.name!r}: the mark {mark!r} does not begin with <")
             for other in marks:
@@ -204,9 +214,14 @@ class Dialect:
     def form(self) -> str:
         """How a call looks, with words in place of its parts; empty for a body of elements."""
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
+        if self.json_name_is_key:
+            inside = '[{"tool name": {"key": value}}]'
         if pairs := self.pairs:
             inside = self._form_of(pairs)
-        start = "" if self.is_bare or (pairs is not None and pairs.name == self.opener) else self.opener
+        if self.body is Body.TAGS:
+            return "<tool name><key>value</key></tool name>"
+        starts_itself = self.is_bare or (self.pairs is not None and self.pairs.name == self.opener)
+        start = "" if starts_itself else self.opener
         end = "]" if start.endswith("[") else self.closer
         return "" if self.body is Body.ELEMENTS else f"{start}{inside}{end}"
 
@@ -216,6 +231,8 @@ class Dialect:
             return "[tool name(key=value)]"
         if pairs.json:
             value = f"{{key:{pairs.quote}value{pairs.quote}}}" if pairs.quote else '{"key": value}'
+        elif pairs.tag_mark:
+            value = f"{pairs.tag_mark}<key>value{pairs.tag_mark}</key>"
         else:
             kind = f' {pairs.kind}="{"string" if pairs.kind == "type" else "true"}"' if pairs.kind else ""
             key = f'{pairs.key_attribute}="key"{kind}' if pairs.key_attribute else "key"
@@ -226,6 +243,20 @@ class Dialect:
     def json_names(self) -> tuple[str, ...]:
         """The keys of a JSON body that name a server or a tool."""
         return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+
+
+@lru_cache(maxsize=64)
+def forms_for(dialect: Dialect, names: tuple[str, ...]) -> tuple[Dialect, ...]:
+    """The forms of calls of tools with these names, where the element of a call is named as its tool: with its start
+    tag, and with a line in place of that.
+
+    A tool whose name can't be that of an element has none.
+    """
+    tags = [replace(dialect, block=name, arguments=name) for name in names if _ELEMENT_NAME.fullmatch(name)]
+    return (*tags, *(replace(form, start=f"{form.block}\n", in_line=True) for form in tags))
+
+
+_ELEMENT_NAME = re.compile(r"[^\W\d](?:[\w.:-]*\w)?")
 
 
 def plain(name: str) -> str:

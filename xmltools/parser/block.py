@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Dialect, plain, spellings
+from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.json_end import ObjectScanner
@@ -41,6 +41,7 @@ from xmltools.syntax.markup import (
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, Shape
 
+_TAGS: Final = Body.TAGS
 _CAPTURE_LENGTH: Final = 4 * NAME_LENGTH
 _WINDOW: Final = 1 << 16
 """Characters that are kept of a block over a limit."""
@@ -78,6 +79,10 @@ class State:
     PAIR_VALUE: Final = 17
     PAIRS_END: Final = 18
     PAIRS_SKIP: Final = 19
+    TOOL_TAG: Final = 20
+    NESTED: Final = 21
+    NESTED_VALUE: Final = 22
+    TOOL_TEXT: Final = 23
 
 
 class Failure(NamedTuple):
@@ -182,7 +187,7 @@ class Leaf:
         self.mixed = False  # a node that turned out to hold text
         self.decided = False  # it is a leaf, whatever stands in it
         self.cut = False  # ended by an end tag of something around it
-        self.lacks_mark = False  # the mark that begins a value between marks is missing
+        self.lacks_mark = False  # the mark, or tag, that begins the value is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
         self.whole: str | None = None
@@ -323,7 +328,7 @@ class Block:
         self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
         self.extra_brace = False  # there was one brace too many after the JSON object
         # Reading.
-        self.state: int = State.PAIRS_NAME if dialect.pairs is not None else State.BODY
+        self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
         self.after_comment: int = State.MARKUP
         self.text = ""  # the text that is being read
@@ -339,6 +344,13 @@ class Block:
         self.section = -1  # end of a CDATA section that is not confirmed
         self.claimed: list[Candidate] = []  # those that may turn out to be its end after all
         self.held_reader: TextReader | None = None  # … the reader that is kept from making deltas until then
+
+
+def _first_state(dialect: Dialect) -> int:
+    """The state in which a block of another dialect than Forge's begins."""
+    if dialect.body is _TAGS:
+        return State.TOOL_TAG
+    return State.PAIRS_NAME if dialect.pairs is not None else State.BODY
 
 
 # -- repairs and errors ------------------------------------------------------------------------------------------------
@@ -538,6 +550,7 @@ def close_top(block: Block, place: int) -> None:
     container = block.stack.pop()
     if container.is_arguments:
         block.arguments_closed = len(block.stack) == 1
+        block.done = block.arguments_closed and block.dialect.body is _TAGS
     elif block.early and not block.discard:
         block.nodes.append((container.element, container.start, place))
 
@@ -550,6 +563,11 @@ def knows_tool(block: Block, name: str) -> bool:
 def is_block(block: Block, name: str) -> bool:
     """Is this the name of the block, in one of the spellings that its end tag may have?"""
     return name == block.dialect.block or name == block.spelling
+
+
+def is_number(block: Block, tag: str) -> bool:
+    """Is the tag a number, as some models number the items of a list?"""
+    return tag.isdecimal() and block.dialect.body is _TAGS
 
 
 def field_of(block: Block, name: str) -> str | None:

@@ -11,6 +11,7 @@ from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_body import Envelope, EnvelopeError
+from xmltools.parser.nested import grow
 from xmltools.parser.toolbox import NoToolError, Toolbox
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import Element
@@ -27,7 +28,6 @@ from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import ANY, ArrayShape, ObjectShape, Reading, Shape, read_arguments, read_object
 
 _SHORT = 256
-_PAIRS = Body.PAIRS
 _ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 
 
@@ -267,8 +267,12 @@ def _items(group: list[Element], array: ArrayShape) -> list[Element]:
 
 
 def _read_leaves(block: Block, source: str, base: int) -> None:
+    pairs = block.dialect.pairs
+    mark = pairs.tag_mark if pairs is not None else ""
     for leaf in block.leaves:
         leaf.element.text = _leaf_text(block, leaf, source, base)
+        if mark and not leaf.shape.is_text and mark in leaf.element.text:
+            grow(block, leaf)
         if leaf.element.nil and leaf.element.text:
             leaf.element.nil = False
             note(
@@ -322,7 +326,7 @@ def _plain(
     if start >= end:
         return
     turn = min(max(leaf.literal - base, start), end) if leaf.literal >= 0 else end
-    if not leaf.mixed:
+    if not leaf.mixed and block.dialect.body is _ELEMENTS:  # in other dialects, models write values as they are
         _note_oddities(block, leaf, source, base, start, turn, end)
     if turn > start:
         parts.append(reader.text(source[start:turn]))
@@ -350,7 +354,7 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
     if body is not None and block.json is not None:
         return _body_arguments(block, block.json, body, shape)
     if block.json_arguments is None:
-        usual = block.dialect.body is _PAIRS
+        usual = block.dialect.body is not _ELEMENTS
         wrapped = _wrapped(block, shape) if usual else None
         if wrapped is not None:
             return read_object(wrapped, shape, block.start)

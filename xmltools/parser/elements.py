@@ -15,10 +15,12 @@ from xmltools.parser.block import (
     State,
     close_element,
     close_top,
+    end_early,
     fail,
     field_of,
     give_up,
     is_block,
+    is_number,
     knows_tool,
     meet_opener,
     note,
@@ -53,6 +55,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY, ArrayShape
 
 _JSON: Final = Body.JSON
+_TAGS: Final = Body.TAGS
 STRAY_LENGTH: Final = 128
 _WORDS: Final = re.compile("([ \t\r\n]+)|[^ \t\r\n]+")
 _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no arguments"))
@@ -147,6 +150,9 @@ def _markup_token(block: Block, text: str, at: int) -> int:
 def _loose_text(block: Block, text: str, at: int) -> int:
     top = block.stack[-1]
     if block.too_deep == 0:
+        if block.dialect.in_line and top.is_arguments:
+            end_early(block, block.base + at)
+            return at
         if top.loose:
             turn_into_text(block, top, block.base + at)
             return at
@@ -321,7 +327,7 @@ def _start_tag(block: Block, text: str, at: int) -> int:
             note(block, Code.JOINED_CALLS, block.base + at, "another call is in the same block", block.start)
             block.again = block.done = True
             return at
-    if not tag.is_xml:
+    if not tag.is_xml and not (is_number(block, tag.name) and not top.is_arguments):
         if not (top.shape.has_property(tag.name) or (block.shape is not None and block.shape.has_property(tag.name))):
             return _chat_token(block, text, at)
         note(block, Code.NOT_XML_NAME, block.base + at, f"{tag.name!r} is no XML name", block.base + tag.end)
@@ -334,7 +340,7 @@ def _start_tag(block: Block, text: str, at: int) -> int:
         block.too_deep = 0 if tag.empty else 1
         return tag.end
     _open_element(block, tag, place)
-    return tag.end
+    return at if block.done else tag.end
 
 
 def _begins_call(block: Block, tag: Tag) -> bool:
@@ -376,8 +382,10 @@ def _open_element(block: Block, tag: Tag, place: int) -> None:
         if top.shape is ANY and block.shape is not None:
             top.shape = block.shape
     elif top.is_arguments and tag.name == block.arguments_tag and not top.shape.has_property(tag.name):
+        if dialect.body is _TAGS:
+            return end_early(block, place) if dialect.in_line else meet_opener(block, place)
         note(block, Code.JSON_ARGUMENTS, place, f"<{tag.name}> inside <{tag.name}>")
-        return _open_arguments(block, tag, place)
+        return open_arguments(block, tag, place)
     return _open_value(block, tag, place)
 
 
@@ -393,7 +401,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
         block.arguments_tag = tag.name
         block.lost = -1
         _adopt_name(block)
-        return _open_arguments(block, tag, place)
+        return open_arguments(block, tag, place)
     if tag.attributes:
         _read_attributes(block, tag, place, None)
     leaf = Leaf(tag.name, Element(tag.name, place), ANY, block.base + tag.end, None)
@@ -438,7 +446,8 @@ def take_name(block: Block) -> None:
     block.on_name(block)
 
 
-def _open_arguments(block: Block, tag: Tag, place: int) -> None:
+def open_arguments(block: Block, tag: Tag, place: int) -> None:
+    """Enter the element that holds the arguments."""
     if tag.attributes:
         _read_attributes(block, tag, place, None)
     start = block.base + tag.end
@@ -455,8 +464,16 @@ def _open_arguments(block: Block, tag: Tag, place: int) -> None:
 def _open_value(block: Block, tag: Tag, place: int) -> None:
     """An argument, a property or an item."""
     top = block.stack[-1]
-    element = Element(tag.name, place)
+    if block.dialect.in_line and top.is_arguments and not top.shape.has_property(tag.name):
+        end_early(block, place)
+        return
+    name = tag.name
+    if not tag.is_xml and top.shape.is_list and is_number(block, name):
+        name = block.dialect.item
+    element = Element(name, place)
     others = _read_attributes(block, tag, place, element) if tag.attributes else None
+    if block.dialect.body is _TAGS and top.is_arguments:
+        _correct_case(block, element, tag)
     if not element.name or not is_valid_name(element.name):
         fail(block, Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
     if len(block.stack) == 1:
@@ -473,6 +490,14 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
     if top.element.children is not None and not block.discard:
         top.element.children.append(element)
     begin_leaf(block, leaf, tag)
+
+
+def _correct_case(block: Block, element: Element, tag: Tag) -> None:
+    """The name of an argument, in small letters if the tool declares it so."""
+    shape, name = block.stack[-1].shape, tag.name.lower()
+    if name != element.name and not shape.has_property(element.name) and shape.has_property(name):
+        note(block, Code.TAG_CASE, element.offset, f"<{tag.name}> was read as <{name}>", block.base + tag.end)
+        element.name = name
 
 
 def _read_properties(block: Block, attributes: list[tuple[str, str]], tag: Tag, leaf: Leaf) -> None:

@@ -469,7 +469,7 @@ def _find_mark(text: str, mark: str, start: int, end: int) -> int:
 def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """What ends a block before backticks, and what matters after an open comment, and after a section."""
     tag = "|".join(map(re.escape, blocks))
-    others = rf"<(?i:{tag})(?=[>= \t\r\n])|{_CLOSING}"
+    others = rf"<(?i:{tag})(?=[>=/ \t\r\n])|{_CLOSING}"
     return (
         re.compile(rf"</(?:{tag})[ \t\r\n]*>(`+)"),
         re.compile(f"(?P<close>-->)|{others}"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.models.events import Event
-from xmltools.parser.block import OWN, Block, Leaf, State, flush_delta, note, read_comment, skip_broken
+from xmltools.parser.block import CALL, OWN, Block, Leaf, State, flush_delta, note, read_comment, skip_broken
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
+from xmltools.parser.nested import read_nested, read_nested_value
 from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
+from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.value_ends import confirm_end, read_end_tail
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 from xmltools.syntax.markup import SPACES
@@ -30,6 +33,9 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.PAIRS: read_pairs,
     State.PAIRS_END: read_pairs_end,
     State.PAIRS_SKIP: skip_broken,
+    State.TOOL_TAG: read_tool_tag,
+    State.TOOL_TEXT: read_tool_text,
+    State.NESTED: read_nested,
 }
 """The states in which no leaf is open."""
 
@@ -41,6 +47,7 @@ _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.CDATA_TAIL: read_cdata_tail,
     State.END_TAIL: read_end_tail,
     State.PAIR_VALUE: read_pair_value,
+    State.NESTED_VALUE: read_nested_value,
 }
 """The states in an open leaf."""
 
@@ -79,6 +86,15 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         is_json_over = is_json_over and not block.lacks_brace
         return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf
+    if block.dialect.body is Body.TAGS:
+        if (
+            leaf is not None
+            and block.state == State.END_TAIL
+            and block.candidate.kind == CALL
+            and not rest.strip(SPACES)
+        ):
+            confirm_end(block, leaf, block.candidate)
+        return block.done
     if leaf is not None and _ends_json(block, leaf):
         block.unsure = True
         confirm_end(block, leaf, block.candidate)

@@ -34,6 +34,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY
 
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_PLAIN_NAME: Final = re.compile(r"[\w.:/-]+[ \t]*")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
@@ -53,6 +54,8 @@ _BLANKS: Final = 4
 """Blanks before the `=` of a mark."""
 MAX_STRAY: Final = 1_024
 """Characters of stray text between the calls of a block."""
+_EXAMPLE_SPACE: Final = 16
+"""White space between the start mark of an example and its call."""
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes of a mark, besides a name."""
 
@@ -121,7 +124,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
         return -1 if begins else begins
     if pairs.json:
         return NO
-    follows = _mark_at(text, here, tuple(filter(None, (pairs.key, pairs.end, pairs.object))))
+    follows = _mark_at(text, here, tuple(filter(None, (pairs.tag_mark or pairs.key, pairs.end, pairs.object))))
     return -1 if isinstance(follows, str) else follows
 
 
@@ -132,6 +135,8 @@ def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
     if pairs is None or pairs.name != dialect.opener:
         return after
     name = f"{pairs.name_attribute}="
+    if not pairs.name_attribute:
+        return -1
     return -1 if text.startswith(name, after) or name.startswith(text[after:]) else NO
 
 
@@ -190,7 +195,7 @@ def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
     if stop >= 0:
         return stop > at and "\n" not in text[at:stop]
     if pairs.json and (brace := text.find("{", at, at + NAME_LENGTH)) > at:
-        return is_valid_name(text[at:brace].strip(SPACES))
+        return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
 
 
@@ -346,7 +351,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     block.on_name(block)
     block.stack[-1].shape = block.shape or ANY
     block.stack[-1].path = () if block.deltas else None
-    block.state = State.PAIRS
+    block.state = State.NESTED if pairs.tag_mark else State.PAIRS
     if block.is_bare and block.arguments_closed and pairs.name_attribute:
         note(block, Code.MISSING_END_TAG, block.base + after, f"{pairs.end} is missing", block.start)
         block.state = State.PAIRS_END
@@ -751,9 +756,20 @@ def _count_example(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> N
     """A mark that is content may begin an example of a call, or end one."""
     pairs = _pairs(block)
     if mark == (pairs.name or block.dialect.opener):
-        leaf.claims += not pairs.name or _is_at_line_start(block, at) or _is_after_filler(block, at)
+        leaf.claims += not pairs.name or _begins_example(block, at) or _is_after_filler(block, at)
     elif leaf.claims > 0 and mark == (pairs.end or block.dialect.closer):
         leaf.claims -= 1
+    elif mark == block.dialect.closer:
+        leaf.claims = 0  # of calls without an end mark
+
+
+def _begins_example(block: Block, at: int) -> bool:
+    """Is the mark of a name at `at` where a call would have it: at the start of a line, or after the start mark?"""
+    if _is_at_line_start(block, at):
+        return True
+    place, opener = block.base + at, block.dialect.opener
+    before = source_of(block, max(block.start, place - len(opener) - _EXAMPLE_SPACE), place)
+    return before.rstrip(SPACES).endswith(opener)
 
 
 def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:

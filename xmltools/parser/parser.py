@@ -55,6 +55,7 @@ _PAIR: Final = 7  # a value between marks
 _JSON: Final = 8  # a string in a JSON body
 _JSON_SILENT: Final = 9  # one without deltas
 _JSON_ESCAPE: Final = 10  # a string in a JSON body in which an escape is not whole
+_OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with `<`
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 
 _GATHER: Final = 4096
@@ -337,6 +338,12 @@ class Parser:
         end = self._pos + len(chunk)
         if end > self._mark or "<" in chunk or len(held) > _LONG:
             return None
+        if mode == _OTHER_PROSE:
+            if chunk[-1] in SPACES or self._outside.begins.search(chunk):
+                return None
+            self._pos = end
+            self._pieces.append(chunk)
+            return [TextDelta.make(chunk, end - len(chunk))]
         text = held + chunk if held else chunk
         kept = text.rstrip(self._held_back) if text[-1] in self._held_back else text
         if not kept or (mode == _PAIR and len(text) - len(kept) > 1):
@@ -470,6 +477,11 @@ class Parser:
             return
         if block is None:
             if self._outside.has_other_marks:
+                outside = self._outside
+                is_plain = not (self._held or outside.closers or outside.brackets or outside.is_first)
+                if is_plain and not outside.is_after and not outside.is_long:
+                    self._mode = _OTHER_PROSE
+                    self._mark = self._pos + _GATHER
                 return
             if self._dialect.layout:
                 outside = self._outside
@@ -495,7 +507,9 @@ class Parser:
                     self._mode = _PAIR if is_raw else _JSON
             return
         in_pair = block.state == State.PAIR_VALUE and not leaf.decided
-        in_cdata = block.state == State.CDATA or (block.state == State.PAIR_VALUE and leaf.decided)
+        # `]` begins the ends of all these.
+        in_cdata = block.state == State.CDATA or block.state == State.NESTED_VALUE
+        in_cdata = in_cdata or (block.state == State.PAIR_VALUE and leaf.decided)
         if not in_cdata and not in_pair and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
@@ -562,7 +576,7 @@ class Parser:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
         if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
-        if dialect.body is Body.ELEMENTS and word != dialect.block:
+        if dialect.arguments and word != dialect.block and not dialect.in_line:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
         tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
@@ -593,9 +607,11 @@ class Parser:
         self._outside.end_text()
         dialect = ended.dialect
         self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
-        if self._block is not None and dialect.many:
-            self._block.is_bare = False  # the section that it is in goes on
-        elif self._block is not None:
+        if self._block is None:
+            return
+        if dialect.many:
+            self._block.is_bare = self._block.is_bare and not dialect.closer
+        else:
             note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:
@@ -638,6 +654,8 @@ class Parser:
             self._outside.brackets = False
         if text is None:
             text, base = block.raw.take(), block.start
+        if block.dialect.in_line and text[end - base - 1] == "\n":
+            self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
@@ -725,7 +743,7 @@ class Parser:
 
     def _cut_off(self, block: Block, rest: str) -> None:
         if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
-            if not block.is_bare:  # it has no tag of its own to end
+            if not (block.is_bare or block.done):  # it has no tag of its own to end
                 end_early(block, self._pos)
             self._block = block
             self._end_block(block, self._pos)

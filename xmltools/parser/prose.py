@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect
+from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.block import Block, knows_tool
@@ -19,7 +19,8 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.pairs import cut_start, read_start
+from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
+from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
     MORE,
@@ -104,7 +105,6 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_copied",
-        "_is_first",
         "_key_search",
         "_later",
         "_later_depth",
@@ -138,6 +138,7 @@ class Outside:
         "events",
         "final",
         "is_after",
+        "is_first",
         "is_long",
         "opening",
         "pieces",
@@ -172,8 +173,9 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._longest = longest
         # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
-        self._calls = _forms_by_start((dialect,), tags)
-        self._others = _forms_by_start(others if toolbox is not None else (), tags)
+        names = toolbox.names if toolbox is not None else ()
+        self._calls = _forms_by_start((dialect,), tags, names, is_own=True)
+        self._others = _forms_by_start(others if toolbox is not None else (), tags, names, is_own=False)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
         words = tuple(_word_in(start) for start in starts)
         # The marks that end reasoning, by those that begin it.
@@ -183,7 +185,7 @@ class Outside:
         later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
         self._later_openers = _openers((*later, *tags), tokens)
         self._openers = _openers((*starts, *tags), tokens)
-        self._is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
+        self.is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
         self._trial_name = ""
@@ -224,12 +226,18 @@ class Outside:
     def marks(self) -> tuple[str, str, str]:
         """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
         with."""
-        return self._later_openers[-3:]
+        later = self._later_openers
+        return later.lead, later.other_lead, later.letters
 
     @property
     def has_other_marks(self) -> bool:
         """Whether something may open with another character than `<`."""
         return self._openers.has_others
+
+    @property
+    def begins(self) -> re.Pattern[str]:
+        """A pattern that is in each text in which something may open, or begin to open."""
+        return self._openers.begins
 
     @property
     def is_fenced(self) -> bool:
@@ -268,7 +276,7 @@ class Outside:
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
-        if self._is_first:
+        if self.is_first:
             self._end_first()
         self._prose.skip()
         self._foreign.skip(place)
@@ -291,6 +299,10 @@ class Outside:
             if self._others:
                 self._look_for_results(text[:taken])
             self._tell_notices()
+
+    def begin_line(self) -> None:
+        """What was skipped last ended with a line."""
+        self._prose.line = ""
 
     def end_text(self) -> None:
         """A block or a region begins, or the reply ends."""
@@ -395,9 +407,16 @@ class Outside:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
-            # Two patterns, since one for both would have no common beginning that is quick to look for.
-            opener, cut, reach = self._openers[:3]
-            self._found = opener.search(text, at) or cut.search(text, max(at, len(text) - reach))
+            opener, first, reach = self._openers[:3]
+            found = opener.search(text, at)
+            if found is None or (self.has_other_marks and len(text) - found.start() < reach):
+                # What is cut off may begin before an opener that is a part of it.
+                stop = len(text) if found is None else found.start()
+                for cut in first.finditer(text, max(at, len(text) - reach), stop):
+                    if text[cut.start() :].lower() in self._openers.parts:
+                        found = cut
+                        break
+            self._found = found
         return self._found
 
     def _read_opener(self, text: str, at: int, lead: int, base: int) -> int:
@@ -446,19 +465,36 @@ class Outside:
                 return MORE
             if end:
                 return _Start(form, end)
-        if forms and forms[0].is_sure and word == forms[0].opener:
-            return _Start(forms[-1], at + len(word))
+        # In a code fence even a token may be quoted, as in a chat template.
+        if forms and forms[0].is_sure and word == forms[0].opener and not self._prose.open:
+            return self._sure_start(forms, text, at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
         others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
         for other in others:
-            is_spelled = other.body is not Body.ELEMENTS or word == other.block
+            is_spelled = not other.arguments or word == other.block
             end = self._confirm_other(other, text, at, word) if is_spelled else NO
             if end is MORE:
                 return MORE
             if end:
                 return _Start(other, end)
         return NO
+
+    def _sure_start(self, forms: list[Dialect], text: str, end: int) -> _Start | None:
+        """A call, or what should be one, after a token that says so, up to `end`. The first call in it shows its form,
+        if there is text in front of that; MORE if more text may have it."""
+        if len(forms) == 1:
+            return _Start(forms[0], end)
+        stop = end + MAX_STRAY
+        names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
+        places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
+        for form in forms if places else ():
+            begins = begins_call(form, text, min(places))
+            if begins is MORE and not self.final:
+                return MORE
+            if begins:
+                return _Start(form, end)
+        return MORE if names and not places and len(text) < stop and not self.final else _Start(forms[-1], end)
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after what was no call at `at`, or MORE. The two tags with which a call of another dialect may
@@ -473,11 +509,13 @@ class Outside:
 
     def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """As `_confirm`, for a dialect that is not this one: only the call of a given tool counts."""
-        if other.body is Body.ELEMENTS:
+        if other.body is Body.TAGS:
+            end: int | bool | None = self._confirm_tool(other, text, at, word)
+        elif other.body is Body.ELEMENTS:
             tag = read_opener(text, at, word)
             if tag is MORE or tag is NO:
                 return tag
-            end: int | bool | None = tag.end if (begins := read_confirmation(text, tag.end)) else begins
+            end = tag.end if (begins := read_confirmation(text, tag.end)) else begins
         else:
             end = read_start(other, text, at, word)
         if not end:
@@ -491,11 +529,24 @@ class Outside:
         if self._toolbox is not None:
             return self._names_tool(form, text, at, -1)
         if form.pairs is not None:
-            return True
+            return self._is_call(form, text, at)
         found = _NAMED.match(text, at)
         if found:
             return True
         return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
+
+    def _is_call(self, form: Dialect, text: str, at: int) -> bool | None:
+        """Does a call in Python, and what ends it, begin at `at`? One that is longer than 1,024 characters is one."""
+        place = self._origin + at
+        if self._trial is None or self._trial.start != place or self._trial.dialect is not form:
+            self._trial = Block(place, 0, form, self._limits, None, self._name_trial)
+            self._trial_to = place
+        block, stop = self._trial, at + _NAME_WITHIN
+        if not block.done and block.error is None:
+            self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+        if block.done or block.error is not None:
+            return block.error is None
+        return True if self.final or len(text) >= stop else MORE
 
     def _names_tool(self, other: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the block at `at`, whose opening tag ends at `end`, name a given tool soon? It is read up to there."""
@@ -522,8 +573,12 @@ class Outside:
     def _confirm(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
+            if form.body is Body.TAGS:
+                return self._confirm_tool(form, text, at, word)
             end = read_start(form, text, at, word)
-            return cut_start(form, text, at) if end is MORE and self.final and word == form.opener else end
+            if end is MORE and self.final and word == form.opener:  # it was cut off
+                return cut_start(form, text, at)
+            return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
@@ -532,6 +587,18 @@ class Outside:
         if confirmed is NO and begins is None:
             confirmed = self._confirm_name(text, tag)
         return tag.end if confirmed else confirmed
+
+    def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
+        toolbox = self._toolbox
+        is_tag = not form.in_line
+        if toolbox is None or self._prose.open or (is_tag and word != form.block and word in toolbox.names):
+            return NO
+        shape = toolbox.guess(form.block, None, self._dialect.default_server)
+        is_first = not self._prose.line.strip()
+        if form.in_line:
+            return read_tool_line(shape, text, at + len(word)) if is_first else NO
+        return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
 
     def _measure(self, text: str, at: int, stop: int) -> int | bool | None:
         """The end of the block whose opener stands at `at`, if it has one before `stop`; NO, if none opens there.
@@ -543,6 +610,8 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
+        if found is None and stop - at < self._openers.reach and text[at:stop].lower() in self._openers.parts:
+            return MORE
         word = (found[1] or found[0]) if found else ""
         start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
         end = self._measure_block(text[:stop], at, start) if start else MORE if start is MORE else NO
@@ -623,7 +692,7 @@ class Outside:
         """What is between `at` and `end` is text."""
         if end > at:
             piece = text if at == 0 and end == len(text) else text[at:end]
-            if self._is_first and piece.strip(SPACES):
+            if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
             self.events.append(TextDelta.make(piece, base + at))
@@ -631,7 +700,7 @@ class Outside:
 
     def _end_first(self) -> None:
         """What counts only where the reply begins counts no more."""
-        self._is_first = self._searched = False
+        self.is_first = self._searched = False
         self._openers = self._later_openers
 
     # -- reasoning -------------------------------------------------------------------------------------------------
@@ -876,20 +945,24 @@ def _any_start(words: Sequence[str]) -> str:
 
 
 class _Openers(NamedTuple):
-    """What a block or a reasoning region may begin with, the name of an element as a group; what the end of a text cuts
-    off of it, as a group too, and the greatest length of that; the names by their spelling in small letters; marks with
+    """What a block or a reasoning region may begin with, the name of an element as a group; the characters with which
+    that begins, as the second group; the greatest length of what the end of a text may cut off of it, and all that this
+    may be, in small letters; the names by their spelling in small letters; marks with
     which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
-    opener, in small letters and in capitals; and the letters that names begin with."""
+    opener, in small letters and in capitals; the letters that names begin with; and a pattern that is in each text in
+    which something opens or begins to."""
 
     opener: re.Pattern[str]
-    cut: re.Pattern[str]
+    first: re.Pattern[str]
     reach: int
+    parts: frozenset[str]
     names: dict[str, str]
     longer: dict[str, list[str]]
     has_others: bool
     lead: str
     other_lead: str
     letters: str
+    begins: re.Pattern[str]
 
 
 @lru_cache(maxsize=64)
@@ -897,47 +970,59 @@ def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
     """`starts` are names of elements and marks, `tokens` other marks."""
     words = [start for start in starts if not _is_mark(start)]
     marks = [*(start for start in starts if _is_mark(start)), *tokens]
-    names = "|".join(map(_any_case, sorted(words, key=len, reverse=True))) or "(?!)"
+    names = f"(?ai:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})" if words else "(?!)"
     firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
     letters = "".join(sorted({letter for first in firsts for letter in (first.lower(), first.upper())}))
     lead = f"<{letters[0].lower()}" if len(set(letters.lower())) == 1 else "<"
-    tags = rf"<({names})[> \t\r\n]"
+    tags = rf"<({names})[>/ \t\r\n]"
     literal = sorted(marks, key=len, reverse=True)
     has_others = not all(mark.startswith("<") for mark in marks)
     if not has_others:
-        starts_of = _any_start((*words, *(mark[1:] for mark in marks)))
-        opener = f"<(?:({names})[> \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
-        cut = rf"<()((?:{starts_of})?)\Z"
+        opener = f"<(?:({names})[>/ \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
     else:
         opener = "|".join((tags, *map(re.escape, literal)))
-        cut = rf"()({_any_start((*(f'<{word}' for word in words), *marks))})\Z"
+    wholes = [*(f"<{word}" for word in words), *marks]
     return _Openers(
         re.compile(opener),
-        re.compile(cut),
-        max(1 + max(map(len, words), default=0), *map(len, marks), 0),
+        re.compile(f"()({'|'.join(sorted({re.escape(whole[0]) for whole in wholes})) or '(?!)'})"),
+        max(map(len, wholes), default=0),
+        frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
         {word.lower(): word for word in reversed(words)},
         {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         has_others,
         lead,
         lead.upper(),
         letters,
+        re.compile("|".join(sorted({_any_beginning(whole) for whole in wholes})) or "(?!)", re.IGNORECASE),
     )
 
 
+def _any_beginning(whole: str) -> str:
+    """A pattern of the first two characters of a mark; of a tag, of the first."""
+    return "<" if whole[0] == "<" else rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"
+
+
 def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=["
+    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=[\n"
 
 
-def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[str, list[Dialect]]:
-    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark."""
+def _forms_by_start(
+    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...], *, is_own: bool
+) -> dict[str, list[Dialect]]:
+    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark. `names` are
+    those of the tools. `is_own`: in the dialect that was asked for, all forms count."""
     found: dict[str, list[Dialect]] = {}
-    for form in (form for dialect in dialects for form in dialect.forms):
+    for form in (
+        form
+        for dialect in dialects
+        for form in (forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms)
+    ):
         pairs = form.pairs
-        starts = [form.block.lower() if form.body is Body.ELEMENTS else form.opener]
+        starts = [form.block.lower() if form.arguments else form.opener]
+        if form.in_line:
+            starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
         if pairs is not None and pairs.bare:
-            starts.append(pairs.name)
-            if pairs.name[-1] == "=":
-                starts.append(f"{pairs.name[:-1]} =")
+            starts += [pairs.name, *([f"{pairs.name[:-1]} ="] if pairs.name[-1] == "=" else [])]
         for start in starts:
             if start not in map(str.lower, tags):
                 found.setdefault(start, []).append(form)
@@ -946,7 +1031,7 @@ def _forms_by_start(dialects: Sequence[Dialect], tags: Sequence[str]) -> dict[st
 
 def _word_in(start: str) -> str:
     """The name in the tag that a call begins with."""
-    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0] if _is_mark(start) else start
+    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0].removesuffix(":") if _is_mark(start) else start
 
 
 _WORD_END = re.compile(r"[>= \t\r\n]")

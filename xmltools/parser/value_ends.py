@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
     CALL,
@@ -24,6 +25,7 @@ from xmltools.parser.block import (
     field_of,
     flush_delta,
     is_block,
+    is_number,
     note,
     note_opener,
     put_aside,
@@ -330,6 +332,8 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
 def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int | bool | None:
     """May what is at `at` follow the leaf, if an end tag of this kind ended it (protocol, 4.5 and 4.6)?"""
     if text[at] != "<":
+        if block.dialect.in_line and kind == OWN:
+            return source_of(block, block.base + at - 1, block.base + at) == "\n"
         # The end of a fence that was opened before the arguments comes after the last of them.
         return read_fence(text, at) if block.fenced and text[at] == "`" and kind == OWN else NO
     if at + 1 == len(text):
@@ -368,7 +372,7 @@ def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> 
         return MORE
     if name is NO:
         return leaf.tag in block.dialect.argument_words and text.startswith(f"{leaf.tag}=", at + 1)
-    return (untouched and is_xml_name(name)) or _is_sibling(block, leaf, name)
+    return (untouched and (is_xml_name(name) or is_number(block, name))) or _is_sibling(block, leaf, name)
 
 
 def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
@@ -423,8 +427,9 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
         block.leaves.append(leaf)
     if leaf.capture is not None:
         _end_field(block, leaf, leaf.capture.strip(SPACES))
-    elif leaf.element is block.json_arguments:
-        block.arguments_closed = True
+    elif len(block.stack) == 1:
+        block.arguments_closed = block.arguments_closed or leaf.element is block.json_arguments
+        block.done = block.dialect.body is Body.TAGS
     leaf.reader = None
     block.leaf = None
     block.state = State.MARKUP

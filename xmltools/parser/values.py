@@ -15,6 +15,7 @@ from xmltools.parser.block import (
     depth_of,
     emit_text,
     field_of,
+    is_number,
     note,
     put_aside,
     read_comment,
@@ -75,9 +76,9 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_start_tag(text, at)
     if tag is MORE:
         return -1
-    if not tag or tag.spaced or not tag.is_xml:
+    if not tag or tag.spaced or not (tag.is_xml or is_number(block, tag.name)):
         return _enter_leaf(block, leaf, at)
-    name = _name_said(block, tag, leaf.shape)
+    name = _name_said(block, tag, leaf.shape) if tag.is_xml else block.dialect.item if leaf.shape.is_list else tag.name
     shape = leaf.shape.opens(name, leaf.element.name)
     if shape is None or leaf.element.nil:
         return _enter_leaf(block, leaf, at)
@@ -273,7 +274,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return tag.end
         if tag.name == block.arguments_tag and depth > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
-        if leaf.literal < 0 and not leaf.sections:
+        if leaf.literal < 0 and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)
     set_literal(block, leaf, block.base + at, pasted=True)
     emit_text(block, leaf, "</")

@@ -30,8 +30,11 @@ def _opener(block: str) -> str:
 
 @lru_cache(maxsize=32)
 def _blocks(block: str, arguments: str) -> re.Pattern[str]:
-    """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them (group 2)."""
+    """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them, or which are those
+    themselves (group 2)."""
     end = rf"</{re.escape(block)}{_W}*>"
+    if block == arguments:  # the element of the call holds the arguments itself
+        return re.compile(rf"({_opener(block)})|({end})")
     return re.compile(rf"({_opener(block)})|(?:(</{re.escape(arguments)}{_W}*>){_W}*)?{end}")
 
 
@@ -124,7 +127,7 @@ class Closers:
                 opener = openers.pop()
                 if found[2]:
                     self._pairs.append((opener, found.start()))
-                    if opener == arguments_of:
+                    if opener == arguments_of or block == arguments:
                         whole.append((opener, found.start()))
             elif found[2]:
                 self._free.append(found.start())

@@ -1,0 +1,12 @@
+"""A tag for each tool, as Cline and Roo ask for: `<NAME><KEY>VALUE</KEY></NAME>`. Only given tools are called so."""
+
+from __future__ import annotations
+
+from xmltools.dialects.record import Body, Dialect
+
+TAG_PER_TOOL = Dialect(
+    name="tag_per_tool",
+    body=Body.TAGS,
+    example="<get><n>1</n></get>",
+    item="item",
+)

@@ -1,0 +1,148 @@
+"""Calls whose element is named as their tool, and holds the arguments: `<get><n>1</n></get>`. What is in it is read as
+in any block of elements."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from xmltools.dialects import Dialect
+from xmltools.errors import Code
+from xmltools.parser.block import Block, Leaf, State, note, note_opener
+from xmltools.parser.elements import open_arguments
+from xmltools.parser.value_text import TextReader
+from xmltools.syntax.elements import Element
+from xmltools.syntax.markup import (
+    MORE,
+    NO,
+    OPENER_LENGTH,
+    OPENER_SPACE,
+    Tag,
+    read_cdata_open,
+    read_end_tag,
+    read_name,
+    read_start_tag,
+    skip_space,
+)
+from xmltools.tools.schema import ObjectShape, Shape
+
+_REST: Final = re.compile(r"[ \t\r\n]*(?:(/?)(>)|(/?)\Z)")
+"""The rest of a start tag without attributes, after its name; without group 2 it is cut off."""
+
+
+def read_tool_start(
+    dialect: Dialect, shape: Shape | None, text: str, at: int, word: str, *, is_first_in_line: bool, final: bool
+) -> int | bool | None:
+    """The place after the start tag of a call at `at`, if one begins there. `word` is its name, as written.
+
+    An element, its end tag or a JSON object must follow; if the name is written in another case than the tool's, an
+    argument of the tool; text, where a line begins with the tag, if the tool has one argument that text must be.
+    `final`: nothing more will come, so that a tag at the end is a call that was cut off.
+    """
+    found = _REST.match(text, at + 1 + len(word), at + OPENER_LENGTH)
+    if found is None:
+        return NO
+    if not found[2]:
+        return MORE if len(text) - at < OPENER_LENGTH and not final else NO
+    if found[1]:
+        return found.end() if word == dialect.block else NO
+    may_be_text = is_first_in_line and word == dialect.block and _text_argument(shape) is not None
+    begins = _begins_arguments(dialect, shape, text, found.end(), word, may_be_text)
+    if begins is MORE and final:
+        return found.end()
+    return found.end() if begins else begins
+
+
+def read_tool_line(shape: Shape | None, text: str, at: int) -> int | bool | None:
+    """`at`, where a line with the name of a tool ends, if the start tag of an argument that the tool declares
+    follows."""
+    here = skip_space(text, at)
+    if here == len(text) and here - at <= OPENER_SPACE:
+        return MORE
+    if here - at > OPENER_SPACE or text[here] != "<" or shape is None:
+        return NO
+    tag = read_start_tag(text, here)
+    if not isinstance(tag, Tag):
+        return tag
+    return at if shape.has_property(tag.name) else NO
+
+
+def _text_argument(shape: Shape | None) -> str | None:
+    """The argument that text directly in the call is: the only one that must be there, or else the only one that is a
+    string."""
+    if not isinstance(shape, ObjectShape):
+        return None
+    names = shape.required or [name for name, each in shape.properties.items() if each.is_text]
+    return names[0] if len(names) == 1 and shape.child(names[0]).is_text else None
+
+
+def _begins_arguments(
+    dialect: Dialect, shape: Shape | None, text: str, at: int, word: str, may_be_text: bool
+) -> bool | None:
+    here = skip_space(text, at)
+    if here - at > OPENER_SPACE:
+        return NO
+    if here == len(text):
+        return MORE
+    is_exact = word == dialect.block
+    if text[here] == "{" and is_exact:
+        inside = skip_space(text, here + 1)
+        return text[inside] in '"}' if inside < len(text) else MORE
+    if text[here] != "<":
+        return may_be_text
+    if here + 1 == len(text):
+        return MORE
+    if text[here + 1] == "!" and may_be_text:
+        opened = read_cdata_open(text, here)
+        return MORE if opened is MORE else bool(opened)
+    tag = read_end_tag(text, here) if text[here + 1] == "/" else read_start_tag(text, here)
+    if not isinstance(tag, Tag):
+        return tag
+    if text[here + 1] == "/":
+        return is_exact and tag.name.lower() == word.lower()
+    return is_exact or (shape is not None and shape.has_property(tag.name.lower()))
+
+
+def read_tool_tag(block: Block, text: str, at: int) -> int:
+    """State: at the start tag of the call."""
+    end = block.body_start - block.base
+    is_line = block.dialect.in_line
+    word = block.dialect.block if is_line else str(read_name(text, at + 1))
+    block.spelling = block.arguments_tag = word
+    block.name = block.dialect.block
+    block.name_start = block.start + (not is_line)
+    block.state = State.MARKUP
+    block.on_name(block)
+    is_empty = text[end - 2] == "/" and not is_line
+    open_arguments(block, Tag(word, end, False, "", is_empty), block.start)
+    block.state = State.MARKUP if is_line else State.TOOL_TEXT
+    if is_line:
+        note_opener(block, Code.BARE_NAME, f"a line with {word!r} was read as <{word}>")
+    return end
+
+
+def read_tool_text(block: Block, text: str, at: int) -> int:
+    """State: after the start tag of the call. Text there is the value of its only argument, if it has one; nothing but
+    the end tag of the call ends it."""
+    here = skip_space(text, at)
+    if here == len(text):
+        return -1
+    opened = read_cdata_open(text, here) if text[here] == "<" else NO
+    if opened is MORE and not block.final:
+        return -1
+    name = _text_argument(block.shape)
+    block.state = State.MARKUP
+    if (text[here] in "<{" and not opened) or name is None:
+        return at
+    arguments = block.stack.pop()
+    message = f"the text in <{arguments.tag}> was read as its argument {name!r}"
+    note(block, Code.UNWRAPPED_ARGUMENT, block.base + here, message, block.start)
+    element = Element(name, block.base + here)
+    block.arguments.children = [element]
+    path = None if arguments.path is None else (name,)
+    block.leaf = Leaf(arguments.tag, element, arguments.shape.child(name), arguments.start, path)
+    block.leaf.exact = False  # its end tag is that of the call
+    block.leaf.lacks_mark = True
+    block.leaf.reader = TextReader() if path is not None else None
+    block.state = State.TEXT
+    return at
