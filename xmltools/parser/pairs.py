@@ -824,8 +824,9 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     if mark is not NO:
         if not block.dialect.many:
             note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
-        elif mark is MORE:  # with a part of what may be another call the reply ends
-            note(block, Code.MISSING_END_TAG, block.base + here, f"{closer} is missing", block.start)
+        elif mark is MORE:  # with a part of what may begin another call the reply ends
+            end_early(block, block.base + here)
+            return len(text)
         block.again = block.done = True
         return here
     if block.dialect.many:
