@@ -289,6 +289,8 @@ def test_without_also_calls_in_other_dialects_are_noticed(case: tuple[str, str, 
         own = [mark for form in named(name).forms for mark in (form.opener, form.pairs and form.pairs.name) if mark]
         if name == "tag_per_tool" or any(mark in text[start + 1 : end] for mark in own):
             continue  # an own start mark stands in it
+        if text.startswith("<tool_calls>", start):
+            continue  # others' marks are in those of Hunyuan
         assert any(start < right and left < end for left, right in spans), text[start:end]
 
 

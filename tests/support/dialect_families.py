@@ -15,6 +15,11 @@ NESTED = f'{M3}<tool_call>{M3}<invoke name="w">'
 JSON = '<tool_call>{"name": "w", "arguments": {"p": "'
 KIMI = "<|tool_call_begin|>w:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
 DSML = '<｜DSML｜tool_calls><｜DSML｜invoke name="w"><｜DSML｜parameter name="p">'
+MINIMAX = '<minimax:tool_call><invoke name="w"><parameter name="p">'
+STEP3 = '<｜tool_calls_begin｜><steptml:invoke name="w"><steptml:parameter name="p">'
+K2 = "<ifm|tool_calls><ifm|tool_call>w\n<ifm|arg_key>p</ifm|arg_key>"
+K3 = '<|open|>tools<|sep|><|open|>call tool="w"<|sep|>'
+MINICPM = '<function name="w"><param name="p">'
 GROWING = {
     "tags in a value": ("qwen3_coder", QWEN, "<"),
     "ends that nothing follows": ("qwen3_coder", QWEN, "</parameter> x "),
@@ -50,12 +55,34 @@ GROWING = {
     "keys without quotes": ("hermes", "<tool_call>{", "k:1,"),
     "lists of calls": ("hermes", "<tool_call>[", '{"name": "w"},'),
     "line breaks that are spelled": ("glm", GLM, "\\n"),
+    "blanks before a sign": ("qwen3_coder", QWEN, "\n<parameter   "),
+    "blanks in starts": ("qwen3_coder", "", "<function =w> "),
+    "ends of values with attributes": ("minimax_m2", MINIMAX, "</parameter> x "),
+    "arguments with attributes": ("minimax_m2", MINIMAX, '<parameter name="q" x="y">'),
+    "attributes": ("minimax_m2", "<minimax:tool_call><invoke ", "a='b' "),
+    "calls in a section": ("minimax_m2", "<minimax:tool_call>", '<invoke name="w"/>'),
+    "stray text in a section": ("minimax_m2", "<minimax:tool_call>", '<invoke name="w"></invoke> and '),
+    "starts of sections": ("minimax_m2", "", "<minimax:tool_call>"),
+    "broken calls in a section": ("dsml", "<｜DSML｜tool_calls>", '<｜DSML｜invoke name="w">x</｜DSML｜invoke>'),
+    "fillers": ("step3", "<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"),
+    "fillers in a value": ("step3", STEP3, "</steptml:parameter><｜tool_call_begin｜>x"),
+    "fillers between calls": ("step3", STEP3 + "x</steptml:parameter></steptml:invoke>", "<｜tool_call_end｜>\n"),
+    "examples after fillers": ("step3", STEP3, '<｜tool_call_begin｜><steptml:invoke name="w">'),
+    "types": ("k2_horizon", K2, "<ifm|arg_type>"),
+    "names without an end": ("k2_horizon", "<ifm|tool_calls>", "<ifm|tool_call>w"),
+    "bare names without an end": ("hunyuan", "", "<tool_call>w"),
+    "objects in marks": ("kimi_k3", K3, '<|open|>json type="object"<|sep|>'),
+    "entities in a name": ("kimi_k3", "", '<|open|>call tool="&amp;'),
+    "sections of CDATA": ("minicpm5", MINICPM + "<![CDATA[", "<![CDATA[x]]>"),
+    "ends of CDATA": ("minicpm5", MINICPM + "<![CDATA[", "]]> "),
+    "ends of CDATA and white space": ("minicpm5", MINICPM + "<![CDATA[", "]]>" + " " * 900),
+    "starts with attributes": ("minicpm5", "", '<function name="w">'),
     "objects": ("hermes", "", '<tool_call>{"name": "w"}'),
     "start marks of sections": ("kimi_k2", "", "<|tool_calls_section_begin|>"),
     "names without calls": ("kimi_k2", "", "<|tool_call_begin|>w"),
-    "calls in a section": ("kimi_k2", "<|tool_calls_section_begin|>", KIMI),
+    "calls in a section of kimi_k2": ("kimi_k2", "<|tool_calls_section_begin|>", KIMI),
     "text in a section": ("kimi_k2", f"<|tool_calls_section_begin|>{KIMI}", "x "),
-    "broken calls in a section": ("kimi_k2", "<|tool_calls_section_begin|>", KIMI.replace("{", "{x")),
+    "broken calls in a section of kimi_k2": ("kimi_k2", "<|tool_calls_section_begin|>", KIMI.replace("{", "{x")),
     "ends of broken calls": ("kimi_k2", f"<|tool_calls_section_begin|>{KIMI.replace('{', '{x')}", "<|tool_call_end|> "),
     "ends of sections": ("kimi_k2", "", "<|tool_calls_section_end|>"),
     "start marks of two forms": ("deepseek_v3", "", "<｜tool▁calls▁begin｜> "),
@@ -89,9 +116,9 @@ GROWING = {
     "line breaks in a channel": ("gemma", "<|channel>thought\n", "\n"),
     "marks of values": ("dsml", DSML, "</｜DSML｜parameter> x"),
     "calls in values": ("dsml", DSML, '\n<｜DSML｜invoke name="w">'),
-    "attributes": ("dsml", "", '<｜DSML｜invoke a="b" '),
+    "attributes of dsml": ("dsml", "", '<｜DSML｜invoke a="b" '),
     "calls with attributes": ("minimax_m2", "", '<invoke name="w"><parameter name="p">x</parameter></invoke>'),
-    "fillers": ("step3", "<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"),
+    "fillers of step3": ("step3", "<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"),
     "fillers after a call": ("step3", '<steptml:invoke name="w"></steptml:invoke>', "<｜tool_call_end｜>"),
     "names or keys": ("hunyuan", "<tool_calls>", "<tool_call>w<arg_key>"),
     "start marks that are names": ("minicpm5", "", "<function "),

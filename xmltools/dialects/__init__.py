@@ -21,6 +21,7 @@ from xmltools.dialects.hints import hint_of
 from xmltools.dialects.hunyuan import HUNYUAN
 from xmltools.dialects.internlm2 import INTERNLM2
 from xmltools.dialects.invoke import INVOKE_XML
+from xmltools.dialects.k2_horizon import K2_HORIZON
 from xmltools.dialects.kimi_k2 import KIMI_K2
 from xmltools.dialects.kimi_k3 import KIMI_K3
 from xmltools.dialects.llama3_json import LLAMA3_JSON
@@ -85,6 +86,7 @@ _KNOWN = {
         GIGACHAT3,
         MINICPM5,
         APERTUS,
+        K2_HORIZON,
         TAG_PER_TOOL,
         MINIMAX_M3,
     )

@@ -21,6 +21,7 @@ def _pairs(tag: str) -> Pairs:
         key_attribute="name",
         kind="string",
         value_end=f"</{tag}parameter>",
+        wrappers=("arguments", "input"),
         bare=True,
     )
 
@@ -49,5 +50,6 @@ DSML = replace(
     variants=(
         replace(_V4, block="｜DSML｜function_calls"),
         replace(_V4, block="｜DSML｜ calls", pairs=_pairs("｜DSML｜ ")),
+        *(replace(_V4, block=f"｜DSML｜{word}") for word in ("toolcalls", "tool")),  # what models write by mistake
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.record import Body, Dialect
+from xmltools.dialects.record import Body, Dialect, Pairs
 
 _HERMES = Dialect(
     name="hermes",
@@ -29,4 +29,17 @@ _HERMES = Dialect(
     turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
 )
 
-HERMES = replace(_HERMES, variants=(replace(_HERMES, block="longcat_tool_call"),))
+_LONGCAT = Pairs(
+    key="<longcat_arg_key>",
+    key_end="</longcat_arg_key>",
+    value="<longcat_arg_value>",
+    value_end="</longcat_arg_value>",
+)
+
+HERMES = replace(
+    _HERMES,
+    variants=(
+        replace(_HERMES, block="longcat_tool_call"),
+        replace(_HERMES, block="longcat_tool_call", body=Body.PAIRS, pairs=_LONGCAT),  # as GLM's
+    ),
+)

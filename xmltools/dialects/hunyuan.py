@@ -15,6 +15,7 @@ _PAIRS = Pairs(
     key_end="</arg_key>",
     value="<arg_value>",
     value_end="</arg_value>",
+    bare=True,
 )
 
 _V3 = Dialect(

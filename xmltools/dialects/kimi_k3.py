@@ -21,6 +21,7 @@ KIMI_K3 = Dialect(
         ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
         ("<|open|>think<|sep|>", "<|open|>response<|sep|>"),  # where the prompt has begun thoughts that never come
     ),
+    ends_reasoning=True,
     turn_ends=(
         '<|open|>message role="assistant"<|sep|>',
         "<|open|>response<|sep|>",
@@ -38,6 +39,8 @@ KIMI_K3 = Dialect(
         key_attribute="key",
         kind="type",
         value_end="<|close|>argument<|sep|>",
+        object='<|open|>json type="object"<|sep|>',
+        object_end="<|close|>json<|sep|>",
         bare=True,
     ),
 )

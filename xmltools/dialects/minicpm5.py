@@ -24,6 +24,7 @@ MINICPM5 = Dialect(
         key_end=">",
         key_attribute="name",
         value_end="</param>",
+        cdata=True,
         bare=True,
     ),
 )

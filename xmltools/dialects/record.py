@@ -52,11 +52,21 @@ class Pairs:
     key_end: str = ""
     key_attribute: str = ""
     """As `name_attribute`, for the name of an argument."""
+    kind_start: str = ""
+    kind_end: str = ""
+    """The marks around the type of a value, if it may stand between `key_end` and `value`; see `kind`."""
     kind: str = ""
     """The attribute beside `key_attribute` that says whether the value is text: `string` or `true`. Others are JSON."""
     value: str = ""
     """Begins the value, if that is not right after `key_end`."""
     value_end: str = ""
+    object: str = ""
+    object_end: str = ""
+    """The marks between which a JSON object with all arguments may stand in place of the pairs."""
+    cdata: bool = False
+    """Whether a value that begins with `<![CDATA[` ends with `]]>`, and is what stands between the two."""
+    wrappers: tuple[str, ...] = ()
+    """Names of an argument that may hold all arguments as an object, if the tool has none that is called so."""
     tag_mark: str = ""
     """A token that stands before each tag of the call, whose arguments are elements that are named as they are, and may
     contain others."""

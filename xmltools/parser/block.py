@@ -633,6 +633,10 @@ def skip_broken(block: Block, text: str, at: int) -> int:
     while found is not None and found[0] == inner and inner not in ends and pairs is not None:
         # Another call in the same section, or the end of that, shows that this is the end.
         here = skip_space(text, found.end())
+        after = skip_fillers(dialect, text, here)
+        if after is MORE and not block.final:
+            return found.start() if found.start() > at else -1
+        here = here if after is MORE else after
         if len(text) - found.end() < OPENER_SPACE and not block.final:
             marks_after = pairs.name, dialect.closer
             if any(is_cut_off(text, here, mark) and not text.startswith(mark, here) for mark in marks_after):
@@ -647,6 +651,18 @@ def skip_broken(block: Block, text: str, at: int) -> int:
         return end if end > at else -1
     block.done = True
     return found.end() if found[0] in ends else found.start()
+
+
+def skip_fillers(dialect: Dialect, text: str, at: int) -> int | None:
+    """The place after fillers at `at` and white space after them, or MORE if the text ends in one."""
+    for _ in dialect.fillers:
+        for filler in dialect.fillers:
+            if text.startswith(filler, at):
+                at = skip_space(text, at + len(filler))
+                break
+            if len(text) - at < len(filler) and filler.startswith(text[at:]):
+                return MORE
+    return at
 
 
 class _Marks(NamedTuple):

@@ -355,6 +355,9 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
         return _body_arguments(block, block.json, body, shape)
     if block.json_arguments is None:
         usual = block.dialect.body is not _ELEMENTS
+        wrapped = _wrapped(block, shape) if usual else None
+        if wrapped is not None:
+            return read_object(wrapped, shape, block.start)
         return read_arguments(block.arguments.children or [], shape, depth=block.limits.depth, json_is_usual=usual)
     if block.arguments.children:
         place = block.arguments.children[0].offset
@@ -367,6 +370,26 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
         text = _without_fence(block.json_arguments.text)
         written = base + source.find(text, start - base, stop - base)  # not to be found if it was decoded
     return read_object(_object(block, text, start, written), shape, start)
+
+
+def _wrapped(block: Block, shape: Shape | None) -> dict[str, Any] | None:
+    """The arguments, if one that the tool has not holds them all: an object whose members are arguments of the tool."""
+    pairs, children = block.dialect.pairs, block.arguments.children or []
+    if pairs is None or shape is None or len(children) != 1 or children[0].name not in pairs.wrappers:
+        return None
+    name, text, place = children[0].name, children[0].text, children[0].offset
+    if shape.declares(name):
+        return None
+    try:
+        value, repairs = loads_lenient(text, depth=block.limits.depth, loose=True)
+    except JSONError:
+        return None
+    if not isinstance(value, dict) or not value or not all(map(shape.has_property, value)):
+        return None
+    _repair(block, Code.JSON_ARGUMENTS, place, f"the arguments were read from the argument {name!r}")
+    for code, _, message in repairs:
+        _repair(block, code, place, message)
+    return value
 
 
 def _without_fence(text: str) -> str:

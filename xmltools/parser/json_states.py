@@ -52,10 +52,10 @@ def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> Non
     block.state = State.JSON
 
 
-def begin_json_arguments(block: Block, at: int, start: int) -> None:
-    """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`."""
+def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = False) -> None:
+    """The text of `arguments` is JSON, from `start` on; a fence before it is at `at`. `is_usual`: no repair."""
     pairs = block.dialect.pairs
-    if pairs is None or not pairs.json:
+    if pairs is None or not (pairs.json or is_usual):
         note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
     block.scanner = ObjectScanner(
         block.limits.depth,
@@ -132,7 +132,7 @@ def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
     if any(text.startswith(end, at) for end in ends):
         note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
         block.arguments_closed = True
-        block.state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
+        block.state = State.PAIRS if pairs.end else State.PAIRS_END
     elif any(is_cut_off(text, at, end) for end in ends):
         return -1
     else:

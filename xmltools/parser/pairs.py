@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 
 from xmltools.dialects import Dialect, Pairs
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_early, fail, note, source_of
+from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_early, fail, note, skip_fillers, source_of
 from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.value_text import TextReader
 from xmltools.syntax.elements import JSON, TEXT, Element
 from xmltools.syntax.markup import (
+    CDATA_OPEN,
     MORE,
     NAME_LENGTH,
     NO,
@@ -53,6 +54,8 @@ _TEXT_KINDS: Final = ("true", "string")
 _BREAK: Final = re.compile(r"\r?\n")
 _BROKEN: Final = re.compile(r"[<\r\n]")
 """What no name has."""
+_BLANKS: Final = 4
+"""Blanks before the `=` of a mark."""
 MAX_STRAY: Final = 1_024
 """Characters of stray text between the calls of a block."""
 _EXAMPLE_SPACE: Final = 16
@@ -74,7 +77,8 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     if pairs.python:
         return _begins_python(text, here)
     if pairs.name:
-        return _begins_with(text, here, (pairs.name, *dialect.fillers))
+        after = skip_fillers(dialect, text, here)
+        return MORE if after is MORE else _starts(text, after, pairs.name)
     if text[here] == "{":
         return _begins_object(text, here, '"')
     if pairs.name_end:
@@ -106,17 +110,36 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
     if pairs is None or not pairs.bare:
         return NO
     head = _read_head(pairs.name, pairs.name_end, pairs.name_attribute, text, at)
+    if head is NO and pairs.may_lack_name_end:
+        head = _read_open_head(pairs, text, at)
     if not isinstance(head, _Head):
         return head
+    if head.is_empty and pairs.name_attribute:
+        return -1
     here = skip_space(text, head.after)
     if here == len(text) and here - head.after <= OPENER_SPACE:
         return MORE
     if here - head.after > OPENER_SPACE:
         return NO
+    if text[here] == "{" and (pairs.json or pairs.name_attribute):
+        begins = pairs.json or _begins_object(text, here, '"}')
+        return -1 if begins else begins
     if pairs.json:
-        return -1 if text[here] == "{" else NO
-    follows = _mark_at(text, here, (pairs.tag_mark or pairs.key, pairs.end))
+        return NO
+    follows = _mark_at(text, here, tuple(filter(None, (pairs.tag_mark or pairs.key, pairs.end, pairs.object))))
     return -1 if isinstance(follows, str) else follows
+
+
+def cut_start(dialect: Dialect, text: str, at: int) -> int | bool | None:
+    """As `read_start`, for the dialect's opener at `at` where the reply ends before it is decided: it was cut off, if
+    it is no tag with another attribute than the name."""
+    pairs, after = dialect.pairs, at + len(dialect.opener)
+    if pairs is None or pairs.name != dialect.opener:
+        return after
+    name = f"{pairs.name_attribute}="
+    if not pairs.name_attribute:
+        return -1
+    return -1 if text.startswith(name, after) or name.startswith(text[after:]) else NO
 
 
 class _Head(NamedTuple):
@@ -134,7 +157,7 @@ def _read_head(mark: str, end: str, attribute: str, text: str, at: int) -> _Head
     begins = _starts(text, at, mark)
     if not begins:
         return begins
-    start = at + len(mark)
+    start = _after_mark(text, at, mark)
     most = NAME_LENGTH + len(end) + (_ATTRIBUTES_LENGTH if attribute else 0)
     stop = text.find(end, start, start + most)
     inside = text[start : stop if stop >= 0 else start + most]
@@ -152,6 +175,20 @@ def _read_head(mark: str, end: str, attribute: str, text: str, at: int) -> _Head
         inside = decode_entities(said.get(attribute) or "")
     name = inside.strip(SPACES)
     return _Head(name, stop + len(end), is_empty, said) if name else NO
+
+
+def _read_open_head(pairs: Pairs, text: str, at: int) -> _Head | bool | None:
+    """As `_read_head`, where the first argument, or the end of the arguments, ends the name."""
+    begins = _starts(text, at, pairs.name)
+    if not begins:
+        return begins
+    start = at + len(pairs.name)
+    found = _NAME.match(text, start, start + NAME_LENGTH)
+    if found is None:
+        return MORE if start == len(text) else NO
+    here = skip_space(text, found.end())
+    mark = MORE if here == len(text) else _mark_at(text, here, (pairs.key, pairs.end))
+    return _Head(found[0].strip(SPACES), here, False, {}) if isinstance(mark, str) else mark
 
 
 def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
@@ -208,10 +245,39 @@ def _is_cut_break(pairs: Pairs, text: str, at: int) -> bool:
 
 
 def _starts(text: str, at: int, mark: str) -> bool | None:
-    """Is the mark at `at`?"""
+    """Is the mark at `at`? Before its `=` there may be blanks."""
     if text.startswith(mark, at):
         return True
-    return MORE if len(text) - at < len(mark) and mark.startswith(text[at:]) else NO
+    if len(text) - at < len(mark) and mark.startswith(text[at:]):
+        return MORE
+    if mark and mark[-1] == "=" and text.startswith(mark[:-1], at):
+        return _starts_spaced(text, at + len(mark) - 1)
+    return NO
+
+
+def _starts_spaced(text: str, at: int) -> bool | None:
+    """Is there a `=` after some blanks from `at` on?"""
+    here = _after_blanks(text, at)
+    return MORE if here == len(text) and here - at < _BLANKS else here > at and text.startswith("=", here)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    most = min(len(text), at + _BLANKS)
+    while at < most and text[at] in " \t":
+        at += 1
+    return at
+
+
+def _after_mark(text: str, at: int, mark: str) -> int:
+    """The place after the mark at `at`."""
+    if mark[-1:] == "=" and not text.startswith(mark, at):
+        return _after_blanks(text, at + len(mark) - 1) + 1
+    return at + len(mark)
+
+
+def _note_blanks(block: Block, text: str, at: int, mark: str) -> None:
+    if mark and not text.startswith(mark, at):
+        note(block, Code.TAG_WHITE_SPACE, block.base + at, f"blanks in {mark}", block.base + at)
 
 
 def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str | bool | None:
@@ -222,6 +288,11 @@ def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str | bool | None:
             return mark
         if len(text) - at < len(mark) and mark.startswith(text[at:]):
             answer = MORE
+        elif mark and mark[-1] == "=" and text.startswith(mark[:-1], at):
+            begins = _starts_spaced(text, at + len(mark) - 1)
+            if begins:
+                return mark
+            answer = MORE if begins is MORE else answer
     return answer
 
 
@@ -253,7 +324,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     if here == len(text) or here > at:
         return here
     pairs = _pairs(block)
-    start = here + len(pairs.name)
+    start = _after_mark(text, here, pairs.name)
     if pairs.python and text[here] in "[,":
         block.in_list = True
         return here + 1
@@ -267,6 +338,7 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
             return -1
         if not begins:
             return _skip_to_name(block, text, here)
+        _note_blanks(block, text, here, pairs.name)
     if pairs.name_end:
         found = _find_name(block, pairs, text, here, start)
         if isinstance(found, int):
@@ -288,6 +360,9 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     block.stack[-1].shape = block.shape or ANY
     block.stack[-1].path = () if block.deltas else None
     block.state = State.NESTED if pairs.tag_mark else State.PAIRS
+    if block.is_bare and block.arguments_closed and pairs.name_attribute:
+        note(block, Code.MISSING_END_TAG, block.base + after, f"{pairs.end} is missing", block.start)
+        block.state = State.PAIRS_END
     return after
 
 
@@ -383,7 +458,8 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         begin_json_arguments(block, here, here)
         return here
     opener = block.dialect.opener
-    mark = _mark_at(text, here, tuple(filter(None, (pairs.key, pairs.end, pairs.name, closer, opener))))
+    marks = (pairs.key, pairs.end, pairs.name, closer, opener, pairs.object, pairs.object_end, *block.dialect.fillers)
+    mark = _mark_at(text, here, tuple(filter(None, marks)))
     if mark is MORE:
         return -1
     place = block.base + here
@@ -393,6 +469,15 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         return here
     if mark == pairs.key and pairs.key:
         return _begin_pair(block, text, here)
+    if mark == pairs.object and mark and not is_begun:
+        brace = skip_space(text, here + len(mark))
+        if brace == len(text):
+            return -1
+        if text[brace] == "{":
+            begin_json_arguments(block, brace, brace, is_usual=True)
+            return brace
+    if mark == pairs.object_end and mark and isinstance(block.json_arguments, tuple):
+        return here + len(mark)
     if mark == pairs.end and pairs.end:
         block.arguments_closed = True
         block.state = State.PAIRS_END
@@ -406,6 +491,10 @@ def read_pairs(block: Block, text: str, at: int) -> int:
             note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
         block.done = True
         return here + len(closer)
+    if isinstance(mark, str) and mark in block.dialect.fillers:
+        note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
+        block.state = State.PAIRS_END
+        return here
     if mark:
         fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)
         block.done = True
@@ -427,6 +516,7 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         _give_up(block, f"the {pairs.key} at character {place} begins no argument", place)
         return at + 1
     key, after, missing, is_broken, kind = head
+    _note_blanks(block, text, at, pairs.key)
     key = _known_key(block, key, place)
     if missing:
         note(block, Code.MISSING_END_TAG, place, f"{missing} is missing", block.base + after)
@@ -438,6 +528,14 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         if framing is None and text[after:] in ("", "\r"):
             return -1
         after = framing.end() if framing else after
+    in_cdata = False
+    if pairs.cdata:
+        opens = skip_space(text, after)
+        begins = _starts(text, opens, CDATA_OPEN) if opens - after <= OPENER_SPACE else NO
+        if begins is MORE:
+            return -1
+        if begins:
+            in_cdata, after = True, opens + len(CDATA_OPEN)
     top = block.stack[-1]
     element = Element(key, place)
     if kind:
@@ -448,9 +546,12 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         path = path_of(block, key, top.path)
         if element.kind == JSON or (not shape.is_any and shape.opens("", "") is not None):
             path = None  # text that stands for a list or an object is converted as a whole
+        if key in pairs.wrappers and block.shape is not None and not block.shape.declares(key):
+            path = None  # it may hold all the others
     leaf = Leaf(key, element, shape, block.base + after, path)
     leaf.exact = False  # its end is not decided by elements
     leaf.lacks_mark = missing != "" and missing == pairs.value
+    leaf.decided = in_cdata
     leaf.sections = array("q", (leaf.start,))  # read as CDATA is: nothing in it is markup
     leaf.reader = TextReader() if path is not None else None
     block.element_count += 1
@@ -488,7 +589,7 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool, str
             return head
         kind = (head.attributes.get(pairs.kind) or "") if pairs.kind else ""
         return (head.name, head.after, "", False, kind) if is_valid_name(head.name) and not head.is_empty else NO
-    start = at + len(pairs.key)
+    start = _after_mark(text, at, pairs.key)
     end = text.find(pairs.key_end, start, start + NAME_LENGTH + len(pairs.key_end))
     broken = text.find("<", start, end if end >= 0 else start + NAME_LENGTH)
     if broken >= 0 and not pairs.key_end.startswith(text[broken : broken + len(pairs.key_end)]):
@@ -512,13 +613,25 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool, str
     if here == len(text) or _is_cut_break(pairs, text, here):
         return MORE
     is_broken = "\\" in text[after:here]
+    kind = ""
+    if pairs.kind_start and (begins := _starts(text, here, pairs.kind_start)) is not NO:
+        said = here + len(pairs.kind_start)
+        stop = text.find(pairs.kind_end, said, said + NAME_LENGTH) if begins else -1
+        if stop < 0:
+            return MORE if len(text) - said < NAME_LENGTH else NO
+        kind = text[said:stop].strip(SPACES)
+        here = skip_space(text, after := stop + len(pairs.kind_end))
+        if here - after > OPENER_SPACE:
+            return NO
+        if here == len(text):
+            return MORE
     begins = _starts(text, here, pairs.value)
     if begins is MORE:
         return MORE
     if begins:
-        return key, here + len(pairs.value), missing, is_broken, ""
-    marks = (pairs.key, pairs.key_end, pairs.value_end, block.dialect.closer, block.dialect.opener)
-    mark = _mark_at(text, here, marks)
+        return key, here + len(pairs.value), missing, is_broken, kind
+    marks = (pairs.key, pairs.key_end, pairs.value_end, pairs.end, block.dialect.closer, block.dialect.opener)
+    mark = _mark_at(text, here, tuple(filter(None, marks)))
     if mark is MORE:
         return MORE
     return NO if mark else (key, here, pairs.value, is_broken, "")
@@ -534,6 +647,8 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     marks = tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, closer, opens)))
     if leaf.lacks_mark:
         marks += (pairs.value,)
+    if leaf.decided:
+        return _read_cdata(block, leaf, text, at)
     start = at
     while True:
         place = text.find("<", at)
@@ -563,11 +678,36 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return _end_value(block, leaf, text, place, str(mark))
         if isinstance(mark, str):
             _count_example(block, leaf, text, place, mark)
+            if mark == pairs.value_end and leaf.literal < 0:
+                leaf.literal = block.base + place  # if the value lacks an end mark after all, this may have been it
         at = place + 1
         if isinstance(mark, str):
             at = place + len(mark)
         emit_cdata(block, leaf, text[start:at])
         return at
+
+
+def _read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
+    """In a value that began with `<![CDATA[`: it ends with the first `]]>` that the end mark of the value follows."""
+    pairs = _pairs(block)
+    place = text.find("]]>", at)
+    while place >= 0:
+        here = skip_space(text, place + 3)
+        ends = _starts(text, here, pairs.value_end) if here - place <= OPENER_SPACE else NO
+        if ends:
+            emit_cdata(block, leaf, text[at:place])
+            leaf.sections.append(block.base + place)
+            end_leaf(block, leaf, block.base + place)
+            block.state = State.PAIRS
+            return here + len(pairs.value_end)
+        if ends is MORE:
+            break
+        place = text.find("]]>", place + 1)
+    else:
+        place = len(text) - (2 if text.endswith("]]") else text.endswith("]"))
+    place = max(place, at)
+    emit_cdata(block, leaf, text[at:place])
+    return place if place > at else -1
 
 
 def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool | None:
@@ -577,7 +717,7 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
     if leaf.claims > 0:
         return NO
     if mark == pairs.value_end:
-        return _follows(block, text, after, tuple(filter(None, (pairs.key, pairs.end, closer))))
+        return _follows(block, text, after, tuple(filter(None, (pairs.key, pairs.end, closer, *block.dialect.fillers))))
     # From here on the value's own end mark is missing.
     if mark == pairs.key:
         if pairs.framing and not _is_at_line_start(block, at):
@@ -614,11 +754,17 @@ def _is_at_line_start(block: Block, at: int) -> bool:
     return place == block.start or source_of(block, place - 1, place) in ("\n", "\r")
 
 
+def _is_after_filler(block: Block, at: int) -> bool:
+    """Is the place right after a mark that stands before each call of a section?"""
+    place = block.base + at
+    return any(source_of(block, place - len(mark), place) == mark for mark in block.dialect.fillers)
+
+
 def _count_example(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> None:
     """A mark that is content may begin an example of a call, or end one."""
     pairs = _pairs(block)
     if mark == (pairs.name or block.dialect.opener):
-        leaf.claims += _begins_example(block, at) if pairs.name else True
+        leaf.claims += not pairs.name or _begins_example(block, at) or _is_after_filler(block, at)
     elif leaf.claims > 0 and mark == (pairs.end or block.dialect.closer):
         leaf.claims -= 1
     elif mark == block.dialect.closer:
@@ -647,6 +793,8 @@ def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
     if mark == pairs.value_end:
         return at + len(mark)
     note(block, Code.MISSING_END_TAG, place, f"{pairs.value_end} is missing", leaf.start)
+    if leaf.literal >= 0 and mark == pairs.key:
+        fail(block, Code.MALFORMED_MARKUP, f"there is text between {pairs.value_end} and {pairs.key}", leaf.literal)
     return at
 
 
@@ -684,6 +832,9 @@ def read_pairs_end(block: Block, text: str, at: int) -> int:
     if mark is not NO:
         if not block.dialect.many:
             note(block, Code.JOINED_CALLS, block.base + here, "another call is in the same block", block.start)
+        elif mark is MORE:  # with a part of what may begin another call the reply ends
+            end_early(block, block.base + here)
+            return len(text)
         block.again = block.done = True
         return here
     if block.dialect.many:

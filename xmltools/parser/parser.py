@@ -506,8 +506,10 @@ class Parser:
                     self._path = deltas.path
                     self._mode = _PAIR if is_raw else _JSON
             return
-        in_cdata = block.state == State.CDATA or block.state == State.NESTED_VALUE  # `]` begins the ends of both
-        in_pair = block.state == State.PAIR_VALUE
+        in_pair = block.state == State.PAIR_VALUE and not leaf.decided
+        # `]` begins the ends of all these.
+        in_cdata = block.state == State.CDATA or block.state == State.NESTED_VALUE
+        in_cdata = in_cdata or (block.state == State.PAIR_VALUE and leaf.decided)
         if not in_cdata and not in_pair and block.state != State.TEXT:
             return
         self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)

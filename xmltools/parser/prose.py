@@ -19,7 +19,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.pairs import MAX_STRAY, begins_call, read_start
+from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
@@ -606,8 +606,7 @@ class Outside:
                 return self._confirm_tool(form, text, at, word)
             end = read_start(form, text, at, word)
             if end is MORE and self.final and word == form.opener:  # it was cut off
-                is_unmarked = form.is_bare or (form.pairs is not None and form.pairs.name == word)
-                return -1 if is_unmarked else at + len(word)
+                return -1 if form.is_bare else cut_start(form, text, at)
             return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
@@ -1051,7 +1050,8 @@ def _forms_by_start(
         starts = [form.block.lower() if form.arguments else form.opener]
         if form.in_line:
             starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
-        starts += [pairs.name] if pairs is not None and pairs.bare else []
+        if pairs is not None and pairs.bare:
+            starts += [pairs.name, *([f"{pairs.name[:-1]} ="] if pairs.name[-1] == "=" else [])]
         for start in starts:
             if start not in map(str.lower, tags):
                 found.setdefault(start, []).append(form)
