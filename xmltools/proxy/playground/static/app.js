@@ -122,7 +122,7 @@ function tellDialect({ dialect, detected }) {
   const [first, ...others] = detected;
   const also = others.map(({ name, calls }) => `${name} (${count(calls, "call")})`).join(", ");
   const detect = byId("dialect").value === "detect";
-  const found = first ? `Detected ${first.name} (${count(first.calls, "call")})${also ? `; also ${also}` : ""}.` : `No call detected: read as ${dialect}.`;
+  const found = first ? `Detected ${first.name} (${count(first.calls, "call")})${also ? `; others that find calls here: ${also}` : ""}.` : `No call detected: read as ${dialect}.`;
   byId("dialect-found").replaceChildren(...(detect ? [el("strong", {}, found), " "] : []), "A call: ", example);
   for (const remark of document.querySelectorAll(".forge-only")) {
     remark.textContent = `This is in Forge's dialect. A model that writes ${dialect} is shown its tools by its own chat template.`;
@@ -233,6 +233,10 @@ async function loadExamples() {
   const load = async (path) => (await fetch(`playground/${path}`)).json();
   const [{ tools, examples }, { dialects }] = await Promise.all([load("static/examples.json"), load("api/dialects")]);
   page.dialects = dialects;
+  const shown = new Set(examples.map((example) => example.options.dialect ?? "forge"));
+  for (const { name, example } of dialects.filter(({ name }) => !shown.has(name))) {
+    examples.push({ name: `A call in ${name}`, about: "One call, with the least that this dialect writes.", tools: "number", text: example, options: { dialect: name } });
+  }
   byId("dialect").append(...dialects.map(({ name, models }) => el("option", { value: name, title: models.join(", ") }, name)));
   const choose = () => {
     const example = examples[byId("example").selectedIndex - 1];
