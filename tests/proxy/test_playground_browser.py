@@ -218,7 +218,9 @@ def test_the_dialect_of_a_pasted_text_is_detected(visit):
     found = page.locator("#dialect-found")
     expect(found).to_contain_text("Detected forge (1 call). A call: <tool>")
     fill(page, OTHER)
-    expect(found).to_have_text(f"Detected qwen3_coder (1 call). A call: {named('qwen3_coder').example}")
+    expect(found).to_contain_text(
+        "Detected qwen3_coder (1 call); others that find calls here: seed_oss (1 call). A call: <tool_call>"
+    )
     expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
     assert source(page) == OTHER
     assert source(page, "reasoning") == "<think>\nhm\n</think>"
@@ -258,7 +260,8 @@ def test_a_dialect_can_be_chosen(visit):
 def test_a_stream_in_any_dialect_is_stepped_and_cut(visit, name):
     page = visit.open()
     page.select_option("#dialect", name)
-    text = f"Adding.\n{named(name).example}\n"
+    before = "" if name in ("llama3_json", "pythonic") else "Adding.\n"  # a call without a mark stands alone
+    text = f"{before}{named(name).example}\n"
     tools = [{"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
     fill(page, text, tools=tools)
     for position in range(0, len(text) + 2, 9):
