@@ -22,6 +22,7 @@ from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
 from support.strategies import SOUP, TOOL_SETS, Case, cases, chunkings, clean_cases, pieces
 
+from xmltools import dialects
 from xmltools.dialects import Body, beside, named
 from xmltools.errors import Code, Notice, XMLToolsError
 from xmltools.models import Reasoning, Text, ToolCall
@@ -47,8 +48,19 @@ OFTEN = examples(250)
 SHOWN = re.compile(r"<!--|<!\[(?i:CDATA)\[|`|</?(?i:think|plan)|<(?!tool)(?i:tool)")
 """What may hide what follows it, or make a block of it, depending on text that comes later."""
 
-BEGINNING = re.compile(r"<(?:tool|server[_-]*name|function=)", re.IGNORECASE)
-"""What a block begins with, or another call in it."""
+BEGINNING = re.compile(r"<(?:tool|server[_-]*name)", re.IGNORECASE)
+"""What a block of Forge's dialect begins with, or another call in it."""
+STARTS = tuple(
+    mark
+    for dialect in dialects.all()
+    for form in dialect.forms
+    for mark in (form.opener, form.pairs.name if form.pairs else "")
+    if mark and dialect is not dialects.FORGE
+)
+"""Marks with which calls of other dialects begin."""
+NEXT = re.compile(r"[,{]|[A-Za-z_][\w.]*[ \t\r\n]*\(")
+"""What another call of a list begins with, or of calls in Python."""
+MARKS = tuple(mark for dialect in dialects.all() for mark in dialect.turn_ends)
 
 Seen = list[tuple[Any, ...]]
 SPACE = " \t\r\n"
@@ -212,14 +224,11 @@ def law_spans(case: Case) -> None:
             elif isinstance(event, ReasoningDelta):
                 assert event.text in source
             elif isinstance(event, Skipped):
-                assert (
-                    not source.strip(SPACE)
-                    or source.strip(SPACE) in named(case.options.get("dialect", "forge")).turn_ends
-                )
+                assert not source.strip(SPACE) or source.strip(SPACE).startswith(MARKS)
             else:
-                assert BEGINNING.match(source) or source.lower().startswith(_beginnings(case)), (
-                    f"{event} begins no block"
-                )
+                begins = BEGINNING.match(source) or source.startswith(STARTS) or NEXT.match(source)
+                begins = begins or source.lower().startswith(_beginnings(case))
+                assert begins, f"{event} does not begin at a block"
         assert at == len(case.text), f"the spans end at {at} of {len(case.text)}; chunks {chunks!r}"
 
 

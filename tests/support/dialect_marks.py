@@ -72,7 +72,10 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
         end = "]" if dialect.opener.endswith("[") else dialect.closer
         return f"{dialect.opener}{gap}{body}{gap}{end}"
     if pairs.python:
-        inside = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        inside = ", ".join(
+            f"{key}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)}"
+            for key, value in arguments.items()
+        )
         call = f"{name}({inside})"
         start = "" if dialect.is_bare else dialect.opener
         return f"{start}[{gap}{call}{gap}]{dialect.closer}"
@@ -94,7 +97,7 @@ def write(dialect: Dialect, name: str, arguments: dict[str, Any], gap: str = "",
             for key, value in arguments.items()
         )
     call = f"{_head(pairs, name)}{'' if pairs.json else gap}{inside}{gap if not pairs.json else ''}{pairs.end}"
-    if pairs.bare and not wrapped:
+    if pairs.name == dialect.opener or (pairs.bare and not wrapped):
         return call
     before = gap if pairs.name else ""
     return f"{dialect.opener}{before}{call}{gap}{dialect.closer}"

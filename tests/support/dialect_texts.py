@@ -6,6 +6,7 @@ As in `strategies`, everything is drawn from a `random.Random`, and a reply is a
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 from support.dialect_marks import marks_of, write
@@ -62,6 +63,8 @@ for _dialect in dialects.all():
     if _dialect is not dialects.FORGE:
         _made = marks_of(_dialect, ("types", "apply_diff", "no"), ("path", "count", "files", "any"))
         _OWN[_dialect.name] = (*_OWN.get(_dialect.name, ()), *_made)
+_LONGEST = 100
+"""No block is smaller than the marks around it."""
 _FORGE = (
     *("<tool>", "</tool>", "<tool_name>types</tool_name>", "<arguments>", "</arguments>", "<path>", "</path>"),
     *("<tool_name>", "<tool><tool_name>", "<count>1</count>", "Tool: types\nResult: ", "<tool_response>"),
@@ -84,6 +87,8 @@ def dialect_case(rng: Random, kind: str) -> Case:
         chosen["also"] = "known"
     if name != "forge":
         chosen.pop("bracket_reasoning", None)
+    if (limits := chosen.get("limits")) and limits.block_size < _LONGEST:
+        chosen["limits"] = replace(limits, block_size=_LONGEST)
     chosen["dialect"] = name
     written = list(_OWN) if kind == "also" else [kind]
     alphabet = [*_COMMON, *(token for each in written for token in _OWN[each] * (1 + (kind != "also")))]

@@ -38,6 +38,7 @@ _V4 = Dialect(
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,
+    is_sure=True,
     many=True,
     turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
     pairs=_pairs("｜DSML｜"),

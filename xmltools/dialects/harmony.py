@@ -24,12 +24,11 @@ _COMMENTARY = Dialect(
         "<|channel|>commentary<|message|>",
         "<|end|>",
         "<|return|>",
-        "<|call|>",
     ),
     pairs=Pairs(
         name_end="<|message|>",
         name_pattern=(
-            r"(?:functions\.)?(?P<name>[^\s<]+)(?:<\|channel\|>\w+)?\s*(?:(?:<\|constrain\|>)?\s*json)?(?:<\|channel\|>\w+)?"
+            r"(?:functions\.)?(?P<name>[^\s<]+)(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>)?\s*\w*(?:<\|channel\|>\w+)?"
         ),
         json=True,
     ),

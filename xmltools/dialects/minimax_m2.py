@@ -25,6 +25,7 @@ MINIMAX_M2 = Dialect(
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,
+    is_sure=True,
     many=True,
     turn_ends=("[e~[",),
     pairs=INVOKE,

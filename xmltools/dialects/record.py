@@ -204,11 +204,14 @@ class Dialect:
     def form(self) -> str:
         """How a call looks, with words in place of its parts; empty for a body of elements."""
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'
+        if self.json_name_is_key:
+            inside = '[{"tool name": {"key": value}}]'
         if pairs := self.pairs:
             inside = self._form_of(pairs)
         if self.body is Body.TAGS:
             return "<tool name><key>value</key></tool name>"
-        start = "" if self.is_bare else self.opener
+        starts_itself = self.is_bare or (self.pairs is not None and self.pairs.name == self.opener)
+        start = "" if starts_itself else self.opener
         end = "]" if start.endswith("[") else self.closer
         return "" if self.body is Body.ELEMENTS else f"{start}{inside}{end}"
 

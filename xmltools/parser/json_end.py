@@ -45,9 +45,10 @@ class ObjectScanner:
     Raw line breaks in strings and trailing commas are let through. `names` holds the short strings of the top level
     under one of the `keys`, so that a call's name is known before its end; `seen` holds those of the keys that
     came. `loose`: keys without quotes, and comments, are let through too. `is_call`: the text is the arguments of a
-    call in Python, from its bracket on. `mark`: stands around strings in which nothing is escaped; keys have no quotes.
-    With `stops`, `scan` returns after each of these strings. `deltas`, if there is one, is told of all that is read.
-    `escaped`: what was read ends in a backslash that escapes the next character.
+    call in Python, from its bracket on. `mark`: stands around strings in which nothing is escaped; keys have no quotes;
+    `end` may follow such a string, if the last brace is missing. With `stops`, `scan` returns after each of these
+    strings. `deltas`, if there is one, is told of all that is read. `escaped`: what was read ends in a backslash that
+    escapes the next character.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class ObjectScanner:
         "_colons",
         "_comment",
         "_depth",
+        "_end",
         "_expect",
         "_in_key",
         "_in_scalar",
@@ -88,8 +90,10 @@ class ObjectScanner:
         loose: bool = False,
         is_call: bool = False,
         mark: str = "",
+        end: str = "",
     ) -> None:
         self._depth = depth
+        self._end = end
         self._is_call = is_call
         self._mark = mark
         # What follows a key at the top level, and below it.
@@ -306,7 +310,8 @@ class ObjectScanner:
                 found = _SPACE.match(text, after)
                 after = found.end() if found else after
                 follows = text[after : after + 1]
-                if not follows or follows in _AFTER_MARK:
+                is_end = bool(self._end) and self._end.startswith(text[after : after + len(self._end)])
+                if not follows or follows in _AFTER_MARK or is_end:
                     break
                 end = text.find("<", end + len(mark))
             elif mark.startswith(text[end:]):
@@ -320,7 +325,8 @@ class ObjectScanner:
         if end < 0:
             return stop
         after = end + len(mark)
-        if len(text) <= after or not text[after:].strip(" \t\r\n"):
+        rest = text[after:].lstrip(" \t\r\n")
+        if not rest or (len(rest) < len(self._end) and self._end.startswith(rest)):
             self._stopped = True  # what follows decides
             return stop
         self._end_string()

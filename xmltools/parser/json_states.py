@@ -61,6 +61,7 @@ def begin_json_arguments(block: Block, at: int, start: int) -> None:
         loose=block.dialect.body is not _ELEMENTS,
         is_call=pairs is not None and pairs.python,
         mark="" if pairs is None else pairs.quote,
+        end=block.dialect.closer,
     )
     if pairs is not None and block.deltas:
         block.scanner.deltas = JSONDeltas(block.shape, ())
@@ -249,7 +250,7 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
     if (pairs := block.dialect.pairs) is not None:
         if block.lacks_brace and not block.arguments_closed:
             return _confirm_end(block, text, at, pairs)
-        state = State.PAIRS if pairs.end and pairs.json else State.PAIRS_END
+        state = State.PAIRS if pairs.end else State.PAIRS_END
         block.state = State.NESTED if pairs.tag_mark else state
         return at
     if text[at] in _MORE_JSON:

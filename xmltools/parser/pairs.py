@@ -33,6 +33,7 @@ from xmltools.syntax.markup import (
 from xmltools.tools.schema import ANY
 
 _NAME: Final = re.compile(r"[^\s<>{}\[\]\"'`\\]+(?:[ \t]+(?=[<{\\]|\r?\n|\Z))?")
+_PLAIN_NAME: Final = re.compile(r"[\w.:/-]+[ \t]*")
 _BREAKS: Final = re.compile(r"(?:[ \t\r\n]+|\\n)*")
 """White space, and what some models write for it where a template has a line break."""
 _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
@@ -50,6 +51,8 @@ _BROKEN: Final = re.compile(r"[<\r\n]")
 """What no name has."""
 MAX_STRAY: Final = 1_024
 """Characters of stray text between the calls of a block."""
+_EXAMPLE_SPACE: Final = 16
+"""White space between the start mark of an example and its call."""
 _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes of a mark, besides a name."""
 
@@ -155,7 +158,7 @@ def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
     if stop >= 0:
         return stop > at and "\n" not in text[at:stop]
     if pairs.json and (brace := text.find("{", at, at + NAME_LENGTH)) > at:
-        return is_valid_name(text[at:brace].strip(SPACES))
+        return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
 
 
@@ -607,9 +610,20 @@ def _count_example(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> N
     """A mark that is content may begin an example of a call, or end one."""
     pairs = _pairs(block)
     if mark == (pairs.name or block.dialect.opener):
-        leaf.claims += _is_at_line_start(block, at) if pairs.name else True
+        leaf.claims += _begins_example(block, at) if pairs.name else True
     elif leaf.claims > 0 and mark == (pairs.end or block.dialect.closer):
         leaf.claims -= 1
+    elif mark == block.dialect.closer:
+        leaf.claims = 0  # of calls without an end mark
+
+
+def _begins_example(block: Block, at: int) -> bool:
+    """Is the mark of a name at `at` where a call would have it: at the start of a line, or after the start mark?"""
+    if _is_at_line_start(block, at):
+        return True
+    place, opener = block.base + at, block.dialect.opener
+    before = source_of(block, max(block.start, place - len(opener) - _EXAMPLE_SPACE), place)
+    return before.rstrip(SPACES).endswith(opener)
 
 
 def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:

@@ -593,7 +593,11 @@ class Parser:
         self._outside.end_text()
         dialect = ended.dialect
         self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
-        if self._block is not None and not dialect.many:
+        if self._block is None:
+            return
+        if dialect.many:
+            self._block.is_bare = self._block.is_bare and not dialect.closer
+        else:
             note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
 
     def _keep(self, block: Block, text: str, end: int) -> None:

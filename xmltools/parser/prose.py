@@ -19,7 +19,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.pairs import read_start
+from xmltools.parser.pairs import MAX_STRAY, begins_call, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import (
@@ -461,8 +461,9 @@ class Outside:
                 return MORE
             if end:
                 return _Start(form, end)
-        if forms and forms[0].is_sure and word == forms[0].opener:
-            return _Start(forms[-1], at + len(word))
+        # In a code fence even a token may be quoted, as in a chat template.
+        if forms and forms[0].is_sure and word == forms[0].opener and not self._prose.open:
+            return self._sure_start(forms, text, at + len(word))
         if self._is_copied or self._foreign.is_open:
             return NO
         others = (self._others.get(word) or self._others.get(word.lower(), _NO_FORMS)) if self._others else _NO_FORMS
@@ -474,6 +475,22 @@ class Outside:
             if end:
                 return _Start(other, end)
         return NO
+
+    def _sure_start(self, forms: list[Dialect], text: str, end: int) -> _Start | None:
+        """A call, or what should be one, after a token that says so, up to `end`. The first call in it shows its form,
+        if there is text in front of that; MORE if more text may have it."""
+        if len(forms) == 1:
+            return _Start(forms[0], end)
+        stop = end + MAX_STRAY
+        names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
+        places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
+        for form in forms if places else ():
+            begins = begins_call(form, text, min(places))
+            if begins is MORE and not self.final:
+                return MORE
+            if begins:
+                return _Start(form, end)
+        return MORE if names and not places and len(text) < stop and not self.final else _Start(forms[-1], end)
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after what was no call at `at`, or MORE. The two tags with which a call of another dialect may
@@ -508,11 +525,24 @@ class Outside:
         if self._toolbox is not None:
             return self._names_tool(form, text, at, -1)
         if form.pairs is not None:
-            return True
+            return self._is_call(form, text, at)
         found = _NAMED.match(text, at)
         if found:
             return True
         return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
+
+    def _is_call(self, form: Dialect, text: str, at: int) -> bool | None:
+        """Does a call in Python, and what ends it, begin at `at`? One that is longer than 1,024 characters is one."""
+        place = self._origin + at
+        if self._trial is None or self._trial.start != place or self._trial.dialect is not form:
+            self._trial = Block(place, 0, form, self._limits, None, self._name_trial)
+            self._trial_to = place
+        block, stop = self._trial, at + _NAME_WITHIN
+        if not block.done and block.error is None:
+            self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
+        if block.done or block.error is not None:
+            return block.error is None
+        return True if self.final or len(text) >= stop else MORE
 
     def _names_tool(self, other: Dialect, text: str, at: int, end: int) -> bool | None:
         """Does the block at `at`, whose opening tag ends at `end`, name a given tool soon? It is read up to there."""
@@ -539,11 +569,12 @@ class Outside:
     def _confirm(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
         """The place after a block's opening tag, or mark, if it opens one."""
         if form.body is not Body.ELEMENTS:
-            is_tag = form.body is Body.TAGS
-            end = self._confirm_tool(form, text, at, word) if is_tag else read_start(form, text, at, word)
-            if is_tag:
-                return end
-            return at + len(word) if end is MORE and self.final and word == form.opener else end  # it was cut off
+            if form.body is Body.TAGS:
+                return self._confirm_tool(form, text, at, word)
+            end = read_start(form, text, at, word)
+            if end is MORE and self.final and word == form.opener:  # it was cut off
+                return -1 if form.pairs is not None and form.pairs.name == word else at + len(word)
+            return end
         tag = read_opener(text, at, word)
         if tag is MORE or tag is NO:
             return tag
@@ -575,6 +606,8 @@ class Outside:
         if known is not None:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
+        if found is None and stop - at < self._openers.reach and text[at:stop].lower() in self._openers.parts:
+            return MORE
         word = (found[1] or found[0]) if found else ""
         start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
         end = self._measure_block(text[:stop], at, start) if start else MORE if start is MORE else NO
