@@ -17,6 +17,24 @@ def test_all_are_listed_with_an_example(run):
     assert all(f"{each.name} " in out and each.example in out for each in dialects.all())
 
 
+def test_the_list_shows_a_few_models_of_each_and_how_many_there_are(run):
+    _, out, _ = run("dialects")
+    many = dialects.ids_of("hermes")
+    assert f"{', '.join(many[:3])} and {len(many) - 3} more\n" in out
+
+
+def test_a_dialect_is_shown_with_all_its_models_and_who_says_so(run):
+    status, out, _ = run("dialects", "glm")
+    assert status == 0 and all(f"  {each}\n" in out for each in dialects.ids_of("glm"))
+    assert all(each.source in out for each in dialects.FAMILIES if each.dialect == "glm")
+
+
+@pytest.mark.parametrize("words", [("glmm",), ("glm", "reply.txt")])
+def test_a_dialect_that_is_not_there_and_files_without_detect_are_wrong_usage(run, words):
+    status, out, error = run("dialects", *words)
+    assert (status, out, error.count("\n")) == (2, "", 1) and ("glm" in error or "detect" in error)
+
+
 def test_an_example_is_detected_as_what_it_is(run, file):
     tools = file("tools.json", '[{"name": "get", "parameters": {}}]')
     for each in dialects.all():

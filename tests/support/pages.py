@@ -27,6 +27,7 @@ import xmltools as xt
 import xmltools.models.events
 from xmltools.cli.commands import COMMANDS
 from xmltools.cli.serve import declare_serve
+from xmltools.dialects import FAMILIES, Family
 from xmltools.formats import FORMATS, Holds, holds
 from xmltools.formats.shared.losses import WORDS
 from xmltools.lint import CODES
@@ -43,6 +44,7 @@ LINT = ROOT / "docs" / "checking.md"
 SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
 CONFORMANCE = ROOT / "docs" / "conformance.md"
+MODELS = ROOT / "docs" / "models.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 
@@ -251,6 +253,35 @@ def metrics() -> str:
     return table(("metric", "what it says"), ([f"`{name}`", said] for name, said in named))
 
 
+def models() -> str:
+    rows = [
+        [_family_names(each), f"`{each.dialect}`", _family_ids(each), _source(each)]
+        for each in FAMILIES
+        if each.dialect
+    ]
+    return table(("family", "dialect", "models", "source"), rows)
+
+
+def models_without() -> str:
+    rows = [
+        [_family_names(each), each.note.replace("<", "&lt;"), _source(each)] for each in FAMILIES if not each.dialect
+    ]
+    return table(("family", "models of this family …", "source"), rows)
+
+
+def _family_names(family: Family) -> str:
+    return ", ".join(f"`{name}`" for name in family.names)
+
+
+def _family_ids(family: Family) -> str:
+    return ", ".join(f"[{each.partition('/')[2]}](https://huggingface.co/{each})" for each in family.ids)
+
+
+def _source(family: Family) -> str:
+    host, *path = family.source.removeprefix("https://").split("/")
+    return f"[{'/'.join(path[:2]) if host == 'github.com' else host}]({family.source})"
+
+
 PARTS = {
     README: {"speed": speed, "verbs": verbs},
     ARCHITECTURE: {"house": house},
@@ -268,6 +299,7 @@ PARTS = {
         "disputed": conformance.disputed,
         "not_ours": conformance.not_ours,
     },
+    MODELS: {"models": models, "without": models_without},
 }
 """What is made, by the name in the comments around it."""
 

@@ -6,27 +6,52 @@ import argparse
 
 from xmltools import dialects
 from xmltools.cli.shared import UsageError, one_standard_input, read_chunks, read_tools
+from xmltools.errors import XMLToolsError
 from xmltools.parser import detect
+
+_WIDTH, _SHOWN = 13, 3
 
 
 def declare_dialects(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools dialects`."""
-    parser.add_argument("detect", nargs="?", choices=("detect",), help="report in which dialect replies are written")
-    parser.add_argument("files", metavar="FILE", nargs="*", help="a file with a reply; - is standard input")
+    words = "the dialect whose models are listed; or detect, to report in which dialect replies are written"
+    parser.add_argument("what", metavar="NAME|detect", nargs="?", help=words)
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", help="after detect, a file with a reply; - is standard input"
+    )
     parser.add_argument("--tools", metavar="T.json", help="the tools; without them none is found where tags are tools")
 
 
 def list_dialects(options: argparse.Namespace) -> int:
     """Run `xmltools dialects`. Returns the exit status: 1 if no dialect was detected."""
-    if options.detect:
+    if options.what == "detect":
         if not options.files:
             raise UsageError("detect: name the files with the replies, as in xmltools dialects detect reply.txt")
         one_standard_input("the FILEs and --tools", *options.files, options.tools)
         return _detect(options.files, options.tools)
+    if options.files:
+        raise UsageError("files are read with detect only, as in xmltools dialects detect reply.txt")
+    if options.what is not None:
+        return _show(options.what)
     for dialect in dialects.all():
-        print(f"{dialect.name:<12} {dialect.example}")
-        if dialect.models:
-            print(f"{'':<12} {', '.join(dialect.models)}")
+        print(f"{dialect.name:<{_WIDTH}} {dialect.example}")
+        if models := dialects.ids_of(dialect.name):
+            more = f" and {len(models) - _SHOWN} more" if len(models) > _SHOWN else ""
+            print(f"{'':<{_WIDTH}} {', '.join(models[:_SHOWN])}{more}")
+    return 0
+
+
+def _show(name: str) -> int:
+    try:
+        dialect = dialects.named(name)
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
+    print(f"{dialect.name:<{_WIDTH}} {dialect.example}")
+    for family in dialects.FAMILIES:
+        if family.dialect == dialect.name:
+            print(f"\n{', '.join(family.names)} ({family.source})")
+            for each in family.ids:
+                print(f"  {each}")
     return 0
 
 
@@ -34,7 +59,7 @@ def _detect(files: list[str], tools: str | None) -> int:
     texts = ["".join(read_chunks(name, None)) for name in files]
     found = detect(texts, read_tools(tools) if tools is not None else None)
     for dialect, calls, errors in found:
-        print(f"{dialect.name:<12} {calls} calls, {errors} blocks that give none")
+        print(f"{dialect.name:<{_WIDTH}} {calls} calls, {errors} blocks that give none")
     if not found:
         print("no calls in any of the dialects")
     return 0 if found else 1

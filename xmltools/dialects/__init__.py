@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 
 from xmltools.dialects.apertus import APERTUS
 from xmltools.dialects.cohere import COHERE
@@ -29,6 +28,7 @@ from xmltools.dialects.minicpm5 import MINICPM5
 from xmltools.dialects.minimax_m2 import MINIMAX_M2
 from xmltools.dialects.minimax_m3 import MINIMAX_M3
 from xmltools.dialects.mistral import MISTRAL
+from xmltools.dialects.models import FAMILIES, Family, family_of, ids_of, near_models
 from xmltools.dialects.nemotron_nano import NEMOTRON_NANO
 from xmltools.dialects.phi4mini import PHI4MINI
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
@@ -40,16 +40,19 @@ from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
 from xmltools.errors import XMLToolsError
 
 __all__ = [
+    "FAMILIES",
     "FORGE",
     "Also",
     "Body",
     "Dialect",
+    "Family",
     "Pairs",
     "all",
     "beside",
     "for_model",
     "forms_for",
     "hint_of",
+    "ids_of",
     "named",
     "opens_reasoning",
     "plain",
@@ -132,10 +135,20 @@ def opens_reasoning(dialect: Dialect, prompt: str) -> bool:
 def for_model(model: str) -> Dialect:
     """Return the dialect that a model was trained to write, by its name on Hugging Face, with or without its owner.
 
-    Raises XMLToolsError if it is not known.
+    Names of copies (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if
+    the model is not known, with names that are near, or if it writes no calls that are read.
     """
-    name = model.rpartition("/")[2].lower()
-    found = [(pattern, dialect) for dialect in all() for pattern in dialect.models if fnmatchcase(name, pattern)]
-    if not found:
-        raise XMLToolsError(f"no dialect is known for the model {model!r}; give one by name: {', '.join(_KNOWN)}")
-    return max(found, key=lambda each: len(each[0]))[1]  # the longest pattern says most
+    family = family_of(model)
+    if family is None:
+        near = [f"{each} ({dialect})" for each, dialect in near_models(model)]
+        rest = f"did you mean {' or '.join(near)}? Else " if near else ""
+        raise XMLToolsError(
+            f"no dialect is known for the model {model!r}; {rest}`xmltools dialects detect FILE` finds out in which "
+            f"one replies are written; or give one by name: {', '.join(_KNOWN)}"
+        )
+    if not family.dialect:
+        raise XMLToolsError(
+            f"the model {model!r} has no dialect: models of its family {family.note}. With the instructions of "
+            f"`xmltools docs` it writes calls in the dialect {FORGE.name!r}"
+        )
+    return named(family.dialect)

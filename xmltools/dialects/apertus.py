@@ -12,7 +12,6 @@ APERTUS = Dialect(
     is_sure=True,
     many=True,
     example='<|tools_prefix|>[{"get": {"n": 1}}]<|tools_suffix|>',
-    models=("apertus*",),
     reasoning=(),
     thoughts=(("<|inner_prefix|>", "<|inner_suffix|>"),),
     turn_ends=("<|assistant_end|>",),

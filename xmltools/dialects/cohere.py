@@ -12,7 +12,6 @@ COHERE = Dialect(
     is_sure=True,
     many=True,
     example='<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "get", "parameters": {"n": 1}}]<|END_ACTION|>',
-    models=("*command-a*", "*command-r7b*", "*c4ai-command*"),
     reasoning=(),
     thoughts=(("<|START_THINKING|>", "<|END_THINKING|>"),),
     turn_ends=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|START_TEXT|>", "<|END_TEXT|>"),

@@ -16,7 +16,6 @@ _V31 = Dialect(
     is_sure=True,
     many=True,
     example=f'<｜tool▁calls▁begin｜>{_BEGIN}get{_SEPARATOR}{{"n": 1}}{_END}<｜tool▁calls▁end｜>',
-    models=("*deepseek-r1*", "*deepseek-v3*", "*cogito*"),
     reasoning=("think",),
     ends_reasoning=True,
     turn_ends=("<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>"),

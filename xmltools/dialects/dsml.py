@@ -35,7 +35,6 @@ _V4 = Dialect(
         '<｜DSML｜parameter name="n" string="false">1</｜DSML｜parameter>'
         "</｜DSML｜invoke></｜DSML｜tool_calls>"
     ),
-    models=("*deepseek-v3.2*", "*deepseek-v4*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

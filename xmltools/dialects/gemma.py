@@ -13,7 +13,6 @@ _GEMMA4 = Dialect(
     end="<tool_call|>",
     is_sure=True,
     example="<|tool_call>call:get{n:1}<tool_call|>",
-    models=("gemma-4*", "functiongemma*"),
     reasoning=(),
     thoughts=(
         ("<|channel>thought\n", "\n<channel|>"),

@@ -13,7 +13,6 @@ _MARKED = Dialect(
     end="",
     is_sure=True,
     example='<|function_call|>{"name": "get", "arguments": {"n": 1}}',
-    models=("gigachat3*",),
     reasoning=(),
     turn_ends=("</s>", "<|message_sep|>"),
 )

@@ -9,7 +9,6 @@ GLM = Dialect(
     body=Body.PAIRS,
     block="tool_call",
     example="<tool_call>get<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>",
-    models=("*glm-4.5*", "*glm-4.6*", "*glm-4.7*", "*glm-5*", "*ling-3*", "*laguna*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

@@ -14,7 +14,6 @@ _LIST = Dialect(
     is_sure=True,
     many=True,
     example='<|tool_call|>[{"name": "get", "arguments": {"n": 1}}]',
-    models=("granite-3*",),
     reasoning=("think",),
     ends_reasoning=True,
     turn_ends=("<|end_of_text|>",),

@@ -14,7 +14,6 @@ _COMMENTARY = Dialect(
     is_sure=True,
     may_lack_end=True,  # it is the token that ends the turn, so servers strip it
     example='<|channel|>commentary to=functions.get <|constrain|>json<|message|>{"n": 1}<|call|>',
-    models=("gpt-oss*",),
     reasoning=(),
     thoughts=(("<|channel|>analysis<|message|>", "<|end|>"),),
     turn_ends=(

@@ -26,7 +26,6 @@ _V3 = Dialect(
     example=(
         "<tool_calls><tool_call>get<tool_sep><arg_key>n</arg_key><arg_value>1</arg_value></tool_call></tool_calls>"
     ),
-    models=("*hunyuan*", "hy-v3*", "hy-v4*", "hy3*", "hy4*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

@@ -13,7 +13,6 @@ _CLOSE = Dialect(
     end="<|action_end|>",
     is_sure=True,
     example='<|action_start|><|plugin|>{"name": "get", "parameters": {"n": 1}}<|action_end|>',
-    models=("internlm2*", "internlm3*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

@@ -13,7 +13,6 @@ _PLAIN = Dialect(
     block="function_calls",
     many=True,
     example='<function_calls><invoke name="get"><parameter name="n">1</parameter></invoke></function_calls>',
-    models=("claude-*", "dots*"),
     ends_reasoning=True,
     layout=True,
     pairs=replace(INVOKE, framing=True),

@@ -13,7 +13,6 @@ K2_HORIZON = Dialect(
         "<ifm|tool_calls><ifm|tool_call>get\n<ifm|arg_key>n</ifm|arg_key><ifm|arg_value>1</ifm|arg_value>"
         "</ifm|tool_call></ifm|tool_calls>"
     ),
-    models=("*k2-horizon*",),
     reasoning=(),
     thoughts=tuple((f"<ifm|{word}>", f"</ifm|{word}>") for word in ("think", "think_fast", "think_faster")),
     ends_reasoning=True,

@@ -15,7 +15,6 @@ KIMI_K2 = Dialect(
         '<|tool_calls_section_begin|><|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"n": 1}'
         "<|tool_call_end|><|tool_calls_section_end|>"
     ),
-    models=("*kimi-k2*",),
     reasoning=("think",),
     ends_reasoning=True,
     turn_ends=("<|im_end|>",),

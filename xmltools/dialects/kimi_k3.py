@@ -15,7 +15,6 @@ KIMI_K3 = Dialect(
         '<|open|>tools<|sep|><|open|>call tool="get" index="1"<|sep|><|open|>argument key="n" type="number"<|sep|>1'
         "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
     ),
-    models=("kimi-k3*",),
     reasoning=(),
     thoughts=(
         ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),

@@ -15,7 +15,6 @@ _BARE = Dialect(
     many=True,
     separator=";",
     example='{"name": "get", "parameters": {"n": 1}}',
-    models=("*llama-3*", "llama3*"),
     reasoning=(),
     turn_ends=("<|eom_id|>", "<|eot_id|>"),
     json_arguments=("parameters", "arguments"),

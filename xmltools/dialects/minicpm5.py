@@ -10,7 +10,6 @@ MINICPM5 = Dialect(
     start="<function ",
     end="",
     example='<function name="get"><param name="n">1</param></function>',
-    models=("minicpm5*", "minicpm-5*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

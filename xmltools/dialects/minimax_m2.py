@@ -21,7 +21,6 @@ MINIMAX_M2 = Dialect(
     body=Body.PAIRS,
     block="minimax:tool_call",
     example='<minimax:tool_call><invoke name="get"><parameter name="n">1</parameter></invoke></minimax:tool_call>',
-    models=("*minimax-m2*",),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

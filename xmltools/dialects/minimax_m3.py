@@ -14,7 +14,6 @@ MINIMAX_M3 = Dialect(
     is_sure=True,
     many=True,
     example=(f'{_MARK}<tool_call>{_MARK}<invoke name="get">{_MARK}<n>1{_MARK}</n>{_MARK}</invoke>{_MARK}</tool_call>'),
-    models=("*minimax-m3*",),
     reasoning=("mm:think",),
     ends_reasoning=True,
     layout=True,

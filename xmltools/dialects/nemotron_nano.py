@@ -12,7 +12,6 @@ _LIST = Dialect(
     block="TOOLCALL",
     many=True,
     example='<TOOLCALL>[{"name": "get", "arguments": {"n": 1}}]</TOOLCALL>',
-    models=("*nemotron-nano-*-v2*", "jamba*", "*ai21-jamba*"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

@@ -11,7 +11,6 @@ PHI4MINI = Dialect(
     end="",
     many=True,
     example='functools[{"name": "get", "arguments": {"n": 1}}]',
-    models=("phi-4-mini*",),
     reasoning=(),
     turn_ends=("<|end|>", "<|endoftext|>"),
 )

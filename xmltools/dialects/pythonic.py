@@ -14,7 +14,6 @@ _BARE = Dialect(
     is_bare=True,
     many=True,
     example="[get(n=1)]",
-    models=("llama-4*", "llama-3.2-1b*", "llama-3.2-3b*"),
     reasoning=("think",),
     turn_ends=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>", "<|python_end|>"),
     pairs=Pairs(json=True, python=True),
@@ -37,6 +36,5 @@ LFM2 = replace(
     start="<|tool_call_start|>",
     end="<|tool_call_end|>",
     example="<|tool_call_start|>[get(n=1)]<|tool_call_end|>",
-    models=("lfm2*",),
     turn_ends=("<|im_end|>",),
 )

@@ -111,8 +111,6 @@ class Dialect:
     """Other forms that models of the same dialect write. They have its name, and are read beside it."""
     example: str = ""
     """A call of the tool `get` with `n` = 1."""
-    models: tuple[str, ...] = ()
-    """Patterns of the names of models that were trained to write it (`*` is any text), on Hugging Face."""
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()

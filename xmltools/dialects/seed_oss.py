@@ -11,7 +11,6 @@ SEED_OSS = replace(
     name="seed_oss",
     block="seed:tool_call",
     example="<seed:tool_call><function=get><parameter=n>1</parameter></function></seed:tool_call>",
-    models=("seed-oss*",),
     reasoning=("seed:think",),
     turn_ends=("<seed:eos>", "<seed:bos>"),
 )

@@ -18,7 +18,6 @@ _STEP3 = Dialect(
         '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get">'
         '<steptml:parameter name="n">1</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>'
     ),
-    models=("step3*", "step-3"),
     reasoning=("think",),
     ends_reasoning=True,
     layout=True,

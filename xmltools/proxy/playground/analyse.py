@@ -36,8 +36,11 @@ class Detected(NamedTuple):
 
 
 def list_dialects() -> list[dict[str, Any]]:
-    """Return all dialects as JSON values: the name, a call of a tool `get`, and patterns of the names of models."""
-    return [{"name": each.name, "example": each.example, "models": list(each.models)} for each in dialects.all()]
+    """Return all dialects as JSON values: the name, a call of a tool `get`, and models that write it."""
+    return [
+        {"name": each.name, "example": each.example, "models": list(dialects.ids_of(each.name))}
+        for each in dialects.all()
+    ]
 
 
 class InputError(XMLToolsError):
