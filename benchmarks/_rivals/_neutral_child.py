@@ -235,7 +235,7 @@ class Vllm:
 
 
 class Sglang:
-    """The reasoning parser, and behind it the tool parser, as the server chains them."""
+    """The reasoning parser, and after it the tool parser, as the server chains them."""
 
     def start(self, job: dict[str, Any]) -> None:
         from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, Tool

@@ -32,7 +32,7 @@ KINDS = {
 
 DISPUTED = {
     "deepseek/sglang-v4-self-closing-invoke": "DeepSeek's own reader rejects this form",
-    "gemma4/text-after-call": "text behind a call is known from histories only",
+    "gemma4/text-after-call": "text after a call is known from histories only",
     "gemma4/text-after-call-thinking": "the same",
     "glm/glm45-ollama-content-after-call": "the same, from a test of Ollama",
     "mistral/llamacpp-v11-call-id": "whether the model writes `[CALL_ID]` is not known",

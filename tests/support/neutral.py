@@ -35,7 +35,7 @@ def is_known(model: str) -> bool:
 
 
 def prompt_of(fixture: Any) -> str:
-    """The end of the prompt behind which the text was written: where a fixture has none, that of its first model."""
+    """The end of the prompt after which the text was written: where a fixture has none, that of its first model."""
     if fixture.generation_prompt is not None:
         return str(fixture.generation_prompt)
     models = FAMILIES[fixture.family].reference_models

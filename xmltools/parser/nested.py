@@ -6,7 +6,6 @@ What is between the tags of an argument is looked at when the call has ended (`g
 from __future__ import annotations
 
 import re
-from array import array
 from functools import lru_cache
 from typing import Final
 
@@ -16,7 +15,7 @@ from xmltools.parser.block import Block, Leaf, State, emit_cdata, fail, note
 from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments
 from xmltools.parser.value_ends import end_leaf
-from xmltools.parser.value_text import TextReader
+from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
@@ -86,19 +85,7 @@ def _begin_argument(block: Block, name: str, at: int, after: int) -> int:
     element = Element(name, place)
     shape = top.shape.child(name)
     path = path_of(block, name, top.path) if top.path is not None and not block.discard else None
-    leaf = Leaf(name, element, shape, block.base + after, path if shape.is_text else None)
-    leaf.exact = False  # its end is not decided by elements
-    leaf.sections = array("q", (leaf.start,))  # read as CDATA is: only after the mark there is markup
-    leaf.reader = TextReader() if leaf.path is not None else None
-    block.arguments_closed = False
-    block.element_count += 1
-    if block.element_count > block.limits.elements:
-        fail(block, Code.LIMIT_EXCEEDED, f"the block has more than {block.limits.elements} arguments", place)
-        block.discard = True
-    if not block.discard and top.element.children is not None:
-        top.element.children.append(element)
-    block.fields.add(name)
-    block.leaf = leaf
+    begin_marked_leaf(block, element, shape, block.base + after, path if shape.is_text else None)
     block.state = State.NESTED_VALUE
     return after
 

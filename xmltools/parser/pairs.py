@@ -7,7 +7,6 @@ of a whole call in a value is content.
 from __future__ import annotations
 
 import re
-from array import array
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -17,7 +16,7 @@ from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_earl
 from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.value_ends import end_leaf
-from xmltools.parser.value_text import TextReader
+from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.elements import JSON, TEXT, Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,
@@ -522,7 +521,6 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
         note(block, Code.MISSING_END_TAG, place, f"{missing} is missing", block.base + after)
     if is_broken:
         _note_break(block, at)
-    block.arguments_closed = False
     if pairs.framing:
         framing = _BREAK.match(text, after)
         if framing is None and text[after:] in ("", "\r"):
@@ -548,20 +546,9 @@ def _begin_pair(block: Block, text: str, at: int) -> int:
             path = None  # text that stands for a list or an object is converted as a whole
         if key in pairs.wrappers and block.shape is not None and not block.shape.declares(key):
             path = None  # it may hold all the others
-    leaf = Leaf(key, element, shape, block.base + after, path)
-    leaf.exact = False  # its end is not decided by elements
+    leaf = begin_marked_leaf(block, element, shape, block.base + after, path)
     leaf.lacks_mark = missing != "" and missing == pairs.value
     leaf.decided = in_cdata
-    leaf.sections = array("q", (leaf.start,))  # read as CDATA is: nothing in it is markup
-    leaf.reader = TextReader() if path is not None else None
-    block.element_count += 1
-    if block.element_count > block.limits.elements:
-        fail(block, Code.LIMIT_EXCEEDED, f"the block has more than {block.limits.elements} arguments", place)
-        block.discard = True
-    if not block.discard and top.element.children is not None:
-        top.element.children.append(element)
-    block.fields.add(key)
-    block.leaf = leaf
     block.state = State.PAIR_VALUE
     return after
 

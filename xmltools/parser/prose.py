@@ -415,9 +415,7 @@ class Outside:
                 # What is cut off may begin before an opener that is a part of it.
                 stop = len(text) if found is None else found.start()
                 for cut in first.finditer(text, max(at, len(text) - reach), stop):
-                    start = cut.start()
-                    is_in_word = start > at and text[start].isalpha() and text[start - 1] > " "  # no line begins there
-                    if text[start:].lower() in self._openers.parts and not is_in_word:
+                    if text[cut.start() :].lower() in self._openers.parts:
                         found = cut
                         break
             self._found = found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from xmltools.errors import Code
 from xmltools.parser.block import (
     CALL,
@@ -10,10 +12,12 @@ from xmltools.parser.block import (
     Block,
     Container,
     Leaf,
+    Path,
     State,
     close_element,
     depth_of,
     emit_text,
+    fail,
     field_of,
     is_number,
     note,
@@ -28,6 +32,7 @@ from xmltools.parser.value_ends import (
     meet_candidate,
 )
 from xmltools.parser.value_text import TextReader
+from xmltools.syntax.elements import Element
 from xmltools.syntax.markup import (
     MORE,
     NO,
@@ -54,6 +59,27 @@ def begin_leaf(block: Block, leaf: Leaf, tag: Tag) -> None:
         end_leaf(block, leaf, leaf.start)
     else:
         block.state = State.LEAF_START
+
+
+def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, path: Path | None) -> Leaf:
+    """Enter an argument whose value begins at `start` and ends at a mark, not at an element's end tag. It has deltas
+    if there is a path."""
+    leaf = Leaf(element.name, element, shape, start, path)
+    leaf.exact = False  # its end is not decided by elements
+    leaf.sections = array("q", (start,))  # read as CDATA is: only after the mark there is markup
+    leaf.reader = TextReader() if path is not None else None
+    block.arguments_closed = False
+    block.element_count += 1
+    if block.element_count > block.limits.elements:
+        text = f"the block has more than {block.limits.elements} arguments"
+        fail(block, Code.LIMIT_EXCEEDED, text, element.offset)
+        block.discard = True
+    siblings = block.stack[-1].element.children
+    if not block.discard and siblings is not None:
+        siblings.append(element)
+    block.fields.add(element.name)
+    block.leaf = leaf
+    return leaf
 
 
 def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
