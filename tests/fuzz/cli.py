@@ -9,7 +9,7 @@ As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; wi
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
-breaks a law is made as small as it goes; what is found is printed. `--record` puts the run on record and makes
+breaks a law is made as small as it goes; what is found is printed. `--record` records the run and writes
 EVIDENCE.md anew. Exit status: 0 nothing found, 1 something found, 2 it cannot be run.
 """
 
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
-    add("--first", type=int, help="number of the first of them (default: behind those on record)")
+    add("--first", type=int, help="number of the first of them (default: after those in record)")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
@@ -104,8 +104,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--runs", type=int, help="how often atheris runs each target, however long it takes")
     add("--seed", type=int, default=int(time.time()), help="default: another one each time")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
-    add("--record", action="store_true", help="put the run on record, and make EVIDENCE.md anew")
-    add("--evidence", action="store_true", help="only make EVIDENCE.md, of what is on record")
+    add("--record", action="store_true", help="record the run, and write EVIDENCE.md again")
+    add("--evidence", action="store_true", help="only write EVIDENCE.md, from the record")
     return parser
 
 
@@ -258,7 +258,7 @@ _PARTS = {
 
 
 def _conclude(session: Session) -> int:
-    """Print what was found, put the run on record if that is asked for; returns the exit status."""
+    """Print what was found, record the run if that is asked for; returns the exit status."""
     if not guided.available():
         print(guided.INSTALL)
     for report in session.reports:

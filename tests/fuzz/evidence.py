@@ -1,7 +1,7 @@
 """The record of what was tried: `evidence.json`, one entry a run, and `EVIDENCE.md`, which is made of it.
 
 A finding is kept with what is needed to try it again, so the page tells whether it still stands, and the tests hold
-that it does not. The token fuzzer begins behind the documents that are on record, so that runs add up.
+that it does not. The token fuzzer begins after the documents in the record, so that runs add up.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ Entry = dict[str, Any]
 
 
 def entries() -> list[Entry]:
-    """Return the runs on record."""
+    """Return the recorded runs."""
     found: list[Entry] = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else []
     return found
 
 
 def add(runs: Iterable[Entry]) -> None:
-    """Put runs on record, each with its target, count, seconds and findings, and the circumstances."""
+    """Record runs, each with its target, count, seconds and findings, and the circumstances."""
     lines = ",\n".join(json.dumps(each) for each in [*entries(), *runs])
     fresh = RECORD.with_suffix(".new")
     fresh.write_text(f"[\n{lines}\n]\n", "utf-8")
@@ -98,7 +98,7 @@ def _version_of(package: str) -> str:
 
 
 def next_document() -> int:
-    """Return the number of the first document behind those that the token fuzzer has on record."""
+    """Return the number of the first document after those that the token fuzzer has recorded."""
     return max((each["end"] for each in entries() if each["target"] == "tokens"), default=0)
 
 
@@ -168,7 +168,7 @@ _ABOUT = {
 
 
 def write_page() -> Path:
-    """Write EVIDENCE.md from what is on record; returns its path."""
+    """Write EVIDENCE.md from the record; returns its path."""
     path = _ROOT / "EVIDENCE.md"
     path.write_text(page(entries()), "utf-8")
     return path
@@ -287,7 +287,7 @@ What was tried, and what it found. `make fuzz` tries more; this page is made by 
 |---|---|--:|--:|---|
 {rows}
 
-Document i of the token fuzzer is the same in every run, and runs go on behind the documents on record: different
+Document i of the token fuzzer is the same in every run, and runs go on after the recorded documents: different
 documents are counted. Runs of atheris start from the corpus.
 
 {faults}## Findings

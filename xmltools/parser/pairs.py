@@ -193,10 +193,11 @@ def _read_open_head(pairs: Pairs, text: str, at: int) -> _Head | bool | None:
 def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
     """Is there a name at `at`, up to the mark that ends it?"""
     stop = text.find(pairs.name_end, at, at + NAME_LENGTH + len(pairs.name_end))
+    brace = text.find("{", at, at + NAME_LENGTH) if pairs.json else -1
+    if brace > at and not at <= stop < brace:
+        return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     if stop >= 0:
         return stop > at and "\n" not in text[at:stop]
-    if pairs.json and (brace := text.find("{", at, at + NAME_LENGTH)) > at:
-        return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
 
 
@@ -629,49 +630,45 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool, str
 
 def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: in a value."""
-    pairs, closer = _pairs(block), block.dialect.closer
-    opens = pairs.name or block.dialect.opener
+    pairs = _pairs(block)
+    if leaf.decided:
+        return _read_cdata(block, leaf, text, at)
+    place = text.find("<", at)
+    kept = place if place >= 0 else len(text)
+    if pairs.framing and kept > at:  # a line break before the end is no part of the value
+        kept -= text.endswith("\n", at, kept)
+        kept -= kept > at and text.endswith("\r", at, kept)
+    if place < 0:
+        emit_cdata(block, leaf, text[at:kept])
+        return kept if kept > at else -1
+    closer, opens = block.dialect.closer, pairs.name or block.dialect.opener
     marks = tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, closer, opens)))
     if leaf.lacks_mark:
         marks += (pairs.value,)
-    if leaf.decided:
-        return _read_cdata(block, leaf, text, at)
-    start = at
-    while True:
-        place = text.find("<", at)
-        until = place if place >= 0 else len(text)
-        kept = until
-        if pairs.framing and kept > start:  # a line break before the end is no part of the value
-            kept -= text.endswith("\n", start, kept)
-            kept -= kept > start and text.endswith("\r", start, kept)
-        if place < 0:
-            emit_cdata(block, leaf, text[start:kept])
-            return kept if kept > start else -1
-        mark = _mark_at(text, place, marks)
-        ends = _ends_value(block, leaf, text, place, mark) if isinstance(mark, str) else mark
-        if ends is MORE:
-            emit_cdata(block, leaf, text[start:kept])
-            return kept if kept > start else -1
-        if mark == pairs.value and pairs.value:
-            emit_cdata(block, leaf, text[start:kept])
-            message = f"there is text between {pairs.key_end} and {pairs.value}"
-            fail(block, Code.MALFORMED_MARKUP, message, block.base + place)
-            block.discard = True
-            end_leaf(block, leaf, block.base + place)
-            block.state = State.PAIRS_SKIP
-            return place
-        if ends:
-            emit_cdata(block, leaf, text[start:kept])
-            return _end_value(block, leaf, text, place, str(mark))
-        if isinstance(mark, str):
-            _count_example(block, leaf, text, place, mark)
-            if mark == pairs.value_end and leaf.literal < 0:
-                leaf.literal = block.base + place  # if the value lacks an end mark after all, this may have been it
-        at = place + 1
-        if isinstance(mark, str):
-            at = place + len(mark)
-        emit_cdata(block, leaf, text[start:at])
-        return at
+    mark = _mark_at(text, place, marks)
+    ends = _ends_value(block, leaf, text, place, mark) if isinstance(mark, str) else mark
+    if ends is MORE:
+        emit_cdata(block, leaf, text[at:kept])
+        return kept if kept > at else -1
+    if mark == pairs.value and pairs.value:
+        emit_cdata(block, leaf, text[at:kept])
+        message = f"there is text between {pairs.key_end} and {pairs.value}"
+        fail(block, Code.MALFORMED_MARKUP, message, block.base + place)
+        block.discard = True
+        end_leaf(block, leaf, block.base + place)
+        block.state = State.PAIRS_SKIP
+        return place
+    if ends:
+        emit_cdata(block, leaf, text[at:kept])
+        return _end_value(block, leaf, text, place, str(mark))
+    after = place + 1
+    if isinstance(mark, str):
+        after = place + len(mark)
+        _count_example(block, leaf, text, place, mark)
+        if mark == pairs.value_end and leaf.literal < 0:
+            leaf.literal = block.base + place  # if the value lacks an end mark after all, this may have been it
+    emit_cdata(block, leaf, text[at:after])
+    return after
 
 
 def _read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:

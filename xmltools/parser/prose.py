@@ -354,7 +354,7 @@ class Outside:
 
     def _may_grow(self, text: str, found: re.Match[str]) -> bool:
         """Is this a part of a mark, or a mark that may still become a longer one?"""
-        if found.lastindex == 2:
+        if found.lastindex == 2:  # of the pattern of parts
             return True
         if not self._openers.longer or self.final or len(text) - found.start() > self._openers.reach:
             return False
@@ -640,6 +640,8 @@ class Outside:
             return known - self._origin if known - self._origin <= stop else MORE
         found = self._openers.opener.match(text, at)
         if found is None and stop - at < self._openers.reach and text[at:stop].lower() in self._openers.parts:
+            return MORE
+        if found is not None and self._may_grow(text, found):
             return MORE
         word = (found[1] or found[0]) if found else ""
         start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
