@@ -184,14 +184,18 @@ def law_prefix(case: Case) -> None:
 
 
 def _told_early(call: ToolCall) -> str:
-    """All of a call, but its end if that is a tag that need not come: after the call without a start tag."""
-    is_bare = any(form.pairs is not None and form.pairs.bare for form in named(call.dialect).forms)
-    return repr(call.model_copy(update={"span": call.span[:1]}) if is_bare and call.span else call)
+    """All of a call, but its end if that is a mark that need not come."""
+    forms = named(call.dialect).forms
+    may_lack_end = any(form.may_lack_end or (form.pairs is not None and form.pairs.bare) for form in forms)
+    return repr(call.model_copy(update={"span": call.span[:1]}) if may_lack_end and call.span else call)
 
 
 def _was_cut(call: ToolCall, prefix: str) -> bool:
-    """True if the call was mended at the end of the reply, where `</tool>` had not come yet."""
-    return call.span is not None and not prefix[call.span[1] :].strip(SPACE) and Code.MISSING_END_TAG in _codes(call)
+    """True if the call was repaired at the end of the reply, where the end mark had not come yet. A section with many
+    calls may go on with stray text before it."""
+    if call.span is None or Code.MISSING_END_TAG not in _codes(call):
+        return False
+    return named(call.dialect).many or not prefix[call.span[1] :].strip(SPACE)
 
 
 def _may_be_shown(call: ToolCall, prefix: str) -> bool:

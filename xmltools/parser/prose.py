@@ -641,7 +641,7 @@ class Outside:
         found = self._openers.opener.match(text, at)
         if found is None and stop - at < self._openers.reach and text[at:stop].lower() in self._openers.parts:
             return MORE
-        if found is not None and self._may_grow(text, found):
+        if found is not None and (found.end() > stop or self._may_grow(text, found)):
             return MORE
         word = (found[1] or found[0]) if found else ""
         start = self._start_of(text[:stop], at, word) if self._may_call(word) else NO
