@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
-    add("--first", type=int, help="number of the first of them (default: after those in record)")
+    add("--first", type=int, help="number of the first of them (default: after those in the record)")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")

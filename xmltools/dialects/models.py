@@ -37,7 +37,7 @@ _DYNAMO = "https://docs.nvidia.com/dynamo/v1.5.1/parsing/tool-call-parsing.md"
 _SUITE = "https://github.com/redd34/canitoolcall/blob/main/docs/formats/"
 _HUGGING_FACE = "https://huggingface.co/"
 
-_PROMPTED = "were trained to write no calls of their own"
+_PROMPTED = "were not trained to write calls"
 _NO_CALLS = "write no calls"
 
 FAMILIES: Final = (
