@@ -14,6 +14,7 @@ from support.often import examples
 
 from xmltools.dialects import all as all_dialects
 from xmltools.dialects import named
+from xmltools.errors import Code
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -24,7 +25,7 @@ from xmltools.models.events import (
     Skipped,
     TextDelta,
 )
-from xmltools.parser import Parser
+from xmltools.parser import Limits, Parser
 from xmltools.tools import Tool
 
 pytestmark = pytest.mark.no_cover
@@ -370,3 +371,10 @@ def test_the_reach_of_a_comment_may_end_within_a_mark(name: str) -> None:
         text = f"<!--{example}\n{'x' * (length - len(example))}{example * 3}"
         pieces = [text[at : at + 97] for at in range(0, len(text), 97)]
         assert joined(events_of(name, [text], False)) == joined(events_of(name, pieces, False))
+
+
+def test_a_name_is_decided_before_the_block_is_too_large() -> None:
+    text = f"<|channel|>commentary to=\n>{' ' * 390}"
+    for pieces in (list(text), [text], [text[:399], text[399:]]):
+        events = events_of("harmony", pieces, False, limits=Limits(block_size=400))
+        assert [event.error.code for event in events if isinstance(event, CallFailed)] == [Code.INVALID_NAME]

@@ -557,6 +557,8 @@ class Parser:
         """
         size = len(self._held) + len(chunk)
         if self._block is not None:
+            if self._pos + len(chunk) >= self._block.start + self._limits.block_size:
+                return False  # what it may be is decided before the block is too large
             return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
         return self._outside.decides_nothing(self._held, chunk)
 
