@@ -178,7 +178,7 @@ def law_prefix(case: Case) -> None:
         early = calls_of(parser.close())
         if parser.has_decided:
             continue
-        untrue = [call for call in early if _told_early(call) not in calls and not _was_cut(call, prefix)]
+        untrue = [call for call in early if _told_early(call) not in calls and not _was_cut(call, prefix, whole)]
         untrue = [call for call in untrue if not (is_undecided and _may_be_shown(call, prefix))]
         assert not untrue, f"prefix {prefix!r}: {untrue}"
 
@@ -190,12 +190,15 @@ def _told_early(call: ToolCall) -> str:
     return repr(call.model_copy(update={"span": call.span[:1]}) if may_lack_end and call.span else call)
 
 
-def _was_cut(call: ToolCall, prefix: str) -> bool:
+def _was_cut(call: ToolCall, prefix: str, whole: list[Event]) -> bool:
     """True if the call was repaired at the end of the reply, where the end mark had not come yet. A section with many
-    calls may go on with stray text before it."""
+    calls may go on with stray text before it: the call is the same, with another repair."""
     if call.span is None or Code.MISSING_END_TAG not in _codes(call):
         return False
-    return named(call.dialect).many or not prefix[call.span[1] :].strip(SPACE)
+    if not prefix[call.span[1] :].strip(SPACE):
+        return True
+    later = [(each.name, each.arguments) for each in calls_of(whole) if each.span and each.span[0] == call.span[0]]
+    return named(call.dialect).many and later == [(call.name, call.arguments)]
 
 
 def _may_be_shown(call: ToolCall, prefix: str) -> bool:

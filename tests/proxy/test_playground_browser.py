@@ -260,7 +260,7 @@ def test_a_dialect_can_be_chosen(visit):
 def test_a_stream_in_any_dialect_is_stepped_and_cut(visit, name):
     page = visit.open()
     page.select_option("#dialect", name)
-    before = "" if name in ("llama3_json", "pythonic") else "Adding.\n"  # a call without a mark stands alone
+    before = "" if named(name).is_bare else "Adding.\n"  # a call without a mark stands alone
     text = f"{before}{named(name).example}\n"
     tools = [{"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
     fill(page, text, tools=tools)
