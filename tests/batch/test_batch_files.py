@@ -19,7 +19,7 @@ from support.often import examples
 import xmltools as xt
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_files, parse_table
 from xmltools.batch.files.places import find_sources
-from xmltools.batch.files.reading import ROWS, SIZE, read_outputs, read_pieces
+from xmltools.batch.files.read_pieces import ROWS, SIZE, read_outputs, read_pieces
 
 OPTIONS = BatchOptions()
 BLOCK = "<tool><tool_name>add</tool_name><arguments><a>{}</a></arguments></tool>"

@@ -13,7 +13,7 @@ from support.effort import effort
 from support.regulars import NOTHING, accepts, sentences, size
 
 from xmltools.grammar.regular.numbers import integers, numbers
-from xmltools.tools.schema.text_values import read_scalar
+from xmltools.tools.schema.text_to_scalar import read_scalar
 
 BOUNDS = st.none() | st.integers(-2000, 2000) | st.integers(-(10**22), 10**22)
 DECIMALS = st.builds(

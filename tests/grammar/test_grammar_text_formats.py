@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.regulars import accepts, sentences, size
 
-from xmltools.grammar.regular.formats import FORMATS
-from xmltools.tools.schema.formats import FORMATS as CHECKS
+from xmltools.grammar.regular.string_formats import FORMATS
+from xmltools.tools.schema.string_formats import FORMATS as CHECKS
 
 EXACT = ["date", "time", "date-time", "uuid", "ipv4", "ipv6"]
 

@@ -21,8 +21,8 @@ from xmltools.parser import parse
 from xmltools.render import render_call
 from xmltools.syntax.markup import find_forbidden
 from xmltools.tools import Tool
-from xmltools.tools.schema.formats import FORMATS
 from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT as CHECKED_PATTERN_TEXT
+from xmltools.tools.schema.string_formats import FORMATS
 
 INTEGER = {"type": "integer"}
 STRING = {"type": "string"}

@@ -14,7 +14,7 @@ from xmltools.conversations.streams.responses import response_object
 from xmltools.models import Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge import Exchange, Refusal
 from xmltools.proxy.bridge.requests.incoming import Choice, Incoming
-from xmltools.proxy.bridge.requests.responses import read_responses_request
+from xmltools.proxy.bridge.requests.openai_responses import read_responses_request
 
 openai = pytest.importorskip("openai")
 pytest.importorskip("uvicorn")

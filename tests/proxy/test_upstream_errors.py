@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmltools.proxy.bridge.errors import error_message, error_status, is_error
+from xmltools.proxy.bridge.client_errors import error_message, error_status, is_error
 
 # Who says it; what is said; the message; the status in it.
 SAID: dict[str, tuple[Any, str, int]] = {

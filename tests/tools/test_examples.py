@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from support.effort import effort
 
 from xmltools.tools.schema import compile_schema, example_arguments, is_code_name
-from xmltools.tools.schema.formats import FORMATS
+from xmltools.tools.schema.string_formats import FORMATS
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integer", "number", "boolean"))
 IMPOSSIBLE = {"type": "string", "pattern": "^(?!)"}

@@ -15,7 +15,7 @@ from support.effort import effort
 from support.often import examples
 
 from xmltools.errors import Code, XMLToolsError
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.tools.schema import (
     ANY,
     ArrayShape,

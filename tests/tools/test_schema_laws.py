@@ -17,7 +17,7 @@ from xmltools import Limits, Tool, parse
 from xmltools.parser.limits import MAX_DEPTH
 from xmltools.render import render_call
 from xmltools.tools.schema import check as _check
-from xmltools.tools.schema import reading as _read
+from xmltools.tools.schema import elements_to_arguments as _read
 
 # A signal ends one of these tests in the middle. If that is in the tracer, it keeps its lock, and the next test hangs.
 pytestmark = pytest.mark.no_cover

@@ -24,10 +24,10 @@ from typing import Any
 from uuid import uuid4
 
 from xmltools.batch.arrow import pa
+from xmltools.batch.files.join_parts import Assembly
 from xmltools.batch.files.places import ENDINGS, FORMATS, PARTS, Kind, Place, Source, find_sources, kind_of
-from xmltools.batch.files.reading import check_columns, read_weighted
+from xmltools.batch.files.read_pieces import check_columns, read_weighted
 from xmltools.batch.files.workers import Task, Worker
-from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.batch.table import parse_table

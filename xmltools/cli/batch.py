@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         return _INTERRUPTED
     _print_summary(summary)
     if report is not None:
-        from xmltools.batch.files.reading import read_outputs
+        from xmltools.batch.files.read_pieces import read_outputs
 
         try:
             batches = read_outputs(summary.outputs, what)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from xmltools.cli.interop.fields import at
+from xmltools.cli.interop.foreign_fields import at
 from xmltools.cli.shared import UsageError, number, one_line, one_standard_input, read_tools, read_values
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import FORMATS, dump, load, recognise

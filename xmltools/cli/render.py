@@ -11,7 +11,7 @@ from typing import Any
 
 from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
 from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
-from xmltools.cli.interop.fields import at
+from xmltools.cli.interop.foreign_fields import at
 from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 from xmltools.cli.python_tools import import_tools, is_target
 from xmltools.cli.shared import (

@@ -16,7 +16,7 @@ from xmltools.dialects.glm import GLM
 from xmltools.dialects.granite import GRANITE
 from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
-from xmltools.dialects.hints import hint_of
+from xmltools.dialects.hint_wording import hint_of
 from xmltools.dialects.hunyuan import HUNYUAN
 from xmltools.dialects.internlm2 import INTERNLM2
 from xmltools.dialects.invoke import INVOKE_XML

@@ -7,7 +7,6 @@ from typing import Any, Literal, overload
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
-from xmltools.grammar.nodes import Grammar
 from xmltools.grammar.options import Backend, Options, read_options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.printers.lark import print_lark
@@ -15,6 +14,7 @@ from xmltools.grammar.printers.regex import print_regex
 from xmltools.grammar.printers.structural_tag import print_structural_tag
 from xmltools.grammar.relaxng.schema import relaxng
 from xmltools.grammar.rules.reply import chosen_tools, make_grammar
+from xmltools.grammar.text_tree import Grammar
 from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 

@@ -24,7 +24,7 @@ from lxml import etree
 from xmltools.dialects import FORGE
 from xmltools.models import ToolCall
 from xmltools.render.writable import same
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.tools import Tool
 from xmltools.tools.schema import read_arguments
 

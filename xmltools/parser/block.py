@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
+from xmltools.parser.decode_text import TextReader
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
-from xmltools.parser.value_text import TextReader
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_within
 from xmltools.syntax.markup import (
     MORE,

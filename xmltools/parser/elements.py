@@ -33,7 +33,7 @@ from xmltools.parser.block import (
 )
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
 from xmltools.parser.values import begin_leaf, names_argument, turn_into_text
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
     NO,

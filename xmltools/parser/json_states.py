@@ -24,7 +24,7 @@ from xmltools.parser.block import (
 )
 from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.json_end import ObjectScanner
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
     NO,

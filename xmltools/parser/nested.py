@@ -16,7 +16,7 @@ from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments
 from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.values import begin_marked_leaf
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space
 
 _MIXED: Final = "$text"

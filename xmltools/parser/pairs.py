@@ -17,7 +17,7 @@ from xmltools.parser.elements import path_of
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.values import begin_marked_leaf
-from xmltools.syntax.elements import JSON, TEXT, Element
+from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.markup import (
     CDATA_OPEN,
     MORE,

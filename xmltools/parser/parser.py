@@ -31,13 +31,13 @@ from xmltools.models.events import (
 )
 from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_opener, trim
 from xmltools.parser.block_to_call import conclude, partial_error, resolve_name
+from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.prose import Opening, Outside, checked_tags
 from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.value_ends import settle
-from xmltools.parser.value_text import TextReader
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
 

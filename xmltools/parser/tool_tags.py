@@ -9,9 +9,9 @@ from typing import Final
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, State, note, note_opener
+from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import open_arguments
-from xmltools.parser.value_text import TextReader
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
     NO,

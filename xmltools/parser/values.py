@@ -26,13 +26,13 @@ from xmltools.parser.block import (
     set_literal,
 )
 from xmltools.parser.cdata import open_cdata
+from xmltools.parser.decode_text import TextReader
 from xmltools.parser.value_ends import (
     end_at_once,
     end_leaf,
     meet_candidate,
 )
-from xmltools.parser.value_text import TextReader
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
     MORE,
     NO,

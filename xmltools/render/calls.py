@@ -24,7 +24,7 @@ from xmltools.render.writable import (
     same,
     scalar_text,
 )
-from xmltools.syntax.elements import Element
+from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_sections
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
 from xmltools.tools import Tool

@@ -17,7 +17,7 @@ from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import render_call, write_call
 from xmltools.render.prompt_sentences import ENGLISH, Wording, fill, neutral, neutral_line
 from xmltools.render.results import render_results
-from xmltools.render.types import (
+from xmltools.render.type_descriptions import (
     ABSENT,
     children_of,
     constraints,

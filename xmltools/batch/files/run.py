@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from xmltools import __version__
+from xmltools.batch.files.join_parts import Assembly
 from xmltools.batch.files.places import Place, Target, absolute, find_sources, find_targets
-from xmltools.batch.files.reading import ROWS, SIZE, check_columns, read_weighted
+from xmltools.batch.files.read_pieces import ROWS, SIZE, check_columns, read_weighted
 from xmltools.batch.files.resume import Parts
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
-from xmltools.batch.files.writing import Assembly
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.errors import XMLToolsError

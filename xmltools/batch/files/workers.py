@@ -103,7 +103,7 @@ class Worker:
         return "".join(lines).encode()
 
     def _encode(self, table: Any, rows: list[Row]) -> bytes:
-        from xmltools.batch.files.reading import encode
+        from xmltools.batch.files.read_pieces import encode
         from xmltools.batch.table import with_rows
 
         return encode(with_rows(table, [rows], self._options))

@@ -7,7 +7,7 @@ says where in the value something is wrong, what was expected and what was found
 
 from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
 from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
-from xmltools.cli.interop.fields import at
+from xmltools.cli.interop.foreign_fields import at
 from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 
 __all__ = [

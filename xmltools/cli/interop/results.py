@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
+from xmltools.cli.interop.foreign_fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 

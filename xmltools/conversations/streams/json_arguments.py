@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Any
 
-from xmltools.conversations.streams.tools import ToolTable, is_string
+from xmltools.conversations.streams.tools_by_name import ToolTable, is_string
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event

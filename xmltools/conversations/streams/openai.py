@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from xmltools.conversations.streams.calls import CallQueue, NativeCall
 from xmltools.conversations.streams.json_arguments import without_surrogates
 from xmltools.conversations.streams.json_members import MemberReader
-from xmltools.conversations.streams.messages import Outputs, as_mapping, string_of
+from xmltools.conversations.streams.native_shared import Outputs, as_mapping, string_of
 from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
+from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
 from xmltools.tools import Tool

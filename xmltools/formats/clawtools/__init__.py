@@ -36,7 +36,7 @@ from xmltools.formats.clawtools.types import (
 from xmltools.formats.shared.extra import answered, at, completed, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, Text, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 __all__ = [
     "GROUPED",

@@ -12,7 +12,7 @@ from typing import Any
 from xmltools.formats.shared.extra import completed, extra_of, kept_for, plain, read_arguments, rest
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Reasoning, Text, ToolCall
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 NAME = "clawtools"
 """The name by which the format is asked for."""

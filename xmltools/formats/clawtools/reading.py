@@ -13,7 +13,7 @@ from xmltools.formats.clawtools.blocks import NAME, RIGHT_CALL, read_block, read
 from xmltools.formats.shared.extra import extra_of, kept_for, plain, rest
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Text, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 RIGHT_RESULT = (
     '{"role": "toolResult", "toolCallId": "…", "toolName": "…", '

@@ -9,7 +9,7 @@ from xmltools.conversations.transcript import extract
 from xmltools.formats.forge.writing import NAME, listed_tools, spelling, write
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Conversation, Message, Role, Text, ToolCall
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 from xmltools.tools import Tool
 
 _ROLES = ("system", "user", "assistant", "tool")

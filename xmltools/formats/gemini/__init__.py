@@ -27,7 +27,7 @@ from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plai
 from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, Text
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 

@@ -11,7 +11,7 @@ from xmltools.formats.shared.api_values import objects, read_arguments, split_da
 from xmltools.formats.shared.extra import at, extra_of, plain, rest
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 NAME = "openai"
 """The name by which the format is asked for."""

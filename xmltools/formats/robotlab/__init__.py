@@ -42,7 +42,7 @@ from xmltools.formats.robotlab.state import State, create_state, format_history
 from xmltools.formats.shared.extra import answered, at, completed, kept_for
 from xmltools.formats.shared.losses import Holds, Report
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 
 __all__ = [
     "GROUPED",

@@ -11,7 +11,7 @@ from xmltools.formats.shared.extra import compact, extra_of, plain, read_argumen
 from xmltools.formats.shared.finish_reasons import read_finish_reason
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Message, Text, ToolCall, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 NAME = "robotlab"
 """The name by which the format is asked for."""

@@ -15,7 +15,7 @@ from typing import Any
 from xmltools.formats.shared.extra import kept_for, plain
 from xmltools.formats.shared.losses import Report
 from xmltools.models import Media, ToolCall
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
 _DEPTH = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 
 FINISH_REASONS: Mapping[str, str] = {
     # OpenAI, whose words are those of `Message.finish_reason`; so are Wolo's.

@@ -8,7 +8,7 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.losses import Report
 from xmltools.models import ToolCall
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 from xmltools.syntax.json_reader import JSONError, loads
 
 NAME = "wick"

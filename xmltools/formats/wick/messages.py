@@ -10,7 +10,7 @@ from xmltools.formats.shared.extra import plain as plain_object
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.wick.calls import NAME, own_extra, read_call, string_in, with_others, write_call
 from xmltools.models import Conversation, Message, ToolCall, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 from xmltools.models.message import parts_of
 
 ROLES = ("system", "user", "assistant", "tool")

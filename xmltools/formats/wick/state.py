@@ -14,7 +14,7 @@ from xmltools.formats.shared.extra import extra_of, kept_for, plain, rest
 from xmltools.formats.wick.calls import NAME
 from xmltools.formats.wick.messages import RESULT_NOTE, STATE_KEYS, check_state
 from xmltools.models import Conversation, Message
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 
 _RESULT_KEYS = ("tool_call_id", "name", "output", "error")
 

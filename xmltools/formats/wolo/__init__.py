@@ -34,9 +34,9 @@ from xmltools.formats.wolo.api import (
     rename_agent,
     to_llm_messages,
 )
-from xmltools.formats.wolo.events import EventFolder, fold_events
-from xmltools.formats.wolo.fields import NAME
 from xmltools.formats.wolo.ids_and_times import NewId, complete, complete_foreign
+from xmltools.formats.wolo.message_fields import NAME
+from xmltools.formats.wolo.stream_events import EventFolder, fold_events
 from xmltools.formats.wolo.types import Message, Part, Stored, TextPart, ToolPart
 from xmltools.models import Conversation
 

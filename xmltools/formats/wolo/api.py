@@ -10,7 +10,7 @@ from typing import Any, Literal
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.shared.spelling import note_of
-from xmltools.formats.wolo.fields import NAME, Answer
+from xmltools.formats.wolo.message_fields import NAME, Answer
 from xmltools.formats.wolo.reading import load
 from xmltools.formats.wolo.types import Stored
 from xmltools.formats.wolo.writing import find_answers

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from xmltools.errors import XMLToolsError
-from xmltools.formats.wolo.fields import NAME, seconds
+from xmltools.formats.wolo.message_fields import NAME, seconds
 from xmltools.models import Conversation, Message, Part, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 NewId = Callable[[], str]
 """Returns another id each time."""

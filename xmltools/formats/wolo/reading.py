@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.shared.spelling import extra_of, spelling_of
-from xmltools.formats.wolo.fields import (
+from xmltools.formats.wolo.message_fields import (
     NAME,
     RESULT_MESSAGE,
     STATUSES,
@@ -22,7 +22,7 @@ from xmltools.formats.wolo.fields import (
     tool_part_record,
 )
 from xmltools.models import Conversation, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from xmltools.models.fields import expect, fail
+from xmltools.models.json_fields import expect, fail
 
 _ROLES = ("user", "assistant", "system")
 _PARTS = "a list 'parts' of text and tool parts"

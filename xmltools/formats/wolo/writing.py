@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.shared.spelling import note_of, restored
-from xmltools.formats.wolo.fields import (
+from xmltools.formats.wolo.message_fields import (
     CONVERSATION,
     MESSAGE,
     NAME,

@@ -7,20 +7,6 @@ become a thousand times slower by them.
 
 from __future__ import annotations
 
-from xmltools.grammar.nodes import (
-    Alternatives,
-    Dispatch,
-    Grammar,
-    Lexeme,
-    Literal,
-    Node,
-    Permutation,
-    Reference,
-    Repetition,
-    Series,
-    in_order,
-    subsets,
-)
 from xmltools.grammar.options import Options
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.expressions import suffix
@@ -39,6 +25,20 @@ from xmltools.grammar.regular.regular import (
     literal,
     sequence,
     subtract,
+)
+from xmltools.grammar.text_tree import (
+    Alternatives,
+    Dispatch,
+    Grammar,
+    Lexeme,
+    Literal,
+    Node,
+    Permutation,
+    Reference,
+    Repetition,
+    Series,
+    in_order,
+    subsets,
 )
 
 EMPTY = '""'

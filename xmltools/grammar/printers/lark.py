@@ -6,7 +6,10 @@ in two ways is one terminal, and no terminal can be empty.
 
 from __future__ import annotations
 
-from xmltools.grammar.nodes import (
+from xmltools.grammar.options import Options
+from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
+from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence
+from xmltools.grammar.text_tree import (
     Alternatives,
     Dispatch,
     Grammar,
@@ -20,9 +23,6 @@ from xmltools.grammar.nodes import (
     in_order,
     subsets,
 )
-from xmltools.grammar.options import Options
-from xmltools.grammar.regular.expressions import expression, filled, suffix, terminal
-from xmltools.grammar.regular.regular import Regular, literal, nullable, sequence
 
 EMPTY = '""'
 MAX_BITS = 64

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xmltools.errors import XMLToolsError
-from xmltools.grammar.nodes import (
+from xmltools.grammar.options import Options
+from xmltools.grammar.regular.expressions import expression, suffix
+from xmltools.grammar.regular.regular import literal, sequence
+from xmltools.grammar.text_tree import (
     Alternatives,
     Dispatch,
     Grammar,
@@ -18,9 +21,6 @@ from xmltools.grammar.nodes import (
     Series,
     in_order,
 )
-from xmltools.grammar.options import Options
-from xmltools.grammar.regular.expressions import expression, suffix
-from xmltools.grammar.regular.regular import literal, sequence
 
 _MAX_DEPTH = 50
 """Rules inside each other that are printed."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xmltools.grammar.nodes import Dispatch, Grammar, Series
 from xmltools.grammar.options import Options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.regular.expressions import expression
 from xmltools.grammar.regular.regular import Repeat
 from xmltools.grammar.rules.strings import SPACE
+from xmltools.grammar.text_tree import Dispatch, Grammar, Series
 
 
 def print_structural_tag(grammar: Grammar, options: Options) -> str:

@@ -12,7 +12,13 @@ from functools import partial
 
 from xmltools.dialects import FORGE
 from xmltools.grammar.issues import Report
-from xmltools.grammar.nodes import (
+from xmltools.grammar.options import Backend, Options
+from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
+from xmltools.grammar.rules.json_text import JsonText
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import Strings, cdata_section, plain_text, value_spellings
+from xmltools.grammar.schema_values import overlap
+from xmltools.grammar.text_tree import (
     Lexeme,
     Literal,
     Member,
@@ -25,12 +31,6 @@ from xmltools.grammar.nodes import (
     maybe,
     series,
 )
-from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
-from xmltools.grammar.rules.json_text import JsonText
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
-from xmltools.grammar.rules.strings import Strings, cdata_section, plain_text, value_spellings
-from xmltools.grammar.schema_values import overlap
 from xmltools.render.writable import escape_name, is_hidden, refuse_unsayable
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools import Tool

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from xmltools.grammar.nodes import (
+from xmltools.grammar.regular.numbers import numbers
+from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import SPACE, XML, json_literal
+from xmltools.grammar.schema_values import valid_values
+from xmltools.grammar.text_tree import (
     Lexeme,
     Literal,
     Node,
@@ -20,11 +25,6 @@ from xmltools.grammar.nodes import (
     maybe,
     series,
 )
-from xmltools.grammar.regular.numbers import numbers
-from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
-from xmltools.grammar.rules.strings import SPACE, XML, json_literal
-from xmltools.grammar.schema_values import valid_values
 from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,

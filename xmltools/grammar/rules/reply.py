@@ -8,17 +8,6 @@ from functools import lru_cache
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
-from xmltools.grammar.nodes import (
-    Dispatch,
-    Grammar,
-    Lexeme,
-    Literal,
-    Node,
-    Reference,
-    alternatives,
-    maybe,
-    series,
-)
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import (
     ALL,
@@ -36,6 +25,17 @@ from xmltools.grammar.regular.regular import (
 )
 from xmltools.grammar.rules.arguments import Builder
 from xmltools.grammar.rules.strings import without
+from xmltools.grammar.text_tree import (
+    Dispatch,
+    Grammar,
+    Lexeme,
+    Literal,
+    Node,
+    Reference,
+    alternatives,
+    maybe,
+    series,
+)
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 

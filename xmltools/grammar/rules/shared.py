@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.nodes import Grammar, Lexeme, Literal, Node, Series, maybe, series
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.numbers import integers, numbers
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
 from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.schema_values import HasValues
+from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Series, maybe, series
 from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
 
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))

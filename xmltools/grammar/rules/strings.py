@@ -16,7 +16,6 @@ from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.automata import TooLarge, Words, automaton, encoded
 from xmltools.grammar.regular.expressions import expression
-from xmltools.grammar.regular.formats import FORMATS
 from xmltools.grammar.regular.patterns import pattern
 from xmltools.grammar.regular.regular import (
     ANYTHING,
@@ -42,6 +41,7 @@ from xmltools.grammar.regular.regular import (
     star,
     subtract,
 )
+from xmltools.grammar.regular.string_formats import FORMATS
 from xmltools.grammar.schema_values import valid_values
 from xmltools.render.calls import write_text
 from xmltools.render.writable import scalar_text

@@ -4,7 +4,7 @@ A request of OpenAI's or Anthropic's API becomes one whose tools are instruction
 that comes back is read as it streams and becomes the calls that the client's API has.
 """
 
-from xmltools.proxy.bridge.errors import Api, Refusal, error_body, error_message, error_status, is_error
+from xmltools.proxy.bridge.client_errors import Api, Refusal, error_body, error_message, error_status, is_error
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats

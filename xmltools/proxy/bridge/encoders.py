@@ -10,7 +10,7 @@ from typing import Any
 
 from xmltools.conversations.streams import SSE_DONE, AnthropicStream, OpenAIStream, ResponsesStream, to_sse
 from xmltools.models.events import Event
-from xmltools.proxy.bridge.errors import Api, error_body
+from xmltools.proxy.bridge.client_errors import Api, error_body
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.tools import Tool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.client_errors import Refusal
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

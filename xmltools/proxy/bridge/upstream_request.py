@@ -13,7 +13,7 @@ from xmltools.conversations.transcript import inline
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import render_instructions

@@ -26,7 +26,7 @@ from xmltools.conversations.compaction import estimate_tokens
 from xmltools.errors import XMLToolsError
 from xmltools.formats import load
 from xmltools.models.events import ArgumentDelta, Event
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, parse_object
 from xmltools.proxy.bridge.settings import Settings

@@ -14,10 +14,10 @@ from xmltools.tools.schema.constraints import (
     text_facts,
 )
 from xmltools.tools.schema.document import NEVER, Node
+from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.examples import example_arguments, is_code_name
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
-from xmltools.tools.schema.reading import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.shapes import (
     ANY,
     AnyShape,

@@ -24,8 +24,8 @@ from xmltools.tools.schema.equality import (
     is_one_of,
     listed,
 )
-from xmltools.tools.schema.formats import FORMATS
 from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT
+from xmltools.tools.schema.string_formats import FORMATS
 
 # Any value
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge.errors import Api
+from xmltools.proxy.bridge.client_errors import Api
 from xmltools.proxy.bridge.requests.anthropic import read_messages_request
-from xmltools.proxy.bridge.requests.chat import read_chat_request
 from xmltools.proxy.bridge.requests.incoming import Incoming
-from xmltools.proxy.bridge.requests.responses import read_responses_request
+from xmltools.proxy.bridge.requests.openai_chat import read_chat_request
+from xmltools.proxy.bridge.requests.openai_responses import read_responses_request
 
 __all__ = ["read_request"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from xmltools import formats
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.client_tools import anthropic_client_tool
 from xmltools.proxy.bridge.requests.incoming import (
     SAMPLING,

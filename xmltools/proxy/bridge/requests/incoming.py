@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
-from xmltools.models.fields import expect, fail
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.models.json_fields import expect, fail
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.tools import Tool
 
 SAMPLING = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xmltools.models.fields import Object, expect, found
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.models.json_fields import Object, expect, found
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Notes, refusal
 
 __all__ = ["Object", "check_only", "list_in", "object_in", "refusal", "text_in", "wrong"]

@@ -14,13 +14,13 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from xmltools.errors import Code, Repair
-from xmltools.syntax.elements import JSON, TEXT, Element
+from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_lenient
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
-from xmltools.tools.schema.text_values import WHITE_SPACE, read_enum, read_scalar
+from xmltools.tools.schema.text_to_scalar import WHITE_SPACE, read_enum, read_scalar
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
 

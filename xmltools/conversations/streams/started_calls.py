@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xmltools.conversations.streams.json_members import MemberReader
-from xmltools.conversations.streams.tools import ToolTable
+from xmltools.conversations.streams.tools_by_name import ToolTable
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import DEFAULT_SERVER, ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event

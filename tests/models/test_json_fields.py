@@ -3,8 +3,8 @@
 import pytest
 
 from xmltools import XMLToolsError
-from xmltools.models.fields import expect, fail, found
-from xmltools.proxy.bridge.errors import Refusal
+from xmltools.models.json_fields import expect, fail, found
+from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import refusal
 
 SECRET = "a secret"

@@ -8,10 +8,10 @@ from typing import Any, TypeGuard
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.shared.spelling import note_of
-from xmltools.formats.wolo.fields import NAME
+from xmltools.formats.wolo.message_fields import NAME
 from xmltools.formats.wolo.reading import CallIds, read_call
 from xmltools.models import CallStatus, Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
-from xmltools.models.fields import expect
+from xmltools.models.json_fields import expect
 
 
 def fold_events(events: Iterable[Mapping[str, Any]]) -> Message:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.models.fields import Object, expect, found
+from xmltools.models.json_fields import Object, expect, found
 
 __all__ = ["Object", "at", "expect_format", "found", "id_of", "keys_of", "object_of", "text_of"]
 
