@@ -378,7 +378,7 @@ def test_every_list_and_object_has_one_definition() -> None:
 
 
 def test_every_name_that_the_schema_writes_is_one_to_libxml2() -> None:
-    from xmltools.grammar.relaxng.schema import _LETTER
+    from xmltools.grammar.relaxng.objects import _LETTER
 
     bounds = "".join(each for each in _LETTER if each not in "-_")
     judge = Judge(tool({"type": "object", "properties": {f"{each}{bounds}": INTEGER for each in bounds}}))
