@@ -22,7 +22,7 @@ class Code(StrEnum):
     """Stable names of everything that the parser repairs, refuses (errors) or notices in text.
 
     A code is its name as a string. `is_error` and `is_notice` say which of the three it is, `hint` is the sentence to
-    send to the model.
+    send to the model, in Forge's dialect; `xmltools.dialects.hint_of` has it for the others.
     """
 
     hint: str

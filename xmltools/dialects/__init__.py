@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
 
 from xmltools.dialects.apertus import APERTUS
 from xmltools.dialects.cohere import COHERE
 from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
+from xmltools.dialects.dialect import Body, Dialect, Pairs, forms_for, plain, spellings
 from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
 from xmltools.dialects.gemma import GEMMA
@@ -16,7 +18,6 @@ from xmltools.dialects.glm import GLM
 from xmltools.dialects.granite import GRANITE
 from xmltools.dialects.harmony import HARMONY
 from xmltools.dialects.hermes import HERMES
-from xmltools.dialects.hint_wording import hint_of
 from xmltools.dialects.hunyuan import HUNYUAN
 from xmltools.dialects.internlm2 import INTERNLM2
 from xmltools.dialects.invoke import INVOKE_XML
@@ -33,11 +34,10 @@ from xmltools.dialects.nemotron_nano import NEMOTRON_NANO
 from xmltools.dialects.phi4mini import PHI4MINI
 from xmltools.dialects.pythonic import LFM2, PYTHONIC
 from xmltools.dialects.qwen3_coder import QWEN3_CODER
-from xmltools.dialects.record import Body, Dialect, Pairs, forms_for, plain, spellings
 from xmltools.dialects.seed_oss import SEED_OSS
 from xmltools.dialects.step3 import STEP3
 from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Code, XMLToolsError
 
 __all__ = [
     "FAMILIES",
@@ -152,3 +152,36 @@ def for_model(model: str) -> Dialect:
             f"`xmltools docs` it writes calls in the dialect {FORGE.name!r}"
         )
     return named(family.dialect)
+
+
+_HINTS: Final = {
+    Code.TRUNCATED: "The reply ended before the tool call was complete. Write the whole call again: {form}",
+    Code.MALFORMED_MARKUP: "Write each call in this form: {form}",
+    Code.MISSING_TOOL_NAME: "Name the tool. Write each call in this form: {form}",
+    Code.DUPLICATE_FIELD: "A tool call names one tool and has one set of arguments. Write a call of its own for each.",
+    Code.INVALID_JSON: "The JSON in the tool call could not be read. Write each call in this form: {form}",
+    Code.SEVERAL_CALLS: "Write each call between {start} and {end} of its own.",
+    Code.IGNORED_ATTRIBUTE: "Write nothing beside the name of the tool and its arguments.",
+    Code.MISSING_END_TAG: "Close everything that you open. Write each call in this form: {form}",
+    Code.UNWRAPPED_ARGUMENT: "Put all arguments into the object with the arguments: {form}",
+    Code.JSON_ARGUMENTS: "Write each call in this form: {form}",
+    Code.JSON_VALUE: "Write lists and objects as they are, not as a string that holds one.",
+    Code.JSON_ESCAPE: "Write each backslash in a JSON string as two.",
+    Code.JSON_MISSING_BRACE: "Close each brace of a JSON object, also the last one before {end}.",
+    Code.JSON_KEY: "Write each call in this form: {form}",
+    Code.JOINED_CALLS: "Write each call between {start} and {end} of its own.",
+    Code.COMMA_LIST: "Write a list as JSON.",
+    Code.SINGLE_ITEM: "Write a list as JSON, also if it has only one item.",
+    Code.MISSING_SERVER: "Several servers have a tool of this name; this call does not say which is meant.",
+    Code.WRONG_SERVER: "Name no server, or exactly the one that is given for the tool.",
+}
+"""What to tell a model that writes another dialect than Forge's; `Code.hint` has the sentences for Forge's dialect, and
+those that hold for all."""
+
+
+def hint_of(code: Code, dialect: Dialect) -> str:
+    """Return the sentence to send to a model that writes this dialect, for a code."""
+    hint = _HINTS.get(code) if dialect.body is not Body.ELEMENTS else None
+    if hint is None:
+        return code.hint
+    return hint.format(form=dialect.form, start=f"<{dialect.block}>", end=f"</{dialect.block}>")

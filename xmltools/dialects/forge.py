@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.record import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect
 
 FORGE = Dialect(
     name="forge",

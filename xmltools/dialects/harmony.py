@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.record import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs
 
 _COMMENTARY = Dialect(
     name="harmony",

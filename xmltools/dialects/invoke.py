@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from xmltools.dialects.dialect import Body, Dialect
 from xmltools.dialects.minimax_m2 import INVOKE
-from xmltools.dialects.record import Body, Dialect
 
 _PLAIN = Dialect(
     name="invoke",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.record import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs
 
 KIMI_K3 = Dialect(
     name="kimi_k3",

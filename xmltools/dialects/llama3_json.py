@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.record import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect
 
 _BARE = Dialect(
     name="llama3_json",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.record import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs
 
 MINICPM5 = Dialect(
     name="minicpm5",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.record import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect
 
 TAG_PER_TOOL = Dialect(
     name="tag_per_tool",
