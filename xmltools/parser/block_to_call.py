@@ -11,7 +11,7 @@ from xmltools.models import ToolCall
 from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import take_name
-from xmltools.parser.json_body import Envelope, EnvelopeError
+from xmltools.parser.json_envelope import Envelope, EnvelopeError
 from xmltools.parser.nested import grow
 from xmltools.parser.toolbox import NoToolError, Toolbox
 from xmltools.syntax.element_tree import Element

@@ -18,7 +18,7 @@ from xmltools.parser.block import (
     note,
     put_aside,
 )
-from xmltools.parser.value_ends import (
+from xmltools.parser.end_tags import (
     continue_cdata,
     count_examples,
     end_section,

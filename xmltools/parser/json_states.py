@@ -1,6 +1,7 @@
 """JSON in a block: the body, or the text of `arguments` (protocol, section 6).
 
-Only its end is looked for here (`json_end`). Values are made when the block has ended (`block_to_call`, `json_body`).
+Only its end is looked for here (`json_end`). Values are made when the block has ended (`block_to_call`,
+`json_envelope`).
 """
 
 from __future__ import annotations

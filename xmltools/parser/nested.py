@@ -13,8 +13,8 @@ from xmltools.dialects import Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, State, emit_cdata, fail, note
 from xmltools.parser.elements import path_of
+from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.json_states import begin_json_arguments
-from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, OPENER_SPACE, SPACES, is_cut_off, is_valid_name, skip_space

@@ -14,8 +14,8 @@ from xmltools.dialects import Dialect, Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import Block, Leaf, Path, State, emit_cdata, end_early, fail, note, skip_fillers, source_of
 from xmltools.parser.elements import path_of
+from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
-from xmltools.parser.value_ends import end_leaf
 from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.element_tree import JSON, TEXT, Element
 from xmltools.syntax.markup import (

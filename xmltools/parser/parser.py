@@ -33,11 +33,12 @@ from xmltools.parser.block import Block, State, cut_off, end_early, give_up, not
 from xmltools.parser.block_to_call import conclude, partial_error, resolve_name
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import read_opening_tag
+from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
-from xmltools.parser.prose import Opening, Outside, checked_tags
+from xmltools.parser.openers import checked_tags
+from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox
-from xmltools.parser.value_ends import settle
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
 

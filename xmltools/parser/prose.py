@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
-from xmltools.dialects import Body, Dialect, forms_for
-from xmltools.errors import XMLToolsError
+from xmltools.dialects import Body, Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.fences import FenceReader
@@ -19,6 +16,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.openers import ReasoningTags, forms_by_start, make_openers, reasoning_tags, word_in
 from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
@@ -176,17 +174,17 @@ class Outside:
         self._longest = longest
         # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
         names = toolbox.names if toolbox is not None else ()
-        self._calls = _forms_by_start((dialect,), tags, names, is_own=True)
-        self._others = _forms_by_start(others if toolbox is not None else (), tags, names, is_own=False)
+        self._calls = forms_by_start((dialect,), tags, names, is_own=True)
+        self._others = forms_by_start(others if toolbox is not None else (), tags, names, is_own=False)
         starts = tuple(dict.fromkeys((*self._calls, *self._others)))
-        words = tuple(_word_in(start) for start in starts)
+        words = tuple(word_in(start) for start in starts)
         # The marks that end reasoning, by those that begin it.
         self._thoughts = {start: tuple(e for s, e in dialect.thoughts if s == start) for start, _ in dialect.thoughts}
         tokens = (*dialect.turn_ends, *self._thoughts)
         forms = (*self._calls.items(), *self._others.items())
         later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
-        self._later_openers = _openers((*later, *tags), tokens)
-        self._openers = _openers((*starts, *tags), tokens)
+        self._later_openers = make_openers((*later, *tags), tokens)
+        self._openers = make_openers((*starts, *tags), tokens)
         self.is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
@@ -759,11 +757,11 @@ class Outside:
             return self._read_thought_end(text, place, at, base, found.end())
         return self._read_nested(text, place, at, base, found["name"])
 
-    def _tags_of(self, names: tuple[str, ...]) -> _Tags:
+    def _tags_of(self, names: tuple[str, ...]) -> ReasoningTags:
         marks = tuple(end for ends in self._thoughts.values() for end in ends)
         elements = tuple(name for name in names if name not in marks)
         calls = tuple(self._calls) if names and self._dialect.ends_reasoning else ()
-        return _reasoning_tags(elements, calls, tuple(name for name in names if name in marks))
+        return reasoning_tags(elements, calls, tuple(name for name in names if name in marks))
 
     def _read_call_in_thought(self, text: str, at: int, lead: int, base: int, word: str) -> int:
         """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
@@ -962,147 +960,3 @@ def is_json_list(text: str) -> bool:
 _LIST_DEPTH: Final = 128
 _LINE_OR_MARKUP = re.compile(r"[\r\n<]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
-
-
-def _any_case(word: str) -> str:
-    """A pattern of a word in any case. It begins with a literal character, so that it is quick to look for."""
-    return "".join(f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else re.escape(c) for c in word)
-
-
-def _any_start(words: Sequence[str]) -> str:
-    """A pattern of what a word may begin with, but for nothing at all."""
-    starts = {word[:size] for word in words for size in range(1, len(word) + 1)}
-    return "|".join(map(_any_case, sorted(starts, key=len, reverse=True)))
-
-
-class _Openers(NamedTuple):
-    """What a block or a reasoning region may begin with, the name of an element as a group; the characters with which
-    that begins, as the second group; the greatest length of what the end of a text may cut off of it, and all that this
-    may be, in small letters; the names by their spelling in small letters; marks with
-    which longer ones begin, and those; whether some begin with another character than `<`; what is in each text with an
-    opener, in small letters and in capitals; the letters that names begin with; and a pattern that is in each text in
-    which something opens or begins to."""
-
-    opener: re.Pattern[str]
-    first: re.Pattern[str]
-    reach: int
-    parts: frozenset[str]
-    names: dict[str, str]
-    longer: dict[str, list[str]]
-    has_others: bool
-    lead: str
-    other_lead: str
-    letters: str
-    begins: re.Pattern[str]
-
-
-@lru_cache(maxsize=64)
-def _openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> _Openers:
-    """`starts` are names of elements and marks, `tokens` other marks."""
-    words = [start for start in starts if not _is_mark(start)]
-    marks = [*(start for start in starts if _is_mark(start)), *tokens]
-    names = f"(?ai:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})" if words else "(?!)"
-    firsts = {word[0] for word in words} | {mark[1] for mark in marks if mark.startswith("<")}
-    letters = "".join(sorted({letter for first in firsts for letter in (first.lower(), first.upper())}))
-    lead = f"<{letters[0].lower()}" if len(set(letters.lower())) == 1 else "<"
-    tags = rf"<({names})[>/ \t\r\n]"
-    literal = sorted(marks, key=len, reverse=True)
-    has_others = not all(mark.startswith("<") for mark in marks)
-    if not has_others:
-        opener = f"<(?:({names})[>/ \t\r\n]{''.join(f'|{re.escape(mark[1:])}' for mark in literal)})"
-    else:
-        opener = "|".join((tags, *map(re.escape, literal)))
-    wholes = [*(f"<{word}" for word in words), *marks]
-    return _Openers(
-        re.compile(opener),
-        re.compile(f"()({'|'.join(sorted({re.escape(whole[0]) for whole in wholes})) or '(?!)'})"),
-        max(map(len, wholes), default=0),
-        frozenset(whole[:size].lower() for whole in wholes for size in range(1, len(whole) + 1)),
-        {word.lower(): word for word in reversed(words)},
-        {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
-        has_others,
-        lead,
-        lead.upper(),
-        letters,
-        re.compile("|".join(sorted({_any_beginning(whole) for whole in wholes})) or "(?!)", re.IGNORECASE),
-    )
-
-
-def _any_beginning(whole: str) -> str:
-    """A pattern of the first two characters of a mark; of a tag, of the first."""
-    return "<" if whole[0] == "<" else rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"
-
-
-def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=[\n"
-
-
-def _forms_by_start(
-    dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...], *, is_own: bool
-) -> dict[str, list[Dialect]]:
-    """The forms of calls by what they may begin with: the name of an element in small letters, or a mark. `names` are
-    those of the tools. `is_own`: in the dialect that was asked for, all forms count."""
-    found: dict[str, list[Dialect]] = {}
-    for form in (
-        form
-        for dialect in dialects
-        for form in (forms_for(dialect, names) if dialect.body is Body.TAGS else dialect.forms)
-    ):
-        pairs = form.pairs
-        starts = [form.block.lower() if form.arguments else form.opener]
-        if form.in_line:
-            starts = [f"{form.block}{end}" for end in ("\n", ":\n", "\r\n", ":\r\n")] if is_own else []
-        if pairs is not None and pairs.bare:
-            starts += [pairs.name, *([f"{pairs.name[:-1]} ="] if pairs.name[-1] == "=" else [])]
-        for start in starts:
-            if start not in map(str.lower, tags):
-                found.setdefault(start, []).append(form)
-    return found
-
-
-def _word_in(start: str) -> str:
-    """The name in the tag that a call begins with."""
-    return _WORD_END.split(start.removeprefix("<"), maxsplit=1)[0].removesuffix(":") if _is_mark(start) else start
-
-
-_WORD_END = re.compile(r"[>= \t\r\n]")
-
-
-class _Tags(NamedTuple):
-    """Patterns of the tags of a reasoning region: its end tags, openers and calls; what the end of a text cuts off,
-    and the greatest length of that; and what matters after an end tag."""
-
-    tag: re.Pattern[str]
-    cut: re.Pattern[str]
-    reach: int
-    later: re.Pattern[str]
-
-
-@lru_cache(maxsize=32)
-def _reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = (), marks: tuple[str, ...] = ()) -> _Tags:
-    """`names` of the elements of reasoning, what begins `calls` in it, and `marks` that end it."""
-    any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
-    any_call = "|".join(re.escape(call) if _is_mark(call) else rf"<{re.escape(call)}(?=[> \t\r\n])" for call in calls)
-    any_mark = "|".join(map(re.escape, marks))
-    tag = f"<(?P<end>/?)(?P<name>{any_name})"
-    fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
-    wholes = [*calls, *marks, *(f"<{name}" for name in names), *(f"</{name}" for name in names)]
-    return _Tags(
-        re.compile(rf"(?P<mark>{any_mark or '(?!)'})|(?P<call>{any_call or '(?!)'})|{tag}(?=[> \t\r\n])"),
-        re.compile(rf"(?P<end>)(?P<name>)(?P<call>)(?P<mark>)(?:{_any_start(wholes) or '(?!)'})\Z"),
-        max(map(len, wholes), default=0),
-        re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
-    )
-
-
-def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    """Return the names of reasoning tags as a tuple. Raises XMLToolsError for what can be none."""
-    if isinstance(tags, str):
-        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
-    for tag in tags:
-        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag.lower() == dialect.block:
-            raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
-    found: dict[str, str] = {}
-    for tag in tags:
-        found.setdefault(tag.lower(), tag)
-    return tuple(found.values())

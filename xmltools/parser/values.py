@@ -27,7 +27,7 @@ from xmltools.parser.block import (
 )
 from xmltools.parser.cdata import open_cdata
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.value_ends import (
+from xmltools.parser.end_tags import (
     end_at_once,
     end_leaf,
     meet_candidate,

@@ -1,4 +1,5 @@
-"""What the keys of a JSON body mean: the tool, its server, its arguments and what else there is (protocol, section 6).
+"""The envelope of a call in JSON: which keys of its object are the tool, its server and its arguments, and what else
+there is (protocol, section 6).
 
 Models know many forms of a call in JSON. What is read here is an object that names one tool and has one value for its
 arguments, or the arguments beside the name. No key is dropped that may be an argument.

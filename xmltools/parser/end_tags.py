@@ -1,4 +1,4 @@
-"""Where a leaf ends: end tags that are confirmed or refused by what follows them, and by the examples that the leaf
+"""Which end tag ends a value: each is confirmed or refused by what follows it, and by the examples that the value
 contains (protocol, 4.5 to 4.9)."""
 
 from __future__ import annotations
