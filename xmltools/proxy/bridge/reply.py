@@ -19,18 +19,11 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Parser
-from xmltools.proxy.bridge.filters import (
-    HoldCalls,
-    NoInvention,
-    NoRepetition,
-    OneCall,
-    Outgoing,
-    ReasoningAsText,
-    StopText,
-)
+from xmltools.proxy.bridge.failed_calls import HoldCalls, NoRepetition, Outgoing
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.settings import Settings
+from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
