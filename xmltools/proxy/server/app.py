@@ -23,7 +23,6 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Exchange
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
-from xmltools.proxy.server.answers import Service
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
 from xmltools.proxy.server.in_process import LocalApp
@@ -31,6 +30,7 @@ from xmltools.proxy.server.logging import LOGGER, configure_logging
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.network import Connections, Sender, unreachable
 from xmltools.proxy.server.routes import make_routes
+from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import SMALLEST_REQUESTS
 from xmltools.proxy.server.upstream import Upstream
 from xmltools.proxy.server.workers import Workers

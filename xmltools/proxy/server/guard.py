@@ -18,10 +18,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal
-from xmltools.proxy.server.answers import ClientGoneError, send_error, send_refusal
 from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.http_responses import send_error, send_refusal
 from xmltools.proxy.server.logging import Record, log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics
+from xmltools.proxy.server.request_bodies import ClientGoneError
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _OPEN = ("/healthz",)

@@ -14,8 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.conversations.streams import to_sse
 from xmltools.proxy.bridge import Refusal, error_body
-from xmltools.proxy.server.answers import Answer, Service, Upload, check_size
+from xmltools.proxy.server.http_responses import Answer
 from xmltools.proxy.server.logging import record_of
+from xmltools.proxy.server.request_bodies import Upload, check_size
+from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.upstream import Content, UpstreamAnswer, UpstreamError
 
 _PREFIX = b"/v1"

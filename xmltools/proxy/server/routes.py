@@ -16,11 +16,13 @@ from xmltools import __version__
 from xmltools.proxy.bridge import Api
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
-from xmltools.proxy.server.answers import Service, read_body, send_bytes, send_error, send_json
+from xmltools.proxy.server.http_responses import send_bytes, send_error, send_json
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
-from xmltools.proxy.server.model_answers import Ask, StreamedAnswer, WholeAnswer
+from xmltools.proxy.server.model_replies import Ask, StreamedAnswer, WholeAnswer
 from xmltools.proxy.server.passthrough import Passthrough, forward, upstream_path
+from xmltools.proxy.server.request_bodies import read_body
+from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.tracing import spanning
 from xmltools.proxy.server.translation import Translation, count_tokens
 from xmltools.proxy.server.upstream import Upstream

@@ -1,28 +1,21 @@
-"""What clients send, read up to a limit, and what they are sent when it is no stream: JSON, and errors in the words of
-their API. `Answer` is what all answers that come from the upstream have in common."""
+"""What clients are sent when it is no stream: JSON, and errors in the words of their API. `Answer` is what all answers
+that come from the upstream have in common."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
-import anyio
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import ArgumentDelta, Event
-from xmltools.proxy.bridge import Exchange, Refusal, error_body, error_message
+from xmltools.proxy.bridge import Refusal, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
-from xmltools.proxy.playground import LiveHub
-from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.logging import PassedOver, Record, record_of
-from xmltools.proxy.server.metrics import Metrics
-from xmltools.proxy.server.upstream import Upstream, UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.logging import record_of
+from xmltools.proxy.server.server_parts import Service
+from xmltools.proxy.server.upstream import UpstreamError, UpstreamStatusError
 from xmltools.proxy.server.watch import Watch
-from xmltools.proxy.server.workers import Workers
 
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""
@@ -54,32 +47,6 @@ async def send_refusal(scope: Scope, send: Send, refusal: Refusal, headers: Pair
     """Send why a request is not honoured."""
     record = record_of(scope)
     await send_json(send, refusal.body(record.api, record.id), refusal.status, headers)
-
-
-@dataclass(slots=True)
-class Service:
-    """The parts that make up a running server."""
-
-    config: ServeConfig
-    upstream: Upstream
-    metrics: Metrics
-    hub: LiveHub | None
-    workers: Workers
-    passed_over: PassedOver = field(default_factory=PassedOver)
-
-    def observe(self, exchange: Exchange, record: Record) -> None:
-        """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""
-        hub = self.hub
-
-        def hear(choice: int, event: Event) -> None:
-            if record.first_argument is None and isinstance(event, ArgumentDelta):
-                record.first_argument = record.elapsed
-                if hub is None:
-                    exchange.on_event = None  # nothing more is wanted, and every event would pay
-            if hub is not None:
-                hub.event(record.id, choice, event)
-
-        exchange.on_event = hear
 
 
 class Answer:
@@ -149,67 +116,3 @@ class Answer:
             await send_error(self._scope, self._send, message, error.status, headers=headers)
         else:
             await send_bytes(self._send, error.body, kind, error.status, headers)
-
-
-# Bodies of requests
-
-
-class ClientGoneError(Exception):
-    """The client closed the connection before it had sent its request."""
-
-
-def _too_large(most: int) -> Refusal:
-    """Return the refusal of a body with more than `most` bytes."""
-    return Refusal(
-        f"the body of a request may have {most:,} bytes, this one has more", status=413, code="body_too_large"
-    )
-
-
-def check_size(headers: Headers, most: int) -> None:
-    """Raise Refusal if a request says that its body has more than `most` bytes."""
-    declared = headers.get("content-length", "0")
-    if not declared.isdecimal() or len(declared) > 18 or int(declared) > most:
-        raise _too_large(most)
-
-
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Return the body. Raises Refusal for one that is too large or compressed, ClientGoneError if it does not come."""
-    headers = Headers(scope=scope)
-    check_size(headers, most)
-    if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refusal("the body of a request must not be compressed; leave out content-encoding", status=415)
-    return b"".join([piece async for piece in Upload(receive, most).pieces()])
-
-
-class Upload:
-    """The body of a request as it comes, up to a limit."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive = receive
-        self._most = most
-        self.read = anyio.Event()
-        self.failure: Refusal | ClientGoneError | None = None
-        """Why it has no end."""
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body. Raises Refusal if it is too large, ClientGoneError if the client leaves first."""
-        size = 0
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                self.failure = ClientGoneError()
-                raise self.failure
-            size += len(message.get("body", b""))
-            if size > self._most:
-                self.failure = _too_large(self._most)
-                raise self.failure
-            more = message.get("more_body", False)
-            if not more:
-                self.read.set()
-            yield message.get("body", b"")
-
-    async def skip(self) -> None:
-        """Read the body to its end."""
-        async for _ in self.pieces():
-            pass

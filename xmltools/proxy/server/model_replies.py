@@ -1,4 +1,4 @@
-"""The answers of a model: as a stream, or in one piece.
+"""A model's reply on its way to the client: as a stream, or in one piece.
 
 A stream is translated as it comes. A slow client slows the upstream down, and nothing piles up here. Nothing is sent
 before the upstream has begun, so that an error until then keeps its status; only if it takes long, the client is told
@@ -15,7 +15,8 @@ import anyio
 from starlette.types import Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message
-from xmltools.proxy.server.answers import Answer, Service, send_bytes
+from xmltools.proxy.server.http_responses import Answer, send_bytes
+from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import Translation
 from xmltools.proxy.server.upstream import Request, UpstreamError, UpstreamStatusError
 
