@@ -12,6 +12,7 @@ argument); for them it makes one event and touches nothing else. All other text 
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypedDict, Unpack
@@ -58,7 +59,11 @@ _JSON_SILENT: Final = 9  # one without deltas
 _JSON_ESCAPE: Final = 10  # a string in a JSON body in which an escape is not whole
 _OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with `<`
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
+_CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
+_TEXT_BRACKET: Final = 14  # plain text, but for one
 
+_MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
+"""A `<` that may begin markup in a value. At the end of a text, it may."""
 _GATHER: Final = 4096
 """Characters that the fast paths may pile up in single chunks (a chunk of 4 characters costs 64 bytes) before they
 are joined."""
@@ -226,40 +231,26 @@ class Parser:
                     return [event]
             elif mode == 1:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "]" not in chunk:
+                if end <= self._mark and ("]" not in chunk or (chunk[-1] != "]" and self._stop not in chunk)):
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
-            elif mode == 2:
-                end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk:
-                    self._pos = end
-                    self._pieces.append(chunk)
-                    reader = self._reader
-                    if not (
-                        reader.idle
-                        and (chunk[-1] > " " or ("\n" not in chunk and "\r" not in chunk))
-                        and (reader.literal or "&" not in chunk)
-                    ):
-                        chunk = reader.text(chunk)
-                        if not chunk:
-                            return []
-                    delta = ArgumentDelta()
-                    delta.path = self._path
-                    delta.text = chunk
-                    return [delta]
-            elif mode == 3:
-                end = self._pos + len(chunk)
-                if end <= self._mark and self._stop not in chunk:
-                    self._pos = end
-                    self._pieces.append(chunk)
-                    return []
             elif mode == 7:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk and chunk[-1] not in self._held_back and not self._held:
+                if end <= self._mark and "<" not in chunk:
+                    held = self._held
+                    if chunk[-1] not in self._held_back:
+                        if held:
+                            chunk = held + chunk
+                            self._held = ""
+                    elif chunk[-1] == "\n" and chunk[-2:-1] not in ("", "\r"):
+                        self._held = "\n"
+                        chunk = held + chunk[:-1]
+                    else:
+                        return self._feed(chunk)
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
@@ -281,6 +272,30 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
+            elif mode == 2:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk and chunk[-1] != "<":
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    reader = self._reader
+                    if not (
+                        reader.idle
+                        and (chunk[-1] > " " or ("\n" not in chunk and "\r" not in chunk))
+                        and (reader.literal or "&" not in chunk)
+                    ):
+                        chunk = reader.text(chunk)
+                        if not chunk:
+                            return []
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode == 3:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    return []
             elif mode == 9:
                 end = self._pos + len(chunk)
                 if end <= self._mark and self._stop not in chunk and "\\" not in chunk:
@@ -297,8 +312,8 @@ class Parser:
                     event.text = chunk
                     event.start = start
                     return [event]
-            if mode > 6:
-                events = self._feed_json(chunk) if 7 < mode < 11 else self._feed_plain(mode, chunk)
+            if 7 < mode < 13:
+                events = self._feed_json(chunk) if mode < 11 else self._feed_plain(mode, chunk)
                 if events is not None:
                     return events
             # A `<` at the end of a chunk of prose is common in code, and hardly ever an opener.
@@ -330,11 +345,46 @@ class Parser:
                     event.text = chunk
                     event.start = start
                     return [event]
+            elif mode < 3 or mode > 12:
+                events = self._feed_bracket(chunk)
+                if events is not None:
+                    return events
         return self._feed(chunk)
 
+    def _feed_bracket(self, chunk: str) -> list[Event] | None:
+        """A chunk of CDATA or plain text that ends with a bracket, or comes after one: it is held back, since it may
+        begin the end of the value. None if it does, and where a `<` in plain text takes a closer look."""
+        stop = self._stop
+        text = self._held + chunk if self._held else chunk
+        end = self._pos + len(chunk)
+        if end > self._mark or (_MARKUP.search(text) if stop == "<" else stop in text):
+            return None
+        is_text = stop[0] == "<"
+        if stop == "<" and not self._reader.literal:
+            return None
+        self._pos = end
+        if text[-1] == stop[0]:
+            self._held = text[-1]
+            self._mode = _TEXT_BRACKET if is_text else _CDATA_BRACKET
+            text = text[:-1]
+            if not text:
+                return []
+        else:
+            self._held = ""
+            self._mode = _TEXT if is_text else _CDATA
+        self._pieces.append(text)
+        if is_text:
+            text = self._reader.text(text)
+            if not text:
+                return []
+        delta = ArgumentDelta()
+        delta.path = self._path
+        delta.text = text
+        return [delta]
+
     def _feed_plain(self, mode: int, chunk: str) -> list[Event] | None:
-        """A chunk without markup, of a value between marks or of prose with layout: white space at its end is held
-        back, since a mark or a call may follow. None if it takes a closer look."""
+        """A chunk without markup, of prose with layout: white space at its end is held back, since a call may follow.
+        None if it takes a closer look."""
         held = self._held
         end = self._pos + len(chunk)
         if end > self._mark or "<" in chunk or len(held) > _LONG:
@@ -346,18 +396,13 @@ class Parser:
             self._pieces.append(chunk)
             return [TextDelta.make(chunk, end - len(chunk))]
         text = held + chunk if held else chunk
-        kept = text.rstrip(self._held_back) if text[-1] in self._held_back else text
-        if not kept or (mode == _PAIR and len(text) - len(kept) > 1):
+        kept = text.rstrip(SPACES)
+        if not kept:
             return None
         start = self._pos - len(held)
         self._pos = end
         self._held = text[len(kept) :]
         self._pieces.append(kept)
-        if mode == _PAIR:
-            delta = ArgumentDelta()
-            delta.path = self._path
-            delta.text = kept
-            return [delta]
         return [TextDelta.make(kept, start)]
 
     def _feed_json(self, chunk: str) -> list[Event] | None:
@@ -475,6 +520,8 @@ class Parser:
         self._mode = _OTHER
         block = self._block
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
+            if block is not None and (self._held == "]" or self._held == "<"):
+                self._choose_bracket()
             return
         if block is None:
             if self._outside.has_other_marks:
@@ -488,7 +535,6 @@ class Parser:
                 outside = self._outside
                 if not outside.closers and not outside.is_after and not outside.is_long:
                     self._mode = _LAID_OUT
-                    self._held_back = SPACES
             elif not self._outside.brackets and not self._outside.closers:
                 self._mode = _PROSE
             if self._pos >= self._mark or not self._pieces:
@@ -518,11 +564,27 @@ class Parser:
             self._mode = _SILENT
             self._stop = "]" if in_cdata else "<"
         elif leaf.path is not None:
+            if in_cdata:
+                self._stop = "]<" if block.state == State.NESTED_VALUE else "]]"
+            else:
+                self._stop = "</" if leaf.pasted else "<"
             self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
             pairs = block.dialect.pairs
             self._held_back = "\r\n" if pairs is not None and pairs.framing else ""
+
+    def _choose_bracket(self) -> None:
+        """As `_choose_mode`, where a bracket is held back in a value."""
+        held, self._held = self._held, ""
+        self._choose_mode()
+        if self._mode == _CDATA and held == "]":
+            self._mode = _CDATA_BRACKET
+        elif self._mode == _TEXT and self._stop == "</" and held == "<":
+            self._mode = _TEXT_BRACKET
+        else:
+            self._mode = _OTHER
+        self._held = held
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
