@@ -31,6 +31,7 @@ MODULES = (
     "parser/machine",
     "parser/nested",
     "parser/openers",
+    "parser/ordinary",
     "parser/pairs",
     "parser/parser",
     "parser/prose",

@@ -34,6 +34,14 @@ class TextReader:
         self._after_cdata = False
         self._framed = False  # the leaf began with a line break that only laid it out
 
+    @classmethod
+    def begun(cls) -> TextReader:
+        """A reader of a leaf that begins with something else than white space."""
+        reader = cls()
+        reader._blank = False
+        reader.idle = True
+        return reader
+
     def text(self, raw: str) -> str:
         """Take plain text as it was written; not empty."""
         if not self.idle:

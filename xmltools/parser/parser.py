@@ -13,8 +13,8 @@ argument); for them it makes one event and touches nothing else. All other text 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterable, Sequence
+from os import urandom
 from typing import Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
@@ -38,9 +38,21 @@ from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.openers import checked_tags
+from xmltools.parser.ordinary import (
+    CDATA,
+    FIELD,
+    LEAST_LIMITS,
+    TEXT,
+    Ordinary,
+    Words,
+    goes_on,
+    has_all,
+    read_ordinary,
+    words_of,
+)
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox
-from xmltools.syntax.markup import SPACES, TAG_LENGTH
+from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
@@ -61,6 +73,10 @@ _OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 _CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
 _TEXT_BRACKET: Final = 14  # plain text, but for one
+_TAGS: Final = 15  # between the values of an ordinary call
+_END_TAG: Final = 16  # in what may end a value of one
+_PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
+_FIELD: Final = 18  # before the name of its tool
 
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
@@ -69,6 +85,8 @@ _GATHER: Final = 4096
 are joined."""
 _LONG: Final = 256
 """More characters than these, held back, are looked at only if the new chunk may decide what they are."""
+_MOST_PIECES: Final = 512
+"""Pieces of the source of an ordinary call that are kept apart."""
 _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
@@ -78,7 +96,7 @@ COMPILED: Final = not __file__.endswith(".py")
 
 
 def _new_id() -> str:
-    return f"call_{secrets.token_hex(12)}"
+    return f"call_{urandom(12).hex()}"
 
 
 class Parser:
@@ -112,7 +130,9 @@ class Parser:
         "_limits",
         "_mark",
         "_mode",
+        "_last_ends",
         "_new_id",
+        "_ordinary",
         "_other_lead",
         "_outside",
         "_path",
@@ -124,6 +144,7 @@ class Parser:
         "_strict",
         "_toolbox",
         "_waiting",
+        "_words",
     )
 
     def __init__(
@@ -170,6 +191,11 @@ class Parser:
         # What the fast paths took: text outside blocks, which `Outside` looks at later, or of the open block.
         self._pieces = self._outside.pieces
         self._block: Block | None = None
+        self._ordinary: Ordinary | None = None  # the open call, while the short way is enough
+        self._last_ends: list[int] = []
+        limits = self._limits
+        is_wide = limits.block_size >= LEAST_LIMITS.block_size and limits.depth >= LEAST_LIMITS.depth
+        self._words = words_of(dialect) if is_wide else None  # of ordinary calls
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
@@ -199,6 +225,9 @@ class Parser:
         """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
+        if self._ordinary is not None:
+            is_plain = (self._mode == _CDATA or self._mode == _TEXT) and ">" not in chunk
+            return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
         if not is_last:
@@ -238,6 +267,34 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
+            elif mode > 12:
+                if mode == 15:
+                    held = self._held + chunk
+                    is_tag = held[0] == "<" or held.lstrip(" \t\r\n")[:1] in ("", "<")
+                    if is_tag and ">" not in chunk and len(held) < 256:
+                        self._held = held
+                        self._pos += len(chunk)
+                        return []
+                elif mode == 18:
+                    if chunk.isidentifier() and len(self._held) < 256:
+                        self._held += chunk
+                        self._pos += len(chunk)
+                        return []
+                elif mode == 17:
+                    end = self._pos + len(chunk)
+                    if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                elif mode == 16:
+                    held = self._held + chunk
+                    if len(held) < len(self._stop) and self._stop.startswith(held):
+                        self._held = held
+                        self._pos += len(chunk)
+                        return []
             elif mode == 7:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk:
@@ -345,10 +402,13 @@ class Parser:
                     event.text = chunk
                     event.start = start
                     return [event]
-            elif mode < 3 or mode > 12:
+            elif mode == 13 or mode == 14 or (mode < 3 and self._ordinary is None):
                 events = self._feed_bracket(chunk)
                 if events is not None:
                     return events
+            call = self._ordinary
+            if call is not None:
+                return self._feed_ordinary(call, chunk)
         return self._feed(chunk)
 
     def _feed_bracket(self, chunk: str) -> list[Event] | None:
@@ -448,6 +508,9 @@ class Parser:
         if self._mode == _CLOSED:
             return []
         events = self._events = self._outside.events = []
+        self._words = None
+        if self._ordinary is not None:
+            self._read_as_block(self._ordinary)
         self._gather(is_all=False)
         self._finish()
         self._outside.gather()
@@ -461,7 +524,7 @@ class Parser:
 
         A parser that is dropped in the middle of a call is a ring of objects, which waits for the garbage collector.
         """
-        self._block = None
+        self._block = self._ordinary = None
         self._outside.forget()
         self._mode = _CLOSED
 
@@ -476,12 +539,110 @@ class Parser:
             self._held = ""
             self._mode = _PROSE
             return self.feed("<" + chunk)
+        words = self._words
+        if words is not None and self._block is None and chunk and self._reads_plainly:
+            held = self._hold_opener(words.opener, chunk)
+            if held is not None:
+                return held
         events = self._events = self._outside.events = []
         if self._block is not None or self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
         self._read_pieces(chunk)
         self._choose_mode()
         return events
+
+    def _feed_ordinary(self, call: Ordinary, chunk: str) -> list[Event]:
+        """A chunk of an ordinary call that has markup, or may have."""
+        mode, held = self._mode, self._held
+        end = self._pos + len(chunk)
+        if end > call.limit:
+            self._read_as_block(call)
+            return self._feed(chunk)
+        events: list[Event] = []
+        text = held + chunk if held else chunk
+        if mode in (_TEXT, _PLAIN_TEXT):
+            place = chunk.find("<")
+            if place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:]):
+                self._held = chunk[place:]  # the end tag begins, or something else
+                self._pos = end
+                self._mode = _END_TAG
+                self._stop = call.close
+                if place:
+                    read_ordinary(call, chunk[:place], 0, end - len(chunk), events)
+                    self._pieces.append(chunk[:place])
+                return events
+        elif mode == _END_TAG and goes_on(call, text):
+            self._held = text
+            self._pos = end
+            return events
+        self._pos = end
+        self._events = self._outside.events = events
+        self._last_ends.clear()
+        base = end - len(text)
+        place = read_ordinary(call, text, 0, base, events)
+        if call.done or call.is_lost:
+            self._end_ordinary(call, text, 0, place, base)
+            self._held = ""
+            rest = text[place:]
+            if rest and self._words is not None and "<" not in rest and self._block is None and self._reads_plainly:
+                self._outside.emit_text(rest, 0, len(rest), base + place)
+            elif rest:
+                self._read_text(rest, base + place)
+            self._choose_mode()
+            return events
+        if place:
+            self._keep_ordinary(call, text, 0, place, base)
+            text = text[place:]
+        self._held = text
+        self._choose_ordinary(call)
+        return events
+
+    @property
+    def _reads_plainly(self) -> bool:
+        """Whether text without `<` is text, outside of blocks."""
+        outside = self._outside
+        return not (outside.closers or outside.brackets or outside.has_other_marks)
+
+    def _hold_opener(self, opener: str, chunk: str) -> list[Event] | None:
+        """A chunk of prose: an opener that begins in it is held back. None if it takes a closer look."""
+        text = self._held + chunk
+        place = text.find("<")
+        size = len(text) - place
+        if (
+            place < 0
+            or size >= len(opener)
+            or not opener.startswith(text[place:])
+            or self._pos + len(chunk) > self._mark
+        ):
+            return None
+        self._pos += len(chunk)
+        self._held = text[place:]
+        self._mode = _OTHER
+        if not place:
+            return []
+        text = text[:place]
+        self._pieces.append(text)
+        return [TextDelta.make(text, self._pos - size - place)]
+
+    def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
+        """What was read of an ordinary call goes to its source, but for the value of an open leaf."""
+        pieces = self._pieces
+        if call.next == TEXT or call.next == CDATA:
+            begin = call.leaf_start - base
+            if begin > at:
+                pieces.append(text[at:begin])
+                self._put_by(call)
+                at = begin
+        pieces.append(text[at:end])
+        if len(pieces) > _MOST_PIECES:
+            self._put_by(call)
+
+    def _put_by(self, call: Ordinary) -> None:
+        """Take the pieces of the open leaf to the source of the call."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        call.raw.append(text)
+        call.raw_end += len(text)
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -493,6 +654,8 @@ class Parser:
 
     def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size
+        if self._ordinary is not None:
+            self._read_as_block(self._ordinary)
         if self._block is None and len(chunk) + len(self._held) <= size:
             self._read(chunk)
             return
@@ -519,6 +682,9 @@ class Parser:
     def _choose_mode(self) -> None:
         self._mode = _OTHER
         block = self._block
+        if self._ordinary is not None:
+            self._choose_ordinary(self._ordinary)
+            return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
             if block is not None and (self._held == "]" or self._held == "<"):
                 self._choose_bracket()
@@ -574,6 +740,31 @@ class Parser:
             pairs = block.dialect.pairs
             self._held_back = "\r\n" if pairs is not None and pairs.framing else ""
 
+    def _choose_ordinary(self, call: Ordinary) -> None:
+        """As `_choose_mode`, in an ordinary call."""
+        state, held = call.next, self._held
+        if state != TEXT and state != CDATA:
+            self._mode = _FIELD if state == FIELD else _TAGS
+            return
+        self._mark = min(self._pos + _GATHER, call.limit)
+        self._path = call.path
+        if held:
+            is_bracket = held == "]" and call.has_deltas
+            self._mode = _CDATA_BRACKET if is_bracket else _END_TAG
+            self._stop = "]]" if is_bracket else call.close if state == TEXT else f"]]>{call.close}"
+        elif not call.has_deltas:
+            self._mode = _SILENT
+            self._stop = "<" if state == TEXT else "]"
+        elif state == CDATA:
+            self._mode = _CDATA
+            self._stop = "]]"
+        elif call.reader is not None:
+            self._mode = _TEXT
+            self._stop = "<"
+            self._reader = call.reader
+        else:
+            self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _OTHER
+
     def _choose_bracket(self) -> None:
         """As `_choose_mode`, where a bracket is held back in a value."""
         held, self._held = self._held, ""
@@ -595,14 +786,23 @@ class Parser:
         text = self._held + chunk if self._held else chunk
         base = self._pos - len(self._held)
         self._pos += len(chunk)
-        outside = self._outside
+        self._read_text(text, base)
+
+    def _read_text(self, text: str, base: int) -> None:
+        """Read a text that begins at `base` in the stream; what may become something else is held back."""
+        outside, words = self._outside, self._words
         outside.begin()
+        self._last_ends.clear()
         at = 0
         while at < len(text):
             if self._block is not None:
                 place = self._read_block(self._block, text, at, base)
+            elif self._ordinary is not None:
+                place = self._read_ordinary(self._ordinary, text, at, base)
             elif self._spent:
                 place = outside.emit_text(text, at, len(text), base)
+            elif words is not None and text.startswith(words.opener, at) and self._open_plainly(words, text, at, base):
+                place = self._read_ordinary(self._ordinary, text, at, base) if self._ordinary is not None else -1
             else:
                 place = outside.read(text, at, base)
                 if outside.opening is not None:
@@ -611,6 +811,8 @@ class Parser:
             if place < 0:
                 break
             at = place
+            if self._ordinary is not None and self._ordinary.waits:
+                break
         outside.end(text, at, base)
         self._held = text[at:]
 
@@ -626,6 +828,21 @@ class Parser:
         return self._outside.decides_nothing(self._held, chunk)
 
     # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> bool:
+        """At an opener: open an ordinary call, if a tag follows and nothing hides it, or wait for what follows. False,
+        if it takes a closer look."""
+        outside = self._outside
+        here = skip_space(text, at + len(words.opener))
+        if here - at > _LONG or (here < len(text) and text[here] != "<") or self._blocks >= self._limits.blocks:
+            return False
+        if outside.closers or not outside.is_plain():
+            return False
+        if here < len(text):
+            outside.end_text()
+            self._blocks += 1
+            self._ordinary = Ordinary(base + at, words, self._limits, self._announce, self._pieces, self._last_ends)
+        return True
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -647,6 +864,77 @@ class Parser:
         tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
         if tag and tag != f"<{word}":
             read_opening_tag(block, tag)
+
+    def _read_ordinary(self, call: Ordinary, text: str, at: int, base: int) -> int:
+        """Read on in an ordinary call that begins in this text."""
+        begin = at + len(call.words.opener) if base + at == call.start else at
+        end = read_ordinary(call, text, begin, base, self._events)
+        if call.done or call.is_lost:
+            self._end_ordinary(call, text, at, end, base)
+            return end
+        if end == at:
+            return -1
+        self._keep_ordinary(call, text, at, end, base)
+        return end
+
+    def _announce(self, call: Ordinary) -> bool:
+        """An ordinary call has named its tool. False, if that is not the name of one as it is."""
+        server = default = self._dialect.default_server
+        if self._toolbox is None:
+            server = call.server or default
+        else:
+            found = self._toolbox.find_plain(call.name, call.server, default)
+            if found is None:
+                return False
+            server, call.shape = found
+        call.found_on = server
+        call.call_id = self._next_id()
+        call.has_deltas = self._argument_deltas
+        return True
+
+    def _end_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
+        """An ordinary call ends, or turns out not to be one. What was read last is `text[at:end]`."""
+        if not (call.done and has_all(call)):
+            self._keep_ordinary(call, text, at, end, base)
+            self._read_as_block(call)
+            return
+        self._ordinary = None
+        self._pieces.clear()
+        self._outside.skip_block(base + end)
+        made = ToolCall(
+            id=call.call_id or "",
+            name=call.name,
+            arguments=call.arguments,
+            server=call.found_on,
+            dialect=self._dialect.name,
+            span=(call.start, base + end),
+        )
+        self._events.append(CallCompleted(made))
+
+    def _read_as_block(self, call: Ordinary) -> None:
+        """A call is not ordinary after all: the machine reads what was read of it. That gave its events already."""
+        self._ordinary = None
+        block = Block(call.start, len(call.words.opener), self._dialect, self._limits, self._toolbox, self._name_again)
+        block.final = self._outside.final
+        block.call_id = call.call_id
+        self._put_by(call)
+        source = call.raw.take()
+        self._block = block
+        run(block, source, 0, call.start, [])  # all of it, but for `]` at the end of a section, which were content
+        block.raw.append(source)
+        block.raw_end = call.start + len(source)
+        if not block.keeps_source:
+            trim(block, len(source))
+        block.on_name = self._name_call
+        if block.done:
+            self._end_block(block, block.raw_end)
+
+    def _name_again(self, block: Block) -> None:
+        """A block that is read again has named its tool: it has its id."""
+        toolbox = self._toolbox
+        if toolbox is not None:
+            block.shape = toolbox.guess(block.name or "", block.server, self._dialect.default_server)
+        block.deltas = self._argument_deltas
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         end = run(block, text, at, base, self._events)
@@ -716,6 +1004,7 @@ class Parser:
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
+            self._words = None
             self._outside.brackets = False
         if text is None:
             text, base = block.raw.take(), block.start

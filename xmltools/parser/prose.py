@@ -300,6 +300,12 @@ class Outside:
                 self._look_for_results(text[:taken])
             self._tell_notices()
 
+    def is_plain(self) -> bool:
+        """Return whether what follows the text so far is neither in a fence nor perhaps only shown."""
+        self.gather()
+        self._prose.settle()
+        return not (self._prose.may_hide or self._prose.open)
+
     def begin_line(self) -> None:
         """What was skipped last ended with a line."""
         self._prose.line = ""

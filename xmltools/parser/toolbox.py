@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
-from xmltools.tools.schema import Shape
+from xmltools.tools.schema import ObjectShape, Shape
 
 _QUOTES = " \t\"'`"
 _SEPARATOR = re.compile("::?|[./]")
@@ -28,7 +28,7 @@ class Toolbox:
     """The tools of a parser, by name and server, with their schemas compiled."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._shapes: dict[str, dict[str, Shape]] = {}
+        self._shapes: dict[str, dict[str, ObjectShape]] = {}
         self._servers: set[str] = set()
         for tool in tools:
             if not isinstance(tool, Tool):
@@ -94,6 +94,16 @@ class Toolbox:
             message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
             raise NoToolError(message, f"Name the server of {name} in <server_name>: {where}.")
         return next(iter(servers.items()))
+
+    def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
+        """The server and schema of the tool that has this very name, on the server that is named or meant; None if
+        there is none, or that takes a repair."""
+        servers = self._shapes.get(name)
+        if servers is None:
+            return None
+        if server is None:
+            server = default if default in servers else self.only_server or default
+        return (server, servers[server]) if server in servers else None
 
     def _hint(self, name: str) -> str:
         near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)

@@ -18,6 +18,7 @@ from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, 
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.examples import example_arguments, is_code_name
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
+from xmltools.tools.schema.plain_values import UNUSUAL, PlainMember, PlainMembers, plain_members
 from xmltools.tools.schema.shapes import (
     ANY,
     AnyShape,
@@ -35,6 +36,7 @@ __all__ = [
     "ANY",
     "ITEM",
     "NEVER",
+    "UNUSUAL",
     "AnyShape",
     "ArrayShape",
     "Bounds",
@@ -42,6 +44,8 @@ __all__ = [
     "Items",
     "Node",
     "ObjectShape",
+    "PlainMember",
+    "PlainMembers",
     "Problem",
     "Property",
     "Reading",
@@ -60,6 +64,7 @@ __all__ = [
     "items_of",
     "other_keywords",
     "parts_of",
+    "plain_members",
     "properties_of",
     "read_arguments",
     "read_object",

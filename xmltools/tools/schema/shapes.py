@@ -128,7 +128,7 @@ class EnumShape(Shape):
 
 
 class _Container(Shape):
-    __slots__ = ("_children", "make", "parts")
+    __slots__ = ("_children", "make", "parts", "plain")
     exact = True
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
@@ -136,10 +136,12 @@ class _Container(Shape):
         self.make = maker
         self.parts = parts
         self._children: dict[Any, Shape] = {}
+        self.plain: object = None  # what `plain_values` knows of it
 
     def forget(self) -> None:
         """Let go of the shapes of children."""
         self._children.clear()
+        self.plain = None
 
 
 class ObjectShape(_Container):

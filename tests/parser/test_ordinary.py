@@ -1,0 +1,114 @@
+"""The short way for ordinary calls says what the machine says, chunk by chunk, and is taken where it should be."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.often import examples
+from support.ordinary_calls import chunkings_of, ordinary_case, short_way_differs, without_short_way
+from support.strategies import Case, cases
+
+from xmltools.models.events import CallCompleted
+from xmltools.parser import Parser
+from xmltools.tools import Tool
+
+TEXT = {"type": "string"}
+WEATHER = Tool(
+    name="get_weather",
+    parameters={
+        "properties": {
+            "city": TEXT,
+            "days": {"type": "integer"},
+            "unit": {"enum": ["C", "F"]},
+            "places": {"type": "array", "items": TEXT},
+            "at": {"type": "object", "properties": {"lat": {"type": "number"}, "ok": {"type": "boolean"}}},
+            "code": {"type": "string", "pattern": "^[a-z]+$"},
+        },
+        "required": ["city"],
+    },
+)
+"""All kinds of plain arguments, and one whose schema asks for more."""
+PLAIN = "<city>Oslo</city><days>3</days><unit>C</unit>"
+NESTED = "<city>Oslo</city><places><place>a</place><item>b</item></places><at><lat>1.5</lat><ok>true</ok></at>"
+
+
+def block(arguments: str) -> str:
+    return f"<tool>\n<tool_name>get_weather</tool_name>\n<arguments>{arguments}</arguments>\n</tool>"
+
+
+def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: list[Tool] | None) -> tuple[int, Any]:
+    """How many calls the machine had to read, and the arguments of the last call."""
+    made: list[Any] = []
+    real = Parser._read_as_block
+    monkeypatch.setattr(Parser, "_read_as_block", lambda self, call: (made.append(call), real(self, call)))
+    parser = Parser(tools)
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    events += parser.close()
+    calls = [event.call for event in events if isinstance(event, CallCompleted)]
+    return len(made), calls[-1].arguments if calls else None
+
+
+@pytest.mark.parametrize("size", [1, 4, 64, 10_000])
+@pytest.mark.parametrize(
+    ("arguments", "typed"),
+    [
+        (PLAIN, {"city": "Oslo", "days": 3, "unit": "C"}),
+        (NESTED, {"city": "Oslo", "places": ["a", "b"], "at": {"lat": 1.5, "ok": True}}),
+        ("<city>two\nlines, a > b</city>", {"city": "two\nlines, a > b"}),
+        ("<city>\n  Oslo\n</city>", {"city": "  Oslo"}),
+        ("<city><![CDATA[<b> & [1]]]></city>", {"city": "<b> & [1]"}),
+        ("<city><![CDATA[" + "line\n" * 2_000 + "]]></city>", {"city": "line\n" * 2_000}),
+    ],
+)
+def test_ordinary_calls_take_the_short_way(
+    arguments: str, typed: dict[str, Any], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert blocks_made(block(arguments), size, monkeypatch, [WEATHER]) == (0, typed)
+
+
+@pytest.mark.parametrize("size", [1, 4, 10_000])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "<city>Oslo & Bergen</city>",  # an entity, or none
+        "<city>a < b</city>",
+        "<city>a</city><city>b</city>",  # given twice
+        "<city>Oslo</city><days>three</days>",  # no integer
+        "<city>Oslo</city><code>ab</code>",  # a schema that asks for more
+        "<city>Oslo</city><town>x</town>",  # not declared
+        "<days>3</days>",  # `city` is missing
+        '<city lang="no">Oslo</city>',
+        "<city>Oslo</ city>",
+        "<city><![CDATA[a]]> b</city>",
+        "Oslo",
+    ],
+)
+def test_others_are_left_to_the_machine(arguments: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert blocks_made(block(arguments), size, monkeypatch, [WEATHER])[0] == 1
+
+
+def test_the_short_way_can_be_left_out() -> None:
+    parser = without_short_way(Parser([WEATHER]))
+    parser.feed(block(PLAIN)[:40])
+    assert parser._ordinary is None and parser._block is not None
+
+
+def check(case: Case, rng: Random) -> None:
+    for chunks in chunkings_of(case.text, rng):
+        assert (found := short_way_differs(case, chunks)) is None, f"{chunks!r}: {found}"
+
+
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_it_says_what_the_machine_says(rng: Random) -> None:
+    check(ordinary_case(rng), rng)
+
+
+@given(cases(), st.randoms(use_true_random=False))
+@examples(300)
+def test_so_it_does_of_any_document(case: Case, rng: Random) -> None:
+    check(case, rng)

@@ -1,0 +1,140 @@
+"""Replies with ordinary calls of the tools of `strategies`, and with a few slips: what the short way reads, and where
+it must give up.
+
+`short_way_differs` reads a text with and without the short way, and compares what each chunk gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+from support.strategies import TOOL_SETS, Case
+
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
+from xmltools.parser import Limits, Parser
+
+__all__ = ["chunkings_of", "ordinary_case", "short_way_differs", "without_short_way"]
+
+_SPACES = ("", "", "\n", "\n    ", " \n  ")
+_BETWEEN = ("", "", "\n", "Now this: ", "`a` and ", "``` ", "<think>x</think>", "<!-- c -->\n")
+_TEXTS = ("x", "src/a.py", "some text", "\nline\n", "a\nb", " y", "z ", "a]b", "]]", "", "1", "null", "é", " ", "\n ")
+_IN_SECTION = ("", "", "<b>", "</x>", "&", "]", "]]", "<![CDATA[q", "<!-- c", "\x01", "]]>z")
+_SLIPS = (
+    *("<path>", "</path>", "<diff>", "</diff>", "<item>", "</item>", "<b>", "<x", "</", "<", ">", "&", "&amp;", "]]>"),
+    *("<![CDATA[", "]", "</arguments>", "</tool>", "<tool>", "<tool_name>", "<!--", "\x00", '<path a="1">', " ", "x"),
+)
+
+
+def ordinary_case(rng: Random) -> Case:
+    """One to three calls with prose between them, half of them with a slip or two, and often with options."""
+    tool_set = rng.choice(list(TOOL_SETS))
+    text = "".join(_block(rng, tool_set) for _ in range(rng.randint(1, 3))) + rng.choice(("", "\n", "Bye."))
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        at, how = rng.randrange(len(text) + 1), rng.randrange(5)
+        rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
+        text = text[:at] + (rng.choice(_SLIPS) if how != 1 else "") + rest
+    options: dict[str, Any] = {}
+    if rng.random() < 0.1:
+        options["strict"] = True
+    if rng.random() < 0.1:
+        limits = {
+            "block_size": rng.choice((4096, 4200)),
+            "elements": rng.choice((3, 5, 8)),
+            "blocks": rng.choice((1, 2)),
+        }
+        options["limits"] = Limits(**limits)
+    if rng.random() < 0.1:
+        options["also"] = "known"
+    return Case([text], tool_set, options)
+
+
+def _block(rng: Random, tool_set: str) -> str:
+    tools, space = TOOL_SETS[tool_set], rng.choice(_SPACES)
+    tool = rng.choice(tools) if tools else None
+    name, properties = ("f", {"a": {}, "b": {}}) if tool is None else (tool.name, tool.parameters.get("properties", {}))
+    server = ""
+    if rng.random() < 0.3:
+        server = f"<server_name>{tool.server if tool and rng.random() < 0.8 else 'local'}</server_name>{space}"
+    given = [(key, properties[key]) for key in rng.sample(list(properties), rng.randint(0, min(5, len(properties))))]
+    inner = "".join(f"<{key}>{_value(rng, schema, space, 0)}</{key}>{space}" for key, schema in given)
+    head = f"<tool>{space}{server}<tool_name>{name}</tool_name>{space}<arguments>{space}"
+    return f"{rng.choice(_BETWEEN)}{head}{inner}</arguments>{space}</tool>"
+
+
+def _value(rng: Random, schema: Any, space: str, depth: int) -> str:
+    if not isinstance(schema, dict) or depth > 3 or rng.random() < 0.05:
+        return rng.choice(_SLIPS) + rng.choice(_TEXTS)
+    kind = schema.get("type")
+    kind = rng.choice(kind) if isinstance(kind, list) else kind
+    if "enum" in schema:
+        return str(rng.choice(schema["enum"]))
+    if kind == "integer":
+        return rng.choice((str(rng.randint(-5, 300)), " 7 ", "007"))
+    if kind == "number":
+        return rng.choice(("1.5", "2", "-0.25", "1e3", "-0"))
+    if kind == "boolean":
+        return rng.choice(("true", "false", "True"))
+    if kind == "array":
+        items = (_value(rng, schema.get("items", {}), space, depth + 1) for _ in range(rng.randint(0, 3)))
+        return space + "".join(f"<item>{item}</item>{space}" for item in items)
+    if kind == "object":
+        given = [each for each in schema.get("properties", {}).items() if rng.random() < 0.7]
+        return space + "".join(f"<{key}>{_value(rng, inner, space, depth + 1)}</{key}>{space}" for key, inner in given)
+    if rng.random() < 0.3:
+        return f"<![CDATA[{rng.choice(_TEXTS)}{rng.choice(_IN_SECTION)}]]>"
+    return rng.choice(_TEXTS) * rng.choice((1, 1, 1, 90))
+
+
+def chunkings_of(text: str, rng: Random) -> list[list[str]]:
+    """The text whole, and in pieces of one character, of four, and of random sizes."""
+    pieces, at, most = [], 0, rng.choice((3, 9, 40, 400))
+    while at < len(text):
+        size = rng.randint(1, most)
+        pieces.append(text[at : at + size])
+        at += size
+    return [[text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)], pieces]
+
+
+def without_short_way(parser: Parser) -> Parser:
+    """The parser, which reads all calls by the machine from now on."""
+    parser._words = None
+    return parser
+
+
+def short_way_differs(case: Case, chunks: Iterable[str]) -> str | None:
+    """The first chunk after which the parser said something else than it does without the short way, and what."""
+    parsers = []
+    for _ in range(2):
+        ids = iter(range(1_000_000))
+        parsers.append(Parser(case.tools, new_id=lambda ids=ids: f"c{next(ids)}", **case.options))  # type: ignore[misc]
+    short, slow = parsers[0], without_short_way(parsers[1])
+    for chunk in chunks:
+        seen, wanted = _told(short.feed(chunk)), _told(slow.feed(chunk))
+        if seen != wanted:
+            return f"{chunk!r}: {seen} and not {wanted}"
+    seen, wanted = _told(short.close()), _told(slow.close())
+    return f"at the end: {seen} and not {wanted}" if seen != wanted else None
+
+
+def _told(events: Iterable[Event]) -> list[tuple[Any, ...]]:
+    """All that the events of one chunk say. Adjacent deltas of one value are joined: where the short way gives up in
+    the middle of a chunk, there may be two for one."""
+    told: list[tuple[Any, ...]] = []
+    for event in events:
+        kind = type(event).__name__
+        if isinstance(event, ArgumentDelta):
+            if told and told[-1][:2] == (kind, event.path):
+                told[-1] = (kind, event.path, told[-1][2] + event.text)
+            else:
+                told.append((kind, event.path, event.text))
+        elif isinstance(event, CallCompleted):
+            told.append((kind, repr(event.call.__dict__)))
+        elif isinstance(event, CallFailed):
+            told.append((kind, event.id, repr(event.error), event.error.source))
+        elif isinstance(event, CallStarted):
+            told.append((kind, event.id, event.name, event.server))
+        else:
+            told.append((kind, repr(event)))
+    return told

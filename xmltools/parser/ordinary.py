@@ -1,0 +1,471 @@
+"""Ordinary calls, read the short way: `<tool>`, names, arguments that are plain by their schema, `</tool>`, and nothing
+that a rule of repair is about.
+
+Nearly all calls are like that. This module knows when a text is, never what a rule means: where it meets anything else
+it says so (`is_lost`), and the machine reads the call from its start and goes on at the same place (`Parser`). These
+hold, and are tried by `tests/parser/test_ordinary.py` and by the fuzzer:
+
+- What was read up to any place gave the events that the machine gives for it, in the same chunks. What may still become
+  something else was not read, and comes again with the next text.
+- A call that ends here is the call that the machine makes of the same text: without a repair, and valid.
+- Tags are simple: without attributes, without white space, ended in the order in which they began. Fields come once,
+  and first. Arguments are declared, and come once; without tools they have any name, and are strings.
+- Values are text without `<` and, in the end, without `&` and `]]>`; or one CDATA section without another in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from xmltools.dialects import Body, Dialect
+from xmltools.models.events import ArgumentDelta, CallStarted, Event
+from xmltools.parser.decode_text import TextReader
+from xmltools.parser.limits import Limits
+from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
+from xmltools.syntax.rope import Rope
+from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember, PlainMembers, plain_members
+
+_NAME: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,100}"
+_TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
+"""A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
+_STRING: Final = PlainMember(None)
+_MOST_HELD: Final = 300
+"""Characters that may wait for the end of a tag, or of a field."""
+_DEPTH: Final = 8
+"""Containers that may be open. The machine reads calls that nest deeper, and all of them where limits are narrower."""
+LEAST_LIMITS: Final = Limits(block_size=4_096, depth=_DEPTH + 1)
+_LONG: Final = 4_096
+Read = Callable[[str], Any]
+
+# What is read next.
+FIELD: Final = 0
+ARGUMENTS: Final = 1
+TAGS: Final = 2
+TEXT: Final = 3
+CDATA: Final = 4
+END: Final = 5
+
+
+class Words(NamedTuple):
+    """How a dialect spells ordinary calls: its opener, the elements in it, and patterns of a whole field, which names
+    server or tool, and of what the end of a text may cut off of one."""
+
+    opener: str
+    block: str
+    arguments: str
+    server_name: str
+    field: re.Pattern[str]
+    field_part: re.Pattern[str]
+
+
+@lru_cache(maxsize=16)
+def words_of(dialect: Dialect) -> Words | None:
+    """Return how a dialect spells ordinary calls; None if its calls are of another kind."""
+    if dialect.body is not Body.ELEMENTS:
+        return None
+    field = rf"(?P<field>{re.escape(dialect.tool_name)}|{re.escape(dialect.server_name)})>"
+    whole = rf"[ \t\r\n]*<{field}({_NAME})</(?P=field)>"
+    part = rf"[ \t\r\n]*(?:<(?:[a-z_]*|{field}(?:{_NAME}(?:<(?:/[a-z_]*)?)?)?))?\Z"
+    return Words(
+        dialect.opener, dialect.block, dialect.arguments, dialect.server_name, re.compile(whole), re.compile(part)
+    )
+
+
+class _Container:
+    """An open element with elements in it, and the value that it becomes: an object, or a list."""
+
+    __slots__ = ("members", "path", "shape", "tag", "value")
+
+    def __init__(
+        self,
+        tag: str,
+        members: PlainMembers | None,
+        shape: ObjectShape | ArrayShape | None,
+        path: tuple[str | int, ...],
+        value: Any,
+    ) -> None:
+        self.tag = tag
+        self.members = members
+        self.shape = shape
+        self.path = path
+        self.value = value
+
+
+class Ordinary:
+    """An open call, as long as it is ordinary, with the containers that are open, the innermost last, and the leaf.
+
+    `next` says what is read next. `raw` is what was read of its source up to `raw_end` in the stream, `pieces` what was
+    read after that: of the open leaf, if there is one.
+    """
+
+    __slots__ = (
+        "announce",
+        "arguments",
+        "call_id",
+        "close",
+        "containers",
+        "count",
+        "done",
+        "found_on",
+        "has_deltas",
+        "is_lost",
+        "key",
+        "last_ends",
+        "leaf_start",
+        "limit",
+        "most",
+        "name",
+        "next",
+        "objects",
+        "path",
+        "pieces",
+        "raw",
+        "raw_end",
+        "read",
+        "reader",
+        "server",
+        "shape",
+        "start",
+        "waits",
+        "words",
+    )
+
+    def __init__(
+        self,
+        start: int,
+        words: Words,
+        limits: Limits,
+        announce: Callable[[Ordinary], bool],
+        pieces: list[str],
+        last_ends: list[int],
+    ) -> None:
+        """`announce` is called once the tool is named. It gives the call its id, server and shape, or returns False.
+        `last_ends`: where the last two ends of sections in the text are, if they were looked for."""
+        self.start = start
+        self.words = words
+        self.announce = announce
+        self.pieces = pieces
+        self.last_ends = last_ends
+        self.limit = start + limits.block_size  # where it must have ended
+        self.most = limits.elements
+        self.count = 3  # elements, with those around the arguments
+        self.next: int = FIELD
+        self.waits = False  # what was not read may become something else
+        self.done = False
+        self.is_lost = False  # it is not ordinary
+        self.raw = Rope()
+        self.raw_end = start
+        # The call.
+        self.name = ""
+        self.server: str | None = None  # as it was named
+        self.found_on = ""
+        self.shape: ObjectShape | None = None
+        self.call_id: str | None = None
+        self.has_deltas = False
+        self.arguments: dict[str, Any] = {}
+        self.containers: list[_Container] = []
+        self.objects: list[_Container] = []  # those that must have what their schemas require
+        # The open leaf.
+        self.close = ""  # its end tag
+        self.key: str | int = ""
+        self.read: Read | None = None  # None for a string: its end tag counts only if a tag follows
+        self.leaf_start = start
+        self.path: tuple[str | int, ...] = ()
+        self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
+
+
+def read_ordinary(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """Read on in `text`, whose first character is at `base` in the stream, and add to the events. Returns the place up
+    to which it was read; then `call.done` says whether the call ends there, `call.is_lost` whether it is not ordinary.
+    """
+    call.waits = False
+    while at < len(text) and not (call.waits or call.done or call.is_lost):
+        at = _STATES[call.next](call, text, at, base, events)
+    return at
+
+
+def has_all(call: Ordinary) -> bool:
+    """Return whether the call has all arguments, and properties of objects in them, that its schema requires."""
+    for container in call.objects:
+        if container.members is not None and not container.members.required <= container.value.keys():
+            return False
+    return True
+
+
+def goes_on(call: Ordinary, held: str) -> bool:
+    """Return whether `held`, which may end the open leaf, may still do so and does not yet."""
+    close = call.close if call.next == TEXT else f"]]>{call.close}"
+    if len(held) < len(close):
+        return close.startswith(held)
+    if call.read is not None or not held.startswith(close) or len(held) >= _MOST_HELD:
+        return False
+    tag = _TAG.match(held, len(close))
+    return tag is not None and tag.end() == len(held) and not tag[3]
+
+
+def _lose(call: Ordinary, at: int) -> int:
+    call.is_lost = True
+    return at
+
+
+def _wait(call: Ordinary, text: str, at: int, part: int) -> int:
+    """There is no tag where one belongs, but its beginning, up to `part`. If the text ends there, nothing is read from
+    `at` on until there is more."""
+    call.waits = part == len(text) and part - at < _MOST_HELD
+    call.is_lost = not call.waits
+    return at
+
+
+def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: before the name of the tool, and perhaps that of its server."""
+    words = call.words
+    if words.field_part.match(text, at) and len(text) - at < _MOST_HELD:
+        call.waits = True
+        return at
+    found = words.field.match(text, at)
+    if found is None:
+        return _lose(call, at)
+    field, name = found.groups()
+    if field == words.server_name:
+        if call.server is not None:
+            return _lose(call, at)
+        call.server = name
+        return found.end()
+    call.name = name
+    if not call.announce(call):
+        return _lose(call, at)
+    events.append(CallStarted(call.call_id or "", name, call.server))
+    call.next = ARGUMENTS
+    return found.end()
+
+
+def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: before the start tag of the arguments."""
+    found = _TAG.match(text, at)
+    if found is None or not found[3]:
+        return _wait(call, text, at, found.end() if found else at)
+    members = plain_members(call.shape) if call.shape is not None else None
+    if found[1] or found[2] != call.words.arguments or (members is None and call.shape is not None):
+        return _lose(call, at)
+    _open_container(call, _Container(found[2], members, call.shape, (), call.arguments))
+    call.next = TAGS
+    return found.end()
+
+
+def _open_container(call: Ordinary, container: _Container) -> None:
+    call.containers.append(container)
+    if container.members is not None and container.members.required:
+        call.objects.append(container)
+
+
+def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: after the arguments."""
+    found = _TAG.match(text, at)
+    if found is None or not found[3]:
+        return _wait(call, text, at, found.end() if found else at)
+    if not found[1] or found[2] != call.words.block:
+        return _lose(call, at)
+    call.done = True
+    return found.end()
+
+
+def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: between arguments. Reads tags, and leaves that the text has as a whole."""
+    containers, words = call.containers, call.words
+    top = containers[-1]
+    found = _TAG.match(text, at)
+    while found is not None:
+        slash, name, close = found.groups()
+        after = found.end()
+        if close is None:
+            return _wait(call, text, at, after)
+        if slash:
+            if name != top.tag:
+                return _lose(call, at)
+            containers.pop()
+            if not containers:
+                call.next = END
+                return after
+            top = containers[-1]
+            at, found = after, _TAG.match(text, after)
+            continue
+        members, into = top.members, top.value
+        member = _STRING if members is None or top.shape is None else members.find(top.shape, name, top.tag)
+        is_list = members is not None and members.is_list
+        if member is None or call.count >= call.most or (not is_list and name in into):
+            return _lose(call, at)
+        if name == words.block or name == words.arguments:
+            return _lose(call, at)
+        key: str | int = len(into) if is_list else name
+        value: Any = None
+        following = _TAG.match(text, after)
+        if member.inside is not None:
+            if following is None or not following[3]:
+                return _wait(call, text, at, following.end() if following else after)
+            if following[1] or len(containers) == _DEPTH:
+                return _lose(call, at)  # it is empty
+            value = [] if member.inside.is_list else {}
+            top = _Container(name, member.inside, member.shape, (*top.path, key), value)
+            _open_container(call, top)
+        else:
+            end = text.find("<", after)
+            tag = f"</{name}>"
+            piece = text[after:end] if end > after and text.startswith(tag, end) else ""
+            is_whole = False
+            if is_plain(piece):
+                value = piece if member.read is None else member.read(piece)
+                following = _TAG.match(text, end + len(tag))
+                is_whole = value is not UNUSUAL and following is not None and bool(following[3] or member.read)
+            if is_whole:
+                after = end + len(tag)
+                if call.has_deltas:
+                    delta = ArgumentDelta()
+                    delta.path = (*top.path, key)
+                    delta.text = piece
+                    events.append(delta)
+            else:
+                call.close = tag
+                call.key = key
+                call.read = member.read
+                call.leaf_start = base + after
+                call.path = (*top.path, key)
+                call.reader = None
+                call.next = TEXT
+        call.count += 1
+        if is_list:
+            into.append(value)
+        else:
+            into[name] = value
+        if call.next == TEXT:
+            return after
+        at, found = after, following
+    return _lose(call, at)
+
+
+def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: in plain text."""
+    end = text.find("<", at)
+    stop = end if end >= 0 else len(text)
+    if stop > at and call.has_deltas:
+        piece = text[at:stop]
+        is_begun = base + at > call.leaf_start or piece[0] > " "
+        if call.reader is None and not (is_begun and piece[-1] > " " and "&" not in piece):
+            call.reader = TextReader.begun() if is_begun else TextReader()
+        _emit(call, piece if call.reader is None else call.reader.text(piece), events)
+    if end < 0:
+        return stop
+    close = call.close
+    if text.startswith(close, end):
+        return _end_leaf(call, text, end, end + len(close), base, events)
+    if close.startswith(text[end:]):
+        call.waits = True
+    elif base + end != call.leaf_start:
+        call.is_lost = True
+    elif text.startswith(CDATA_OPEN, end):
+        call.next = CDATA
+        end += len(CDATA_OPEN)
+        call.leaf_start = base + end
+    elif CDATA_OPEN.startswith(text[end:]):
+        call.waits = True
+    else:
+        call.is_lost = True
+    return end
+
+
+def _read_cdata(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+    """State: in a CDATA section that is a whole value."""
+    end = _find_section_end(call, text, at)
+    stop = end if end >= 0 else len(text) - (2 if text.endswith("]]") else text.endswith("]"))
+    if stop > at and call.has_deltas:
+        _emit(call, text[at:stop], events)
+    if end < 0:
+        call.waits = True
+        return stop
+    close = call.close
+    if text.startswith(close, end + 3):
+        return _end_leaf(call, text, end, end + 3 + len(close), base, events)
+    if close.startswith(text[end + 3 :]):
+        call.waits = True
+    else:
+        call.is_lost = True
+    return end
+
+
+def _find_section_end(call: Ordinary, text: str, at: int) -> int:
+    """The first `]]>`, or -1. In a long text the last two are looked for, once: CPython searches backwards four times
+    as fast as forwards."""
+    if len(text) - at < _LONG:
+        return text.find("]]>", at)
+    if not call.last_ends:
+        last = text.rfind("]]>", at)
+        call.last_ends += (text.rfind("]]>", at, last) if last >= 0 else -1, last)
+    before, last = call.last_ends
+    if before >= at:
+        return text.find("]]>", at)
+    return last if last >= at else -1
+
+
+def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events: list[Event]) -> int:
+    """The leaf ends at `end`, if its end tag, up to `after`, counts."""
+    if call.read is None:
+        found = _TAG.match(text, after)
+        if found is None or not found[3]:
+            return _wait(call, text, end, found.end() if found else after)
+    begin = call.leaf_start - base
+    if begin >= 0:
+        value: Any = text[begin:end]
+    elif call.leaf_start == call.raw_end:
+        value = "".join(call.pieces) + text[:end]
+    else:  # much of it was put by
+        value = call.raw.tail(call.raw_end - call.leaf_start, 0, "".join(call.pieces) + text[:end])
+    if call.next == CDATA:
+        if "<![" in value:
+            return _lose(call, end)  # it may hold a section as an example
+    elif not is_plain(value):
+        if "&" in value or "]]>" in value:
+            return _lose(call, end)
+        reader = TextReader()
+        value = (reader.text(value) if value else "") + reader.end()
+    if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
+        return _lose(call, end)
+    if call.read is not None:
+        value = call.read(value)
+        if value is UNUSUAL:
+            return _lose(call, end)
+    rest = call.reader.end() if call.reader is not None and not call.reader.idle else ""
+    if rest:
+        if call.read is None:
+            return _lose(call, end)  # what follows must have been read too, before the end counts
+        _emit(call, rest, events)
+    call.containers[-1].value[call.key] = value
+    call.next = TAGS
+    return after
+
+
+def is_plain(text: str) -> bool:
+    """Return whether text is a value as it is written, whatever its schema says: in one line, without white space
+    around it, and with nothing that XML forbids or encodes."""
+    return (
+        text != "" and text[0] > " " and text[-1] > " " and "&" not in text and "]]>" not in text and text.isprintable()
+    )
+
+
+def _emit(call: Ordinary, text: str, events: list[Event]) -> None:
+    if text:
+        delta = ArgumentDelta()
+        delta.path = call.path
+        delta.text = text
+        events.append(delta)
+
+
+_STATES: Final = {
+    FIELD: _read_field,
+    ARGUMENTS: _read_arguments,
+    TAGS: _read_tags,
+    TEXT: _read_text,
+    CDATA: _read_cdata,
+    END: _read_end,
+}
