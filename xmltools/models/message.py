@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from xmltools.errors import CallError, Notice
-from xmltools.models.parts import Media, Part, Reasoning, Text, ToolCall, ToolResult, Value
+from xmltools.models.parts import Media, Part, Reasoning, Text, ToolCall, ToolResult, Value, assemble
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a message; "tool" is for results."""
@@ -172,6 +172,17 @@ class Reply(Value):
     parts: tuple[Text | Reasoning | ToolCall | CallError, ...] = ()
     unclosed_reasoning: bool = False
     notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def unchecked(
+        cls,
+        parts: tuple[Text | Reasoning | ToolCall | CallError, ...],
+        unclosed_reasoning: bool,
+        notices: tuple[Notice, ...],
+    ) -> Reply:
+        """Make the reply that `Reply` makes of these fields, without checking them: they must be right."""
+        fields = {"parts": parts, "unclosed_reasoning": unclosed_reasoning, "notices": notices}
+        return assemble(cls, fields, {*fields})
 
     @property
     def text(self) -> str:

@@ -853,7 +853,7 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
 
     def flush() -> None:
         if kind is not None and (joined := "".join(gathered)):
-            parts.append(_make(kind, joined))
+            parts.append(kind.unchecked(joined))
         gathered.clear()
 
     for event in events:
@@ -870,11 +870,4 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
         elif isinstance(event, Noticed):
             notices.append(event.notice)
     flush()
-    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning, notices=tuple(notices))
-
-
-def _make(kind: type[Text] | type[Reasoning], text: str) -> Text | Reasoning:
-    try:
-        return kind(text=text)
-    except ValueError:  # some versions of pydantic refuse lone surrogates; models write them
-        return kind.model_construct(text=text)
+    return Reply.unchecked(tuple(parts), unclosed_reasoning, tuple(notices))
