@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal
 
 MORE: Final = None
@@ -56,7 +57,7 @@ _START_CHAR = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_XML_NAME = re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
+_ASCII_NAME = re.compile(r"[A-Z_a-z][-.0-9A-Z_a-z]*")
 
 _NAMED = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&"}
 _NUMERIC = re.compile(r"&#(?:([0-9]{1,10})|[x]([0-9a-fA-F]{1,8}));")
@@ -258,7 +259,14 @@ def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
 
 def is_xml_name(name: str) -> bool:
     """True for a name that XML with namespaces allows: no colon."""
-    return _XML_NAME.fullmatch(name) is not None
+    pattern = _ASCII_NAME if name.isascii() else _xml_name()
+    return pattern.fullmatch(name) is not None
+
+
+@cache
+def _xml_name() -> re.Pattern[str]:
+    """The names of XML. Made when it is first needed: it takes as long to compile as all else in this module."""
+    return re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
 
 
 def is_metadata(name: str) -> bool:
