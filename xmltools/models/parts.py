@@ -1,9 +1,9 @@
-"""What messages are made of: text, reasoning, media, calls and results."""
+"""What replies are made of: text, reasoning and calls. Messages have more kinds of parts: `results`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -42,7 +42,7 @@ def assemble(kind: type[_AnyValue], fields: dict[str, Any], given: set[str]) -> 
     return value
 
 
-class _TypedPart(Value):
+class TypedPart(Value):
     """A part. Its `type` is written also where fields that hold their default are left out: readers need it."""
 
     @model_serializer(mode="wrap")
@@ -62,7 +62,7 @@ _NEXT: Mapping[CallStatus, tuple[CallStatus, ...]] = {
 }
 
 
-class ToolCall(_TypedPart):
+class ToolCall(TypedPart):
     """One call of a tool, as a model asked for it.
 
     `arguments` are typed by the tool's schema where the parser had one, else strings, lists and dicts of strings.
@@ -174,34 +174,7 @@ _PARSED: Final = {"id", "name", "arguments", "server", "repairs", "legacy_json",
 """The fields that the parser gives a call."""
 
 
-class ToolResult(_TypedPart):
-    """What the tool `name` gave back for the call `call_id`: text (or parts), or an error if `is_error`.
-
-    `extra` keeps what only one format knows, under its name.
-    """
-
-    call_id: str
-    name: str
-    content: str | tuple[Text | Media, ...] = ""
-    is_error: bool = False
-    extra: dict[str, Any] = Field(default_factory=dict)
-    type: Literal["result"] = "result"
-
-    @property
-    def text(self) -> str:
-        """The content as text; media are left out. Each of several texts begins on a line of its own."""
-        if isinstance(self.content, str):
-            return self.content
-        joined: list[str] = []
-        for part in self.content:
-            if isinstance(part, Text) and part.text:
-                if joined and not joined[-1].endswith("\n") and not part.text.startswith("\n"):
-                    joined.append("\n")
-                joined.append(part.text)
-        return "".join(joined)
-
-
-class Text(_TypedPart):
+class Text(TypedPart):
     """Text that is meant to be read."""
 
     text: str
@@ -214,7 +187,7 @@ class Text(_TypedPart):
         return assemble(cls, {"text": text, "extra": {}, "type": "text"}, {"text"})
 
 
-class Reasoning(_TypedPart):
+class Reasoning(TypedPart):
     """What a model thought before it spoke. Never a call, never an answer."""
 
     text: str
@@ -225,19 +198,3 @@ class Reasoning(_TypedPart):
     def unchecked(cls, text: str) -> Reasoning:
         """Make the part that `Reasoning` makes of a text, without checks: models write lone surrogates too."""
         return assemble(cls, {"text": text, "extra": {}, "type": "reasoning"}, {"text"})
-
-
-class Media(_TypedPart):
-    """An image or another file: its MIME type, and either base64 `data` or a `url`."""
-
-    media_type: str
-    data: str | None = None
-    url: str | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)
-    type: Literal["media"] = "media"
-
-
-Part = Annotated[Text | Reasoning | Media | ToolCall | ToolResult, Field(discriminator="type")]
-"""What a message is made of; `type` tells the kinds apart in JSON."""
-
-ToolResult.model_rebuild()

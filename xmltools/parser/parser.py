@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
-from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -42,6 +42,9 @@ from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
+
+if TYPE_CHECKING:
+    from xmltools.models import Reply
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
 
@@ -846,6 +849,8 @@ def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Opt
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
     """Fold events into a reply: adjacent deltas are joined."""
+    from xmltools.models import Reply  # only here: who reads events makes no replies
+
     parts: list[Text | Reasoning | ToolCall | CallError] = []
     notices: list[Notice] = []
     kind: type[Text] | type[Reasoning] | None = None
