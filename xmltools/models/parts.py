@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import VERSION, BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from xmltools.errors import Repair, XMLToolsError
 
@@ -13,10 +13,19 @@ DEFAULT_SERVER = "local"
 """The server of a tool that names none."""
 
 
-class Value(BaseModel):
-    """The ground of all values: frozen, no unknown fields."""
+_IS_SAFE: Final = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+"""Whether several threads may be the first to use a class whose building pydantic has put off."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+class Value(BaseModel):
+    """The ground of all values: frozen, no unknown fields.
+
+    What checks and writes a class takes a millisecond to build, so it is built when it is first needed: a parser needs
+    none. No annotation is a string then (`errors` has real ones too), since pydantic looks for names in strings among
+    the variables of whoever comes first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=_IS_SAFE)
 
 
 # The four slots that a pydantic model sets in each of its instances. Set so, they cost half of what setattr does.
@@ -45,7 +54,7 @@ def assemble(kind: type[_AnyValue], fields: dict[str, Any], given: set[str]) -> 
 class TypedPart(Value):
     """A part. Its `type` is written also where fields that hold their default are left out: readers need it."""
 
-    @model_serializer(mode="wrap")
+    @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _with_type(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = write(self)
         written["type"] = self.type  # type: ignore[attr-defined]
