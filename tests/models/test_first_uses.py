@@ -8,7 +8,7 @@ import sys
 import pytest
 
 MAKE = """
-from xmltools import Conversation, Media, Message, Reasoning, Reply, Text, ToolCall, ToolResult, parse
+from xmltools import Conversation, Media, Message, Reasoning, Reply, Text, Tool, ToolCall, ToolResult, parse
 from xmltools.models import Part
 from pydantic import BaseModel, TypeAdapter
 
@@ -30,6 +30,8 @@ def run(program: str) -> None:
 @pytest.mark.parametrize(
     "use",
     [
+        "Tool(name='f').model_dump_json()",
+        "Tool.model_validate({'name': 'f'}).shape",
         "call.model_dump_json()",
         "call.model_dump()",
         "type(call)(id='1', name='f')",
@@ -78,6 +80,7 @@ barrier = Barrier(8)
 def first(number):
     barrier.wait()
     call = use()
+    assert parse(SHOWN, [Tool(name="f")]).calls
     said = Conversation().assistant("", call).tool(call.id, "f", "4")
     assert Conversation.from_json(said.to_json()) == said
     return ToolCall(id=str(number), name="f").model_dump()["id"]

@@ -6,7 +6,7 @@ Fields of a wrong type, and unknown ones, raise pydantic's `ValidationError`, wh
 from typing import TYPE_CHECKING
 
 from xmltools.first_use import on_first_use
-from xmltools.models.parts import DEFAULT_SERVER, CallStatus, Reasoning, Text, ToolCall
+from xmltools.models.parts import BUILD_LATE, DEFAULT_SERVER, CallStatus, Reasoning, Text, ToolCall
 
 if TYPE_CHECKING:
     from xmltools.models.conversation import Conversation
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xmltools.models.results import Media, Part, ToolResult
 
 __all__ = [
+    "BUILD_LATE",
     "DEFAULT_SERVER",
     "CallStatus",
     "Content",

@@ -13,8 +13,8 @@ DEFAULT_SERVER = "local"
 """The server of a tool that names none."""
 
 
-_IS_SAFE: Final = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
-"""Whether several threads may be the first to use a class whose building pydantic has put off."""
+BUILD_LATE: Final = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+"""Whether pydantic may put off building a class until it is used: since 2.14, several threads may come first."""
 
 
 class Value(BaseModel):
@@ -25,7 +25,7 @@ class Value(BaseModel):
     the variables of whoever comes first.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=_IS_SAFE)
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=BUILD_LATE)
 
 
 # The four slots that a pydantic model sets in each of its instances. Set so, they cost half of what setattr does.

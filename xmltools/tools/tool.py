@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserErro
 from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
-from xmltools.models import DEFAULT_SERVER
+from xmltools.models import BUILD_LATE, DEFAULT_SERVER
 from xmltools.tools.schema import ObjectShape, compile_schema
 
 _ACCEPTED = (
@@ -33,7 +33,7 @@ class Tool(BaseModel):
     `ValidationError` for fields of a wrong type, and for a name that is empty or longer than 256 characters.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=BUILD_LATE)
 
     name: str = Field(min_length=1, max_length=256)
     description: str = ""
