@@ -5,8 +5,6 @@ a `Repair` on the call, a block that gives no call is a `CallError`, and what is
 are API and stay; messages may change.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -29,7 +27,7 @@ class Code(StrEnum):
     is_error: bool
     is_notice: bool
 
-    def __new__(cls, value: str, hint: str, is_error: bool = False, is_notice: bool = False) -> Code:
+    def __new__(cls, value: str, hint: str, is_error: bool = False, is_notice: bool = False) -> "Code":
         """Make a member whose value is the code and which carries its hint."""
         member = str.__new__(cls, value)
         member._value_ = value

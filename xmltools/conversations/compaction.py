@@ -175,7 +175,7 @@ def summarise(conversation: Conversation, summary: str, *, keep: int, heading: s
     if not old:
         return conversation
     system = [message for message in old if message.is_system]
-    text = Text.model_construct(text=f"{heading}\n\n{summary}")
+    text = Text.unchecked(f"{heading}\n\n{summary}")
     replaced = Message(role="user", parts=(text,), metadata={"compaction": {"is_summary": True}})
     return conversation.with_messages((*system, replaced, *recent))
 

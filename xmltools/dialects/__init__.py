@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import Final
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from xmltools.dialects.apertus import APERTUS
-from xmltools.dialects.cohere import COHERE
-from xmltools.dialects.deepseek_v3 import DEEPSEEK_V3
 from xmltools.dialects.dialect import Body, Dialect, Pairs, forms_for, plain, spellings
-from xmltools.dialects.dsml import DSML
 from xmltools.dialects.forge import FORGE
-from xmltools.dialects.gemma import GEMMA
-from xmltools.dialects.gigachat3 import GIGACHAT3
-from xmltools.dialects.glm import GLM
-from xmltools.dialects.granite import GRANITE
-from xmltools.dialects.harmony import HARMONY
-from xmltools.dialects.hermes import HERMES
-from xmltools.dialects.hunyuan import HUNYUAN
-from xmltools.dialects.internlm2 import INTERNLM2
-from xmltools.dialects.invoke import INVOKE_XML
-from xmltools.dialects.k2_horizon import K2_HORIZON
-from xmltools.dialects.kimi_k2 import KIMI_K2
-from xmltools.dialects.kimi_k3 import KIMI_K3
-from xmltools.dialects.llama3_json import LLAMA3_JSON
-from xmltools.dialects.minicpm5 import MINICPM5
-from xmltools.dialects.minimax_m2 import MINIMAX_M2
-from xmltools.dialects.minimax_m3 import MINIMAX_M3
-from xmltools.dialects.mistral import MISTRAL
-from xmltools.dialects.models import FAMILIES, Family, family_of, ids_of, near_models
-from xmltools.dialects.nemotron_nano import NEMOTRON_NANO
-from xmltools.dialects.phi4mini import PHI4MINI
-from xmltools.dialects.pythonic import LFM2, PYTHONIC
-from xmltools.dialects.qwen3_coder import QWEN3_CODER
-from xmltools.dialects.seed_oss import SEED_OSS
-from xmltools.dialects.step3 import STEP3
-from xmltools.dialects.tag_per_tool import TAG_PER_TOOL
 from xmltools.errors import Code, XMLToolsError
+from xmltools.first_use import on_first_use
+
+if TYPE_CHECKING:
+    from xmltools.dialects.models import FAMILIES, Family, ids_of
 
 __all__ = [
     "FAMILIES",
@@ -60,57 +36,70 @@ __all__ = [
 ]
 
 _KNOWN = {
-    dialect.name: dialect
-    for dialect in (
-        FORGE,
-        HERMES,
-        QWEN3_CODER,
-        GLM,
-        MINIMAX_M2,
-        DSML,
-        DEEPSEEK_V3,
-        KIMI_K2,
-        MISTRAL,
-        HARMONY,
-        LLAMA3_JSON,
-        KIMI_K3,
-        GEMMA,
-        PYTHONIC,
-        LFM2,
-        INVOKE_XML,
-        SEED_OSS,
-        STEP3,
-        HUNYUAN,
-        NEMOTRON_NANO,
-        GRANITE,
-        COHERE,
-        PHI4MINI,
-        INTERNLM2,
-        GIGACHAT3,
-        MINICPM5,
-        APERTUS,
-        K2_HORIZON,
-        TAG_PER_TOOL,
-        MINIMAX_M3,
-    )
+    "forge": ("forge", "FORGE"),
+    "hermes": ("hermes", "HERMES"),
+    "qwen3_coder": ("qwen3_coder", "QWEN3_CODER"),
+    "glm": ("glm", "GLM"),
+    "minimax_m2": ("minimax_m2", "MINIMAX_M2"),
+    "dsml": ("dsml", "DSML"),
+    "deepseek_v3": ("deepseek_v3", "DEEPSEEK_V3"),
+    "kimi_k2": ("kimi_k2", "KIMI_K2"),
+    "mistral": ("mistral", "MISTRAL"),
+    "harmony": ("harmony", "HARMONY"),
+    "llama3_json": ("llama3_json", "LLAMA3_JSON"),
+    "kimi_k3": ("kimi_k3", "KIMI_K3"),
+    "gemma": ("gemma", "GEMMA"),
+    "pythonic": ("pythonic", "PYTHONIC"),
+    "lfm2": ("pythonic", "LFM2"),
+    "invoke": ("invoke", "INVOKE_XML"),
+    "seed_oss": ("seed_oss", "SEED_OSS"),
+    "step3": ("step3", "STEP3"),
+    "hunyuan": ("hunyuan", "HUNYUAN"),
+    "nemotron_nano": ("nemotron_nano", "NEMOTRON_NANO"),
+    "granite": ("granite", "GRANITE"),
+    "cohere": ("cohere", "COHERE"),
+    "phi4mini": ("phi4mini", "PHI4MINI"),
+    "internlm2": ("internlm2", "INTERNLM2"),
+    "gigachat3": ("gigachat3", "GIGACHAT3"),
+    "minicpm5": ("minicpm5", "MINICPM5"),
+    "apertus": ("apertus", "APERTUS"),
+    "k2_horizon": ("k2_horizon", "K2_HORIZON"),
+    "tag_per_tool": ("tag_per_tool", "TAG_PER_TOOL"),
+    "minimax_m3": ("minimax_m3", "MINIMAX_M3"),
 }
+"""By the name of a dialect: its module, and the name of its record there."""
+
+__getattr__ = on_first_use(
+    __name__,
+    {record: module for module, record in _KNOWN.values()}
+    | dict.fromkeys(("FAMILIES", "Family", "family_of", "ids_of", "near_models"), "models"),
+)
+
+
+@cache
+def _record(name: str) -> Dialect:
+    """The record of a known dialect; its module is loaded when it is first asked for."""
+    module, record = _KNOWN[name]
+    dialect: Dialect = getattr(import_module(f"xmltools.dialects.{module}"), record)
+    return dialect
 
 
 def all() -> tuple[Dialect, ...]:
     """Return all dialects."""
-    return tuple(_KNOWN.values())
+    return tuple(map(_record, _KNOWN))
 
 
 def named(name: str | Dialect) -> Dialect:
     """Return the dialect of this name. Raises XMLToolsError, with names that are near, if there is none."""
     if isinstance(name, Dialect):
         return name
-    found = _KNOWN.get(name)
-    if found is None:
+    if name not in _KNOWN:
+        from difflib import get_close_matches  # only here: it takes longer to load than all else in this module
+
         near = get_close_matches(str(name), _KNOWN, n=3, cutoff=0.4)
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
         raise XMLToolsError(f"dialect: expected the name of a dialect, got {name!r}; {rest}")
-    return found
+    return _record(name)
 
 
 Also = str | Dialect | Iterable[str | Dialect] | None
@@ -138,6 +127,8 @@ def for_model(model: str) -> Dialect:
     Names of copies (`unsloth/Qwen3-8B-GGUF`) and names as in Ollama (`qwen3:8b`) are found too. Raises XMLToolsError if
     the model is not known, with names that are near, or if it writes no calls that are read.
     """
+    from xmltools.dialects.models import family_of, near_models  # only here: parsers are given dialects
+
     family = family_of(model)
     if family is None:
         near = [f"{each} ({dialect})" for each, dialect in near_models(model)]

@@ -12,7 +12,8 @@ from pydantic_core import PydanticSerializationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models.message import Content, Message, Role
-from xmltools.models.parts import Media, Text, ToolCall, ToolResult, Value
+from xmltools.models.parts import Text, ToolCall, Value
+from xmltools.models.results import Media, ToolResult
 
 
 class Conversation(Value):

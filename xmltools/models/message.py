@@ -1,14 +1,14 @@
-"""Messages: one turn, with a role and its parts in order; and replies as they were parsed."""
+"""Messages: one turn, with a role and its parts in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
 
-from xmltools.errors import CallError, Notice
-from xmltools.models.parts import Media, Part, Reasoning, Text, ToolCall, ToolResult, Value
+from xmltools.models.parts import Reasoning, Text, ToolCall, Value
+from xmltools.models.results import Media, Part, ToolResult
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a message; "tool" is for results."""
@@ -160,35 +160,3 @@ def parts_of(content: Content) -> tuple[Any, ...]:
     if isinstance(content, str):
         return (Text(text=content),) if content else ()
     return tuple(content)
-
-
-class Reply(Value):
-    """One model reply, parsed: text, reasoning, calls and errors in the order in which they stood in it.
-
-    `unclosed_reasoning` says that the reply ended inside a reasoning region. `notices` tell of what is remarkable in
-    the text: calls in other notations.
-    """
-
-    parts: tuple[Text | Reasoning | ToolCall | CallError, ...] = ()
-    unclosed_reasoning: bool = False
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The reply without its blocks and reasoning regions, white space untouched."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
-
-    @property
-    def reasoning(self) -> str:
-        """The content of the reasoning regions, joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, Reasoning))
-
-    @property
-    def calls(self) -> Sequence[ToolCall]:
-        """The calls, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
-
-    @property
-    def errors(self) -> Sequence[CallError]:
-        """The blocks that gave no call, in order."""
-        return tuple(part for part in self.parts if isinstance(part, CallError))

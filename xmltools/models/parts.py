@@ -1,11 +1,11 @@
-"""What messages are made of: text, reasoning, media, calls and results."""
+"""What replies are made of: text, reasoning and calls. Messages have more kinds of parts: `results`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import VERSION, BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from xmltools.errors import Repair, XMLToolsError
 
@@ -13,16 +13,48 @@ DEFAULT_SERVER = "local"
 """The server of a tool that names none."""
 
 
+BUILD_LATE: Final = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+"""Whether pydantic may put off building a class until it is used: since 2.14, several threads may come first."""
+
+
 class Value(BaseModel):
-    """The ground of all values: frozen, no unknown fields."""
+    """The ground of all values: frozen, no unknown fields.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    What checks and writes a class takes a millisecond to build, so it is built when it is first needed: a parser needs
+    none. No annotation is a string then (`errors` has real ones too), since pydantic looks for names in strings among
+    the variables of whoever comes first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=BUILD_LATE)
 
 
-class _TypedPart(Value):
+# The four slots that a pydantic model sets in each of its instances. Set so, they cost half of what setattr does.
+_NEW: Final = object.__new__
+_SET_FIELDS: Final = BaseModel.__dict__["__dict__"].__set__
+_SET_GIVEN: Final = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_SET_EXTRA: Final = BaseModel.__dict__["__pydantic_extra__"].__set__
+_SET_PRIVATE: Final = BaseModel.__dict__["__pydantic_private__"].__set__
+_AnyValue = TypeVar("_AnyValue", bound=Value)
+
+
+def assemble(kind: type[_AnyValue], fields: dict[str, Any], given: set[str]) -> _AnyValue:
+    """Return a value of this kind that has these fields, all of them, in the order of the class.
+
+    Nothing is checked or copied: it is for fields that are known to be right, and costs half of what `kind(...)` or
+    less. `given` becomes `model_fields_set`.
+    """
+    value = _NEW(kind)
+    _SET_FIELDS(value, fields)
+    _SET_GIVEN(value, given)
+    _SET_EXTRA(value, None)
+    _SET_PRIVATE(value, None)
+    return value
+
+
+class TypedPart(Value):
     """A part. Its `type` is written also where fields that hold their default are left out: readers need it."""
 
-    @model_serializer(mode="wrap")
+    @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _with_type(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = write(self)
         written["type"] = self.type  # type: ignore[attr-defined]
@@ -39,7 +71,7 @@ _NEXT: Mapping[CallStatus, tuple[CallStatus, ...]] = {
 }
 
 
-class ToolCall(_TypedPart):
+class ToolCall(TypedPart):
     """One call of a tool, as a model asked for it.
 
     `arguments` are typed by the tool's schema where the parser had one, else strings, lists and dicts of strings.
@@ -62,6 +94,44 @@ class ToolCall(_TypedPart):
     ended_at: float | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
     type: Literal["call"] = "call"
+
+    @classmethod
+    def unchecked(
+        cls,
+        *,
+        id: str,
+        name: str,
+        arguments: dict[str, Any],
+        server: str,
+        repairs: tuple[Repair, ...],
+        legacy_json: bool,
+        dialect: str | None,
+        span: tuple[int, int] | None,
+    ) -> ToolCall:
+        """Make the call that `ToolCall` makes of these fields, without checking them: they must be right.
+
+        It is for the parser, and for others who know what they have. `arguments` are not copied: they are handed over.
+        """
+        call = _NEW(cls)  # the steps of `assemble`, without the time of one more function
+        _SET_FIELDS(
+            call,
+            dict(
+                _CALL,
+                id=id,
+                name=name,
+                arguments=arguments,
+                server=server,
+                repairs=repairs,
+                legacy_json=legacy_json,
+                dialect=dialect,
+                span=span,
+                extra={},
+            ),
+        )
+        _SET_GIVEN(call, _PARSED.copy())
+        _SET_EXTRA(call, None)
+        _SET_PRIVATE(call, None)
+        return call
 
     @property
     def clean(self) -> bool:
@@ -93,60 +163,47 @@ class ToolCall(_TypedPart):
         return hash((self.id, self.name, self.server))
 
 
-class ToolResult(_TypedPart):
-    """What the tool `name` gave back for the call `call_id`: text (or parts), or an error if `is_error`.
-
-    `extra` keeps what only one format knows, under its name.
-    """
-
-    call_id: str
-    name: str
-    content: str | tuple[Text | Media, ...] = ""
-    is_error: bool = False
-    extra: dict[str, Any] = Field(default_factory=dict)
-    type: Literal["result"] = "result"
-
-    @property
-    def text(self) -> str:
-        """The content as text; media are left out. Each of several texts begins on a line of its own."""
-        if isinstance(self.content, str):
-            return self.content
-        joined: list[str] = []
-        for part in self.content:
-            if isinstance(part, Text) and part.text:
-                if joined and not joined[-1].endswith("\n") and not part.text.startswith("\n"):
-                    joined.append("\n")
-                joined.append(part.text)
-        return "".join(joined)
+_CALL: Final[dict[str, Any]] = {
+    "id": "",
+    "name": "",
+    "arguments": {},
+    "server": DEFAULT_SERVER,
+    "repairs": (),
+    "legacy_json": False,
+    "dialect": None,
+    "span": None,
+    "status": "pending",
+    "started_at": None,
+    "ended_at": None,
+    "extra": {},
+    "type": "call",
+}
+"""The fields of a call, in their order."""
+_PARSED: Final = {"id", "name", "arguments", "server", "repairs", "legacy_json", "dialect", "span"}
+"""The fields that the parser gives a call."""
 
 
-class Text(_TypedPart):
+class Text(TypedPart):
     """Text that is meant to be read."""
 
     text: str
     extra: dict[str, Any] = Field(default_factory=dict)
     type: Literal["text"] = "text"
 
+    @classmethod
+    def unchecked(cls, text: str) -> Text:
+        """Make the part that `Text` makes of a text, without checks: models write lone surrogates too."""
+        return assemble(cls, {"text": text, "extra": {}, "type": "text"}, {"text"})
 
-class Reasoning(_TypedPart):
+
+class Reasoning(TypedPart):
     """What a model thought before it spoke. Never a call, never an answer."""
 
     text: str
     extra: dict[str, Any] = Field(default_factory=dict)
     type: Literal["reasoning"] = "reasoning"
 
-
-class Media(_TypedPart):
-    """An image or another file: its MIME type, and either base64 `data` or a `url`."""
-
-    media_type: str
-    data: str | None = None
-    url: str | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)
-    type: Literal["media"] = "media"
-
-
-Part = Annotated[Text | Reasoning | Media | ToolCall | ToolResult, Field(discriminator="type")]
-"""What a message is made of; `type` tells the kinds apart in JSON."""
-
-ToolResult.model_rebuild()
+    @classmethod
+    def unchecked(cls, text: str) -> Reasoning:
+        """Make the part that `Reasoning` makes of a text, without checks: models write lone surrogates too."""
+        return assemble(cls, {"text": text, "extra": {}, "type": "reasoning"}, {"text"})

@@ -4,7 +4,14 @@
 `block_to_call` turns an ended block into a call or an error.
 """
 
-from xmltools.parser.detect_dialect import detect
+from typing import TYPE_CHECKING
+
+from xmltools.first_use import on_first_use
 from xmltools.parser.parser import COMPILED, Limits, Parser, build_reply, parse
 
+if TYPE_CHECKING:
+    from xmltools.parser.detect_dialect import detect
+
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "detect", "parse"]
+
+__getattr__ = on_first_use(__name__, {"detect": "detect_dialect"})

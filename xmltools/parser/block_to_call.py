@@ -141,7 +141,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
         raise _Refused(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
-    return ToolCall(
+    return ToolCall.unchecked(
         id=block.call_id or "",
         name=block.name,
         arguments=reading.arguments,

@@ -16,6 +16,7 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.pairs import read_start
 from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import MORE
 
 _HEAD_LENGTH: Final = 1_024
@@ -28,18 +29,18 @@ _MAY_BEGIN = re.compile(r"[<`\[]")
 _LONGEST: Final = 64
 """More characters than a mark has."""
 _CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
-_CUT_FENCE = re.compile(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
-_FUNCTION = re.compile(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
-_INVOKE = re.compile(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
-_TOOL_CALL = re.compile(
+_CUT_FENCE = late_pattern(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
+_FUNCTION = late_pattern(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
+_INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
+_TOOL_CALL = late_pattern(
     rf"<tool_call>{_S}*(?:(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
     rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<|(?P<glm>{_NAME}){_S}*(?=<arg_key>|</tool_call>))"
 )
 # At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
 # looked for much faster than a place.
-_FENCED = re.compile(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
-_TOOL = re.compile(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
-_TAG = re.compile(
+_FENCED = late_pattern(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
+_TOOL = late_pattern(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
+_TAG = late_pattern(
     rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
     rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
 )

@@ -18,6 +18,7 @@ from xmltools.parser.end_tags import end_leaf
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body
 from xmltools.parser.values import begin_marked_leaf
 from xmltools.syntax.element_tree import JSON, TEXT, Element
+from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import (
     CDATA_OPEN,
     MORE,
@@ -41,9 +42,9 @@ _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
 _W = r"[ \t\r\n]*+"
 _TOOL: Final = rf"[A-Za-z_][\w.]*+{_W}"
 _KEY: Final = rf"[A-Za-z_]\w*+{_W}"
-_PYTHON: Final = re.compile(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=)|{_KEY}\Z))", re.ASCII)
+_PYTHON: Final = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=)|{_KEY}\Z))", re.ASCII)
 """A call in Python, up to what shows that it is one, or to the end of the text."""
-_PYTHON_LIST: Final = re.compile(
+_PYTHON_LIST: Final = late_pattern(
     rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=)|{_KEY}\Z|\){_W}\]?+\Z)))", re.ASCII
 )
 """A list of such calls. `[get()](page)` is a link."""

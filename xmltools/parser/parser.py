@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from os import urandom
-from typing import Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
-from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -54,6 +54,9 @@ from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
+
+if TYPE_CHECKING:
+    from xmltools.models import Reply
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
 
@@ -901,11 +904,13 @@ class Parser:
         self._ordinary = None
         self._pieces.clear()
         self._outside.skip_block(base + end)
-        made = ToolCall(
+        made = ToolCall.unchecked(
             id=call.call_id or "",
             name=call.name,
             arguments=call.arguments,
             server=call.found_on,
+            repairs=(),
+            legacy_json=False,
             dialect=self._dialect.name,
             span=(call.start, base + end),
         )
@@ -1135,6 +1140,8 @@ def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Opt
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:
     """Fold events into a reply: adjacent deltas are joined."""
+    from xmltools.models import Reply  # only here: who reads events makes no replies
+
     parts: list[Text | Reasoning | ToolCall | CallError] = []
     notices: list[Notice] = []
     kind: type[Text] | type[Reasoning] | None = None
@@ -1142,7 +1149,7 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
 
     def flush() -> None:
         if kind is not None and (joined := "".join(gathered)):
-            parts.append(_make(kind, joined))
+            parts.append(kind.unchecked(joined))
         gathered.clear()
 
     for event in events:
@@ -1159,11 +1166,4 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
         elif isinstance(event, Noticed):
             notices.append(event.notice)
     flush()
-    return Reply.model_construct(parts=tuple(parts), unclosed_reasoning=unclosed_reasoning, notices=tuple(notices))
-
-
-def _make(kind: type[Text] | type[Reasoning], text: str) -> Text | Reasoning:
-    try:
-        return kind(text=text)
-    except ValueError:  # some versions of pydantic refuse lone surrogates; models write them
-        return kind.model_construct(text=text)
+    return Reply.unchecked(tuple(parts), unclosed_reasoning, tuple(notices))

@@ -20,6 +20,7 @@ from xmltools.parser.openers import ReasoningTags, forms_by_start, make_openers,
 from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import (
     MORE,
     NO,
@@ -41,7 +42,7 @@ MAX_BRACKETS: Final = 10_000
 """Characters that a region in brackets may have."""
 _NAME_WITHIN: Final = 1_024
 """Characters in which a call in another dialect must name its tool."""
-_RESULT = re.compile(
+_RESULT = late_pattern(
     r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
 )
 """What begins the copy of a result, or ends it."""
@@ -49,9 +50,9 @@ _RESULT_LENGTH: Final = 300
 """More characters than `_RESULT` matches."""
 PATIENCE: Final = 100
 """End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
-_NAME_KEY = re.compile("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
+_NAME_KEY = late_pattern("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
 """Keys that name the tool in a JSON body, also those that are not read as its name."""
-_NAMED = re.compile(
+_NAMED = late_pattern(
     r'\[?\s{0,20}\{\s{0,20}(?:"type"\s{0,5}:\s{0,5}"function"\s{0,5},\s{0,20})?"name"\s{0,5}:\s{0,5}"[^"\\]{1,256}"'
     r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
@@ -106,6 +105,8 @@ class Toolbox:
         return (server, servers[server]) if server in servers else None
 
     def _hint(self, name: str) -> str:
+        from difflib import get_close_matches  # only here: few calls name no tool
+
         near = get_close_matches(name[:100], self._shapes, n=3, cutoff=0.5)
         if near:
             return f"There is no tool {name[:100]!r}. Did you mean {' or '.join(near)}?"

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xmltools.errors import Code
+from xmltools.syntax.late_patterns import late_pattern
 
 MAX_DIGITS = 4300
 """Digits that an integer may have: reading one needs quadratic time, and CPython stops at the same number."""
@@ -114,9 +115,9 @@ def loads_marked(text: str, mark: str, *, depth: int = 64) -> tuple[dict[str, An
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 """A string; also one that never ends, so that no search starts again inside it."""
-_NESTING = re.compile(_STRING + r"|[\[{]|[\]}]", re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PAIRED = re.compile(
+_NESTING = late_pattern(_STRING + r"|[\[{]|[\]}]", re.DOTALL)
+_SURROGATE = late_pattern("[\ud800-\udfff]")
+_PAIRED = late_pattern(
     r"(?:[^\\]++|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u]))*+",
     re.DOTALL,
 )
@@ -238,7 +239,7 @@ def _find_repeated_key(text: str) -> int:
 
 # Mending: one scan that knows strings.
 
-_MENDABLE = re.compile(
+_MENDABLE = late_pattern(
     _STRING + r"|[\[{,:][ \t\r\n]*+,|(?P<comma>,)(?=[ \t\r\n]*+[\]}])",
     re.DOTALL,
 )
@@ -273,28 +274,28 @@ def _plain(error: json.JSONDecodeError) -> str:
 
 _CONTAINER = re.compile(r"[ \t\r\n]*+[\[{(]")
 _SPACE = re.compile(r"[ \t\r\n]*+")
-_QUOTED = re.compile(r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\"""", re.DOTALL)
-_ATOM = re.compile(
+_QUOTED = late_pattern(r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\"""", re.DOTALL)
+_ATOM = late_pattern(
     r"(?P<name>[A-Za-z_]\w*+)|"
     r"(?P<int>-?(?:0|[1-9][0-9]*+))(?P<rest>(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])",
     re.ASCII,
 )
 _LONG = 256
 _NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-_COMMENTS = re.compile(r"(?:(?://[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)[ \t\r\n]*+)*+")
-_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*+", re.ASCII)
-_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*+", re.ASCII)
-_MARKED_KEY = re.compile(r"[^\r\n:={}\[\]<\"',]+")
+_COMMENTS = late_pattern(r"(?:(?://[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)[ \t\r\n]*+)*+")
+_BARE_KEY = late_pattern(r"[A-Za-z_$][\w$-]*+", re.ASCII)
+_PYTHON_NAME = late_pattern(r"[A-Za-z_]\w*+", re.ASCII)
+_MARKED_KEY = late_pattern(r"[^\r\n:={}\[\]<\"',]+")
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 
-_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
+_ESCAPE = late_pattern(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/bfnrt])|.)""", re.DOTALL)
 SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 """What is after a backslash, and what both mean."""
 
 
 def _up_to(escape: str) -> re.Pattern[str]:
     """Return what matches the inside of a string up to the first backslash that begins an `escape`."""
-    return re.compile(rf"(?:[^\\]++|\\(?!{escape}).)*+", re.DOTALL)
+    return late_pattern(rf"(?:[^\\]++|\\(?!{escape}).)*+", re.DOTALL)
 
 
 _SINGLE_QUOTED_UP_TO_NO_ESCAPE = _up_to(r"""(?!["'\\/bfnrt]|u[0-9a-fA-F]{4})""")

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal
+
+from xmltools.syntax.late_patterns import late_pattern
 
 MORE: Final = None
 NO: Final = False
@@ -37,26 +40,26 @@ _NAME = "[^ \t\r\n<>/=\"'&]+"
 _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
 _SIMPLE = re.compile(r"<([A-Za-z_][-.0-9A-Za-z_]*)>")  # nearly all tags
-_START = re.compile(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
-_START_PART = re.compile(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
-_ATTRIBUTE = re.compile(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
+_START = late_pattern(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
+_START_PART = late_pattern(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
+_ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>")
-_END_PART = re.compile(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
-_VALUED = re.compile(rf"<([A-Za-z]+)={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>")
-_VALUED_PART = re.compile(r"<([A-Za-z]+)(?:=[^<>]*)?\Z")
-_CHAT_TOKEN = re.compile(r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>")
-_CHAT_TOKEN_PART = re.compile(r"<[|\uff5c]?[^<>|\uff5c\s]{0,40}[|\uff5c]?\Z")
+_END_PART = late_pattern(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
+_VALUED = late_pattern(rf"<([A-Za-z]+)={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>")
+_VALUED_PART = late_pattern(r"<([A-Za-z]+)(?:=[^<>]*)?\Z")
+_CHAT_TOKEN = late_pattern(r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>")
+_CHAT_TOKEN_PART = late_pattern(r"<[|\uff5c]?[^<>|\uff5c\s]{0,40}[|\uff5c]?\Z")
 _TOKEN_LENGTH = 44
-_OPENER_REST = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
-_OPENER_PART = re.compile(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
+_OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
+_OPENER_PART = late_pattern(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
 _SPACE = re.compile(f"{_W}*")
-_FENCE = re.compile(r"(?:`{3,}[^`\n<{]*|~{3,}[^~\n<{]*)(?:\n|(?=[<{]))")
-_FENCE_PART = re.compile(r"(?:`{1,2}|`{3,}[^`\n<{]*|~{1,2}|~{3,}[^~\n<{]*)\Z")
+_FENCE = late_pattern(r"(?:`{3,}[^`\n<{]*|~{3,}[^~\n<{]*)(?:\n|(?=[<{]))")
+_FENCE_PART = late_pattern(r"(?:`{1,2}|`{3,}[^`\n<{]*|~{1,2}|~{3,}[^~\n<{]*)\Z")
 _START_CHAR = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_XML_NAME = re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
+_ASCII_NAME = re.compile(r"[A-Z_a-z][-.0-9A-Z_a-z]*")
 
 _NAMED = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&"}
 _NUMERIC = re.compile(r"&#(?:([0-9]{1,10})|[x]([0-9a-fA-F]{1,8}));")
@@ -67,9 +70,9 @@ _PARTIAL_ENTITY = re.compile(r"&(?:#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})|l|lt|g|gt|
 _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = late_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SCAN_BLOCK = 3 << 13
-_NO_NAME = re.compile(r"[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NO_NAME = late_pattern(r"[<>\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Tag:
@@ -243,7 +246,7 @@ def read_bare_name(text: str, at: int) -> tuple[str, int, bool]:
     return found[1] if opens else "", end, False
 
 
-_WORD = re.compile(rf"([^ \t\r\n<>{{}}`]{{1,{NAME_LENGTH + 1}}}+)([ \t\r\n]{{0,{OPENER_SPACE + 1}}}+)")
+_WORD = late_pattern(rf"([^ \t\r\n<>{{}}`]{{1,{NAME_LENGTH + 1}}}+)([ \t\r\n]{{0,{OPENER_SPACE + 1}}}+)")
 
 
 def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
@@ -258,7 +261,14 @@ def attributes_of(written: str) -> list[tuple[str, str | None, bool]]:
 
 def is_xml_name(name: str) -> bool:
     """True for a name that XML with namespaces allows: no colon."""
-    return _XML_NAME.fullmatch(name) is not None
+    pattern = _ASCII_NAME if name.isascii() else _xml_name()
+    return pattern.fullmatch(name) is not None
+
+
+@cache
+def _xml_name() -> re.Pattern[str]:
+    """The names of XML. Made when it is first needed: it takes as long to compile as all else in this module."""
+    return re.compile(f"[{_START_CHAR}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_START_CHAR}]*")
 
 
 def is_metadata(name: str) -> bool:

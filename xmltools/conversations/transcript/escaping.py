@@ -193,4 +193,4 @@ def with_text(part: Text, text: str) -> Text:
 
 def text_part(text: str) -> Text:
     """Return a `Text` of any text: pydantic refuses lone surrogates, and models write them."""
-    return Text.model_construct(text=text)
+    return Text.unchecked(text)

@@ -190,7 +190,7 @@ def _read_text(text: str, parser: Parser) -> Iterator[Part]:
             yield from join_texts(_prose(text, run))
         elif kind is Reasoning:
             thought = "".join(event.text for event in run if isinstance(event, ReasoningDelta))
-            yield Reasoning.model_construct(text=show_reasoning(thought))
+            yield Reasoning.unchecked(show_reasoning(thought))
         else:
             yield from (event.call for event in run if isinstance(event, CallCompleted))
 

@@ -47,7 +47,7 @@ def _message(obj: Any, index: int) -> Message:
     if role not in _ROLES:
         fail(f"message {index}: role", "'system', 'user', 'assistant' or 'tool'", role, is_word=True)
     content = expect(obj.get("content"), str, f"message {index}: content", _CONTENT)
-    parts = (Text.model_construct(text=content),) if content else ()
+    parts = (Text.unchecked(content),) if content else ()
     return Message.model_construct(role=cast(Role, role), parts=parts)
 
 

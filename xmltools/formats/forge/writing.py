@@ -126,7 +126,7 @@ def _thoughts(records: Iterable[dict[str, Any]], *, brackets: bool) -> list[str]
 
 def _extracted(records: Iterable[dict[str, Any]], *, bracket_reasoning: bool = False) -> Conversation:
     """Return what is read, without tools, from the assistant's messages among Forge's."""
-    texts = (Text.model_construct(text=each["content"]) for each in records if each["role"] == "assistant")
+    texts = (Text.unchecked(each["content"]) for each in records if each["role"] == "assistant")
     replies = tuple(Message.model_construct(role="assistant", parts=(text,)) for text in texts)
     return extract(Conversation.model_construct(messages=replies), bracket_reasoning=bracket_reasoning)
 
@@ -281,7 +281,7 @@ def _joined(parts: list[Part], role: Role) -> tuple[Part, ...]:
     if role in ("assistant", "tool") and not all(isinstance(part, Text) for part in parts):
         return tuple(parts)
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return (Text.model_construct(text=text),) if text else ()
+    return (Text.unchecked(text),) if text else ()
 
 
 def _tell_word(result: ToolResult, index: int, report: Report) -> None:

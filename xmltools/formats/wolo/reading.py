@@ -101,7 +101,7 @@ class _Reader:
         parts, answers, unknown = self._parts(obj, where, index)
         reasoning = _text(obj, "reasoning_content", where)
         if reasoning:
-            parts.insert(0, Reasoning.model_construct(text=reasoning))
+            parts.insert(0, Reasoning.unchecked(reasoning))
         message = _message(obj, role, tuple(parts), where)
         note = spelling_of({**obj, "parts": []}, message_record(message))
         if message.id is None or message.created_at is None:

@@ -78,7 +78,7 @@ class EventFolder:
         call, _ = read_call(part, where, 0, Report(), self._ids)
         self._ids.note(call.id)
         if text := _joined(self._texts):
-            self._parts += [Text.model_construct(text=text), Text(text="")]
+            self._parts += [Text.unchecked(text), Text(text="")]
         self._texts.clear()
         self._parts.append(call.model_copy(update={"extra": _raw_input(call)}))
 
@@ -122,9 +122,9 @@ class EventFolder:
         """The reply so far."""
         parts: list[Part] = [*self._parts]
         if text := _joined(self._texts):
-            parts.append(Text.model_construct(text=text))
+            parts.append(Text.unchecked(text))
         if thought := _joined(self._reasoning):
-            parts.insert(0, Reasoning.model_construct(text=thought))
+            parts.insert(0, Reasoning.unchecked(thought))
         return self._reply.model_copy(update={"parts": tuple(parts)})
 
     @property

@@ -1,22 +1,11 @@
 """JSON Schema for tool calls: schemas become shapes, elements and JSON become typed, checked arguments."""
 
-from xmltools.tools.schema.constraints import (
-    Bounds,
-    Items,
-    Property,
-    TextFacts,
-    bounds_of,
-    is_impossible,
-    items_of,
-    other_keywords,
-    parts_of,
-    properties_of,
-    text_facts,
-)
+from typing import TYPE_CHECKING
+
+from xmltools.first_use import on_first_use
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.equality import Problem
-from xmltools.tools.schema.examples import example_arguments, is_code_name
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
 from xmltools.tools.schema.plain_values import UNUSUAL, PlainMember, PlainMembers, plain_members
 from xmltools.tools.schema.shapes import (
@@ -31,6 +20,22 @@ from xmltools.tools.schema.shapes import (
     UnionShape,
     compile_schema,
 )
+
+if TYPE_CHECKING:
+    from xmltools.tools.schema.constraints import (
+        Bounds,
+        Items,
+        Property,
+        TextFacts,
+        bounds_of,
+        is_impossible,
+        items_of,
+        other_keywords,
+        parts_of,
+        properties_of,
+        text_facts,
+    )
+    from xmltools.tools.schema.examples import example_arguments, is_code_name
 
 __all__ = [
     "ANY",
@@ -71,3 +76,23 @@ __all__ = [
     "singular_of",
     "text_facts",
 ]
+
+# What prompts and grammars are made of; reading arguments takes none of it.
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "Bounds": "constraints",
+        "Items": "constraints",
+        "Property": "constraints",
+        "TextFacts": "constraints",
+        "bounds_of": "constraints",
+        "is_impossible": "constraints",
+        "items_of": "constraints",
+        "other_keywords": "constraints",
+        "parts_of": "constraints",
+        "properties_of": "constraints",
+        "text_facts": "constraints",
+        "example_arguments": "examples",
+        "is_code_name": "examples",
+    },
+)

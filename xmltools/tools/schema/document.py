@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools.schema.patterns import Pattern, pattern_of
+
+if TYPE_CHECKING:
+    from xmltools.tools.schema.patterns import Pattern
 
 Node = dict[str, Any]
 """A schema, or a part of one, that is an object."""
@@ -134,6 +136,8 @@ class Document:
         return self._named(value, at)
 
     def _pattern(self, value: Any, at: str) -> str:
+        from xmltools.tools.schema.patterns import Pattern, pattern_of  # only here: few schemas have patterns
+
         text: str = _string(self, value, at)
         try:
             self.patterns[text] = pattern_of(text) if len(text) <= MAX_SHARED else Pattern(text)

@@ -24,8 +24,6 @@ from xmltools.tools.schema.equality import (
     is_one_of,
     listed,
 )
-from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT
-from xmltools.tools.schema.string_formats import FORMATS
 
 # Any value
 
@@ -96,6 +94,8 @@ def _if(context: Context, condition: Node, node: Node, value: Any, path: Path) -
 
 
 def _pattern(context: Context, pattern: str, node: Node, value: Any, path: Path) -> Steps:
+    from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT  # only here: few schemas have patterns
+
     if not isinstance(value, str):
         return
     if len(value) > MAX_PATTERN_TEXT:
@@ -109,6 +109,8 @@ def _pattern(context: Context, pattern: str, node: Node, value: Any, path: Path)
 
 
 def _format(_: Context, name: str, node: Node, value: Any, path: Path) -> Steps:
+    from xmltools.tools.schema.string_formats import FORMATS  # only here: few schemas have formats
+
     check = FORMATS.get(name)
     if check and isinstance(value, str) and not check(value):
         yield Problem(path, f"text of the format {name}", describe(value))

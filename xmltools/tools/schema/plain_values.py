@@ -85,10 +85,10 @@ def _member_of(shape: Shape) -> PlainMember | None:
         inside = plain_members(shape)
         return None if inside is None else PlainMember(None, inside, shape)
     if isinstance(shape, EnumShape):
-        values = shape.values
-        is_plain = _has_only(shape, _OF_ENUM) and all(isinstance(value, str) for value in values)
-        words = {value: value for value in values}
-        return PlainMember(lambda text: words.get(text, UNUSUAL)) if is_plain else None
+        if not _has_only(shape, _OF_ENUM) or not all(isinstance(value, str) for value in shape.values):
+            return None
+        words = {value: value for value in shape.values}
+        return PlainMember(lambda text: words.get(text, UNUSUAL))
     if not _has_only(shape, _SAYS_NOTHING):
         return None
     if isinstance(shape, TextShape):

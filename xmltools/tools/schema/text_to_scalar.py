@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xmltools.syntax.json_reader import max_digits
+from xmltools.syntax.late_patterns import late_pattern
 from xmltools.tools.schema.equality import equal
 
 WHITE_SPACE = " \t\r\n"
@@ -16,12 +17,12 @@ WHITE_SPACE = " \t\r\n"
 Read = tuple[Any, bool] | None
 
 # ASCII digits only: int() and float() also take '1_000', full-width digits, 'nan' and 'infinity'.
-_NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<whole>[0-9]++)(?:\.(?P<part>[0-9]++))?(?:[eE](?P<power>[+-]?[0-9]++))?")
+_NUMBER = late_pattern(r"(?P<sign>[+-]?)(?P<whole>[0-9]++)(?:\.(?P<part>[0-9]++))?(?:[eE](?P<power>[+-]?[0-9]++))?")
 _BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _NULLS = ("null", "none", "nil", "")
 
 
-_QUOTED = re.compile(r"""(["'])([^"']*)\1""")
+_QUOTED = late_pattern(r"""(["'])([^"']*)\1""")
 
 
 def read_scalar(text: str, type: str) -> Read:
