@@ -16,8 +16,7 @@ from parser import MB, Figure, diff, ratio, source_code
 from xmltools.models import ToolCall, ToolResult
 from xmltools.parser import parse
 from xmltools.render import instructions, render_call, render_instructions, render_result, render_retry
-from xmltools.render import signature as signatures
-from xmltools.tools import Tool, _shared_shape
+from xmltools.tools import Tool, tool
 
 COUNT = 100
 WRITE = Tool(name="write", parameters={"type": "object", "properties": {"text": {"type": "string"}}})
@@ -63,7 +62,7 @@ def tools() -> list[Tool]:
 
 def forget() -> None:
     """Empty what is kept for tools that come again."""
-    for cached in (_shared_shape, instructions._tool_section, signatures.signature):
+    for cached in (tool._shared_shape, instructions._tool_section, instructions._signature):
         cached.cache_clear()
 
 
