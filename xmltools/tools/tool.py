@@ -13,7 +13,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import DEFAULT_SERVER
-from xmltools.tools.schema import ObjectShape, compile_schema
+from xmltools.tools.schema import ObjectShape, compile_json, compile_schema
 
 _ACCEPTED = (
     '{"type": "function", "function": {...}} (OpenAI chat), {"type": "function", "name", "parameters"} '
@@ -140,7 +140,7 @@ def _compile(parameters: dict[str, Any]) -> tuple[ObjectShape, bool]:
 
 @lru_cache(maxsize=256)
 def _shared_shape(text: str) -> ObjectShape:
-    return compile_schema(json.loads(text))
+    return compile_json(text)
 
 
 def _no_definition(found: str) -> XMLToolsError:

@@ -28,6 +28,7 @@ from xmltools.tools.schema.shapes import (
     Shape,
     TextShape,
     UnionShape,
+    compile_json,
     compile_schema,
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "TextShape",
     "UnionShape",
     "bounds_of",
+    "compile_json",
     "compile_schema",
     "example_arguments",
     "find_problems",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools.schema.document import NEVER, Document, Node
+from xmltools.tools.schema.document import NEVER, Document, Node, json_copy, read_json
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.nodes import (
     ARRAY_WORDS,
@@ -443,7 +443,16 @@ def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
     Raises XMLToolsError for a schema that is invalid, refers to what is not in it, or describes no object.
     The message holds a JSON pointer to the place, and what to do.
     """
-    document = Document(parameters)
+    return _compile(json_copy(parameters))
+
+
+def compile_json(text: str) -> ObjectShape:
+    """Return the same for a schema that `json.dumps` wrote as `text`."""
+    return _compile(read_json(text))
+
+
+def _compile(schema: Node) -> ObjectShape:
+    document = Document(schema)
     maker = Maker(document)
     parts = maker.parts((document.root,))
     types = common_types(parts) or ["object"]
