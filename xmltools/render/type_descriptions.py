@@ -21,7 +21,6 @@ from xmltools.tools.schema import (
     UnionShape,
     item_name,
     items_of,
-    parts_of,
 )
 
 Node = dict[str, Any]
@@ -32,7 +31,7 @@ _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "
 
 def fact(shape: Shape, word: str) -> Any:
     """Return what the first of the schemas that says anything says for the keyword, else ABSENT."""
-    for node in parts_of(shape):
+    for node in shape.parts:
         if word in node:
             return node[word]
     return ABSENT
@@ -94,7 +93,7 @@ def constraints(shape: Shape, name: str = "") -> list[str]:
     for each in shape.alternatives:
         if isinstance(each, (EnumShape, AnyShape)):
             continue
-        for node in parts_of(each):
+        for node in each.parts:
             if not _BOUNDED.isdisjoint(node):
                 words += _bounds(each, node)
         if name and isinstance(each, ArrayShape):

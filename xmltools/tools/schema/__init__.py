@@ -9,7 +9,6 @@ from xmltools.tools.schema.constraints import (
     is_impossible,
     items_of,
     other_keywords,
-    parts_of,
     properties_of,
     text_facts,
 )
@@ -61,7 +60,6 @@ __all__ = [
     "item_name",
     "items_of",
     "other_keywords",
-    "parts_of",
     "properties_of",
     "read_arguments",
     "read_object",

@@ -7,13 +7,13 @@ than a wrong one. Nothing is random, and the work is bounded, whatever the schem
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
 from math import ceil
 from typing import Any
 
 from xmltools.tools.schema.check import Checker, ExhaustedError
-from xmltools.tools.schema.constraints import largest, parts_of, smallest
+from xmltools.tools.schema.constraints import largest, smallest
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import ABSENT
 from xmltools.tools.schema.item_names import singular_of
@@ -123,7 +123,7 @@ class _Maker:
         self._left -= 1
         if self._left < 0:
             raise ExhaustedError
-        parts = parts_of(shape)
+        parts = shape.parts
         told = next((each for each in _told(shape, parts) if self.fits(shape, each)), ABSENT)
         if told is not ABSENT:
             return deepcopy(told)
@@ -151,7 +151,7 @@ class _Maker:
         """Return how late an alternative is taken. Null ends a recursion, but shows nothing where there is none."""
         return 1 if _is_null(shape) else 2 * self._recurs(shape)
 
-    def _array(self, shape: ArrayShape, parts: list[Node], name: str) -> Any:
+    def _array(self, shape: ArrayShape, parts: Sequence[Node], name: str) -> Any:
         least = largest(parts, "minItems") or 0
         count = max(least, 0 if smallest(parts, "maxItems") == 0 or self._recurs(shape.item(0)) else 1)
         if count > MAX_ITEMS:
@@ -189,7 +189,7 @@ class _Maker:
         return {} if value is ABSENT or shape.properties else {"name": value}
 
 
-def _told(shape: Shape, parts: list[Node]) -> Iterator[Any]:
+def _told(shape: Shape, parts: Sequence[Node]) -> Iterator[Any]:
     """Yield the values that the schema itself gives. Null is left out: it shows nothing."""
     for part in parts:
         examples = part.get("examples")
@@ -217,7 +217,7 @@ def _key(shape: ObjectShape | ArrayShape) -> tuple[int, ...]:
     return tuple(id(part) for part in shape.parts if "$ref" not in part)
 
 
-def _plain_values(shape: Shape, parts: list[Node], name: str) -> Iterator[Any]:
+def _plain_values(shape: Shape, parts: Sequence[Node], name: str) -> Iterator[Any]:
     """Yield plain values of a type, the plainest first."""
     if isinstance(shape, ScalarShape):
         if shape.type == "null":
@@ -232,7 +232,7 @@ def _plain_values(shape: Shape, parts: list[Node], name: str) -> Iterator[Any]:
             yield from (1, True, [], {})
 
 
-def _numbers(parts: list[Node]) -> Iterator[int | float]:
+def _numbers(parts: Sequence[Node]) -> Iterator[int | float]:
     yield 1
     low, high = largest(parts, "minimum"), smallest(parts, "maximum")
     above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
@@ -251,7 +251,7 @@ def _numbers(parts: list[Node]) -> Iterator[int | float]:
         return  # integers that are no float
 
 
-def _texts(parts: list[Node], name: str) -> Iterator[str]:
+def _texts(parts: Sequence[Node], name: str) -> Iterator[str]:
     """Yield texts for a property of this name, as long as the schema asks for."""
     least, most = largest(parts, "minLength") or 0, smallest(parts, "maxLength")
     most = MAX_TEXT if most is None else min(most, MAX_TEXT)
