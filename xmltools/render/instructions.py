@@ -167,7 +167,9 @@ def _after_mark(mark: str, text: str) -> list[str]:
 
     The mark keeps headings and code fences of the description inside it.
     """
-    return [f"{mark}{line.rstrip()}" for line in neutral(text).splitlines() if line.strip()] or [""]
+    text = neutral(text)
+    lines = [text] if text.isprintable() else text.splitlines()  # a line break is not printable
+    return [f"{mark}{line.rstrip()}" for line in lines if line.strip()] or [""]
 
 
 def _example(name: str, server: str | None, shape: ObjectShape) -> str:
@@ -207,7 +209,10 @@ class _Listing:
         """Return the lines of one property."""
         wording = self.wording
         objects = children_of(shape, name)
-        words = [type_words(shape), *(self._seen_at(each) for each, _ in objects), *constraints(shape, name)]
+        words = [type_words(shape)]
+        if objects:
+            words += [self._seen_at(each) for each, _ in objects]
+        words += constraints(shape, name)
         words.append(wording.required if required else wording.optional)
         default = ABSENT if required else fact(shape, "default")
         if default is not ABSENT:
@@ -216,7 +221,7 @@ class _Listing:
         description = fact(shape, "description")
         first, *others = _after_mark(f"{indent}    ", description) if description is not ABSENT else [""]
         lines = [f"{line}: {first.strip()}" if first else line, *others]
-        return lines + self.nested(objects, f"{indent}  ", depth)
+        return lines + self.nested(objects, f"{indent}  ", depth) if objects else lines
 
     def nested(self, objects: list[tuple[ObjectShape, str]], indent: str, depth: int) -> list[str]:
         """Return the lines of the objects in a value, under a line of its own for each if there are several."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xmltools.dialects import FORGE
 from xmltools.render.prompt_sentences import neutral_line
-from xmltools.render.writable import escape_name, refuse_unsayable
-from xmltools.syntax.markup import is_xml_name
+from xmltools.render.writable import escape_name, refuse_unsayable, scalar_text
+from xmltools.syntax.markup import NAME_LENGTH, is_xml_name
 from xmltools.tools.schema import (
     AnyShape,
     ArrayShape,
@@ -84,6 +85,8 @@ def _list_words(shape: ArrayShape, lists: list[ArrayShape], known: dict[tuple[in
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, on one line and harmless."""
+    if value is None or isinstance(value, int):
+        return scalar_text(value)  # the encoder takes ten times as long to begin
     return neutral_line(_encode(value))
 
 
@@ -157,9 +160,11 @@ def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
 
     With each comes the name of the element that it stands in.
     """
+    if not isinstance(shape, (ObjectShape, ArrayShape, UnionShape)):
+        return []
     found: list[tuple[ObjectShape, str]] = []
     seen: set[tuple[int, str]] = set()
-    pending = [(shape, name)]
+    pending: list[tuple[Shape, str]] = [(shape, name)]
     while pending:
         shape, name = pending.pop()
         if isinstance(shape, ObjectShape):
@@ -179,11 +184,17 @@ def identity(shape: ObjectShape) -> int:
     return next((id(part) for part in shape.parts if "properties" in part), id(shape))
 
 
+_ORDINARY_NAME = re.compile(f"[A-Za-z_][A-Za-z0-9_-]{{0,{NAME_LENGTH - 1}}}")
+"""Names that a call can say as tags, as nearly all are."""
+
+
 def start_tag(name: str) -> str:
     """Return how a list of arguments spells a name: as it is, or as the start tag that says it.
 
     Raises XMLToolsError for a name that no call can say.
     """
+    if _ORDINARY_NAME.fullmatch(name):
+        return name
     refuse_unsayable(name, "an argument")
     if is_xml_name(name):
         return name

@@ -40,7 +40,8 @@ _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
-_PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
+PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
+"""Keywords that ask for a type, or for nothing."""
 _COUNTED = ("Length", "Items", "Properties", "Contains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRINGS = ("description", "title", "format")
@@ -70,9 +71,7 @@ class Document:
             self._refuse_endless(linked)
         self.linked = frozenset(map(id, linked.values()))
         """The identities of nodes through which others apply to the same value."""
-        self.plain = {
-            id(node): node["type"] for node in self.nodes.values() if "type" in node and node.keys() <= _PLAIN
-        }
+        self.plain = {id(node): node["type"] for node in self.nodes.values() if "type" in node and node.keys() <= PLAIN}
         """The types of nodes that ask for nothing else, by their identities."""
 
     def target(self, node: Node) -> Node:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -75,7 +76,7 @@ def example_arguments(
         maker = _Maker(shape, lean, wanted)
         try:
             made = maker.value(shape, "")
-            if made is not ABSENT and maker.fits(shape, made):
+            if made is not ABSENT and maker.fits_anew(shape, made):
                 return made  # type: ignore[no-any-return]
         except (ExhaustedError, RecursionError):
             continue
@@ -90,14 +91,15 @@ def is_code_name(name: str) -> bool:
     """
     words = _words(name)
     whole = "_".join(words)
-    if words[-1:] == ["code"]:
+    if words[-1:] == ("code",):
         return _PROGRAM.fullmatch(whole) is not None
     return whole in _CODE_WORDS or (bool(words) and words[-1] in _CODE_WORDS)
 
 
-def _words(name: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _words(name: str) -> tuple[str, ...]:
     """Return the words of a name in small letters, whether they are joined by lines, dots or capitals."""
-    return [word.lower() for word in _SEAM.split(name) if word]
+    return tuple([word.lower() for word in _SEAM.split(name) if word])
 
 
 class _Maker:
@@ -115,8 +117,16 @@ class _Maker:
 
     def fits(self, shape: Shape, value: Any) -> bool:
         """Return whether a value fits its schemas."""
+        if not isinstance(value, (dict, list)):
+            return self.fits_anew(shape, value)
         self._kept.append(value)
         return all(self._checker.fits(node, value) for node in shape.nodes)
+
+    def fits_anew(self, shape: Shape, value: Any) -> bool:
+        """Return the same for a value that was not asked about before, nor any list or object in it."""
+        self._kept.append(value)
+        checker = self._checker
+        return all(checker.plainly_fits(node, value) or checker.fits(node, value) for node in shape.nodes)
 
     def value(self, shape: Shape, name: str) -> Any:
         """Return a value for the property `name`."""
@@ -124,9 +134,9 @@ class _Maker:
         if self._left < 0:
             raise ExhaustedError
         parts = shape.parts
-        told = next((each for each in _told(shape, parts) if self.fits(shape, each)), ABSENT)
-        if told is not ABSENT:
-            return deepcopy(told)
+        for told in _told(shape, parts):
+            if self.fits(shape, told):
+                return deepcopy(told)
         if isinstance(shape, UnionShape):
             alternatives = sorted(shape.alternatives, key=self._rank)
             made = (self.value(each, name) for each in alternatives)
@@ -138,11 +148,16 @@ class _Maker:
             found = self._array(shape, parts, name) if isinstance(shape, ArrayShape) else self._object(shape)
             self._open.pop()
             return found
-        return next((each for each in _plain_values(shape, parts, name) if self.fits(shape, each)), ABSENT)
+        for plain in _plain_values(shape, parts, name):
+            if self.fits(shape, plain):
+                return plain
+        return ABSENT
 
     def _recurs(self, shape: Shape) -> bool:
         """Return whether a value of the shape, or its items, would be inside another of the same schema."""
         first = _first(shape)
+        if not isinstance(first, (ObjectShape, ArrayShape)):
+            return False
         if isinstance(first, ArrayShape) and _key(first) not in self._open:
             first = _first(first.item(0))
         return isinstance(first, (ObjectShape, ArrayShape)) and _key(first) in self._open
@@ -189,8 +204,13 @@ class _Maker:
         return {} if value is ABSENT or shape.properties else {"name": value}
 
 
+_TOLD = frozenset(("examples", "default"))
+
+
 def _told(shape: Shape, parts: Sequence[Node]) -> Iterator[Any]:
     """Yield the values that the schema itself gives. Null is left out: it shows nothing."""
+    if not isinstance(shape, EnumShape) and all(map(_TOLD.isdisjoint, parts)):
+        return  # as for most
     for part in parts:
         examples = part.get("examples")
         yield from (each for each in (examples if isinstance(examples, list) else [])[:MAX_ITEMS] if each is not None)
@@ -205,6 +225,8 @@ def _is_container(shape: Shape) -> bool:
 
 def _first(shape: Shape) -> Shape:
     """Return the first alternative that is more than null."""
+    if not isinstance(shape, UnionShape):
+        return shape
     return next((each for each in shape.alternatives if not _is_null(each)), shape)
 
 
@@ -214,7 +236,7 @@ def _is_null(shape: Shape) -> bool:
 
 def _key(shape: ObjectShape | ArrayShape) -> tuple[int, ...]:
     """Return what tells a schema from others, however it was referred to."""
-    return tuple(id(part) for part in shape.parts if "$ref" not in part)
+    return tuple([id(part) for part in shape.parts if "$ref" not in part])
 
 
 def _plain_values(shape: Shape, parts: Sequence[Node], name: str) -> Iterator[Any]:
@@ -257,7 +279,7 @@ def _texts(parts: Sequence[Node], name: str) -> Iterator[str]:
     most = MAX_TEXT if most is None else min(most, MAX_TEXT)
     if least > most:
         return
-    words = _words(name) or ["value"]
+    words = _words(name) or ("value",)
     found = [_FORMATS.get(part["format"]) for part in parts if isinstance(part.get("format"), str)]
     found += [_WORDS.get(words[-1]), _CODE if is_code_name(name) else None, " ".join(words)]
     if any("pattern" in part for part in parts):
