@@ -57,20 +57,28 @@ class Tool(BaseModel):
 
         Raises XMLToolsError if the schema is invalid.
         """
-        kept = self.__pydantic_private__ or {}  # attribute access takes pydantic 1 µs, and each parser asks each tool
+        kept = self._kept
         shape: ObjectShape | None = kept.get("_shape")
         if shape is None or kept["_compiled"] is not self.parameters:
             try:
-                shape, self._is_small = _compile(self.parameters)
+                shape, is_small = _compile(self.parameters)
             except XMLToolsError as error:
                 raise XMLToolsError(f"tool {self.name!r}: {error}") from None
-            self._shape, self._compiled = shape, self.parameters
+            kept.update(_shape=shape, _compiled=self.parameters, _is_small=is_small)
         return shape
+
+    @property
+    def _kept(self) -> dict[str, Any]:
+        # Its private attributes by their own names: pydantic takes 1 µs for each, and each parser asks each tool.
+        private = self.__pydantic_private__
+        if private is None:
+            private = self.__pydantic_private__ = {}
+        return private
 
     @property
     def is_small(self) -> bool:
         """Whether what is made of the tool may be kept for others that are equal: it bounds what caches hold."""
-        return self.shape is not None and self._is_small and len(self.description) <= _SHARED_SIZE
+        return self.shape is not None and self._kept["_is_small"] and len(self.description) <= _SHARED_SIZE
 
     @classmethod
     def of(
