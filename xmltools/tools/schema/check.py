@@ -71,6 +71,9 @@ class Checker(Context):
         Pairs are counted as `fits` counts those of lists and objects that it has not seen before. `levels`: how many of
         them may be inside each other.
         """
+        types = self.document.plain.get(id(node))
+        if types is not None:
+            return is_one_of(value, types)
         left = self._left
         if self._is_plain(node, value, levels):
             return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
@@ -91,8 +91,7 @@ def bounds_of(shape: Shape) -> Bounds:
     return Bounds(above if low_open else low, below if high_open else high, low_open, high_open)
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(NamedTuple):
     """What a list holds: the shapes of its first items, that of the rest (None: there is no rest), and how many."""
 
     first: tuple[Shape, ...]
@@ -101,9 +100,14 @@ class Items:
     high: int | None
 
 
+_UNUSUAL = frozenset(("prefixItems", "maxItems"))
+
+
 def items_of(shape: ArrayShape) -> Items:
     """Return what a list may hold."""
     parts = shape.parts
+    if len(parts) == 1 and parts[0].keys().isdisjoint(_UNUSUAL) and NEVER not in parts[0].get("items", ()):
+        return Items((), shape.item(0), parts[0].get("minItems", 0), None)
     count = max([len(part["prefixItems"]) for part in parts if "prefixItems" in part], default=0)
     low, high = largest(parts, "minItems") or 0, smallest(parts, "maxItems")
     closed = [end for part in parts if (end := _closed_at(part)) is not None]

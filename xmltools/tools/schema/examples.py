@@ -126,7 +126,10 @@ class _Maker:
         """Return the same for a value that was not asked about before, nor any list or object in it."""
         self._kept.append(value)
         checker = self._checker
-        return all(checker.plainly_fits(node, value) or checker.fits(node, value) for node in shape.nodes)
+        for node in shape.nodes:  # noqa: SIM110 - asked of every value, and a generator takes as long again
+            if not (checker.plainly_fits(node, value) or checker.fits(node, value)):
+                return False
+        return True
 
     def value(self, shape: Shape, name: str) -> Any:
         """Return a value for the property `name`."""
@@ -134,9 +137,10 @@ class _Maker:
         if self._left < 0:
             raise ExhaustedError
         parts = shape.parts
-        for told in _told(shape, parts):
-            if self.fits(shape, told):
-                return deepcopy(told)
+        if isinstance(shape, EnumShape) or not all(map(_TOLD.isdisjoint, parts)):
+            for told in _told(shape, parts):
+                if self.fits(shape, told):
+                    return deepcopy(told)
         if isinstance(shape, UnionShape):
             alternatives = sorted(shape.alternatives, key=self._rank)
             made = (self.value(each, name) for each in alternatives)
@@ -149,7 +153,7 @@ class _Maker:
             self._open.pop()
             return found
         for plain in _plain_values(shape, parts, name):
-            if self.fits(shape, plain):
+            if self.fits_anew(shape, plain):
                 return plain
         return ABSENT
 
@@ -182,7 +186,8 @@ class _Maker:
         made = {name: self.value(shape.child(name), name) for name in required}
         if ABSENT in made.values():
             return ABSENT
-        optional = {name: child for name, child in shape.properties.items() if name not in made}
+        properties = shape.properties
+        optional = {name: child for name, child in properties.items() if name not in made}
         extra = [name for name in optional if is_root and name in self._wanted]
         if not (self._lean or extra):
             offered = [name for name, child in optional.items() if not self._recurs(child)]
@@ -191,7 +196,7 @@ class _Maker:
             extra += [name for name in offered[:1] if not required and name not in extra]
         added = {name: self.value(optional[name], name) for name in extra}
         made |= {name: value for name, value in added.items() if value is not ABSENT}
-        in_order = {name: made[name] for name in (*shape.properties, *required) if name in made}
+        in_order = {name: made[name] for name in (*properties, *required) if name in made}
         return in_order or self._entry(shape)
 
     def _entry(self, shape: ObjectShape) -> dict[str, Any]:
@@ -205,12 +210,11 @@ class _Maker:
 
 
 _TOLD = frozenset(("examples", "default"))
+"""Keywords that give values."""
 
 
 def _told(shape: Shape, parts: Sequence[Node]) -> Iterator[Any]:
     """Yield the values that the schema itself gives. Null is left out: it shows nothing."""
-    if not isinstance(shape, EnumShape) and all(map(_TOLD.isdisjoint, parts)):
-        return  # as for most
     for part in parts:
         examples = part.get("examples")
         yield from (each for each in (examples if isinstance(examples, list) else [])[:MAX_ITEMS] if each is not None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xmltools.tools.schema.document import TYPES, Document, Node
-from xmltools.tools.schema.equality import equal, fits_type
+from xmltools.tools.schema.equality import equal, is_one_of
 
 MAX_MORE_WAYS = 200
 """Alternatives that a value may have beyond twice the number of nodes in its schema."""
@@ -115,6 +115,8 @@ def common_types(parts: Sequence[Node]) -> list[str] | None:
     said = [part["type"] for part in parts if "type" in part]
     if not said:
         return None
+    if len(said) == 1 and len(said[0]) == 1:
+        return list(said[0])
     names = [name for types in said for name in types]
     common = [each for each in dict.fromkeys(names) if all(_allows(types, each) for types in said)]
     return [each for each in common if each != "integer" or "number" not in common] or said[0][:1]
@@ -129,10 +131,7 @@ def common_values(parts: Sequence[Node], types: list[str] | None) -> list[Any] |
     said = [[part["const"]] if "const" in part else part["enum"] for part in parts if part.keys() & {"const", "enum"}]
     if not said:
         return None
-    allowed = types or TYPES
-    return [
-        value
-        for value in said[0]
-        if any(fits_type(value, name) for name in allowed)
-        and all(any(equal(value, other) for other in others) for others in said[1:])
-    ]
+    values = [value for value in said[0] if is_one_of(value, types or TYPES)]
+    for others in said[1:]:
+        values = [value for value in values if any(equal(value, other) for other in others)]
+    return values

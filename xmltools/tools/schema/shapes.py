@@ -105,6 +105,7 @@ class TextShape(Shape):
     """A string: everything up to the end tag."""
 
     __slots__ = ()
+    type = "string"
     exact = True
     is_text = True
 
@@ -162,9 +163,27 @@ class ObjectShape(_Container):
         """The declared properties in order, with their shapes."""
         found = self._properties
         if found is None:
+            if not self.make.document.linked:
+                self._make_plain_ones()
             found = {name: self.child(name) for part in self.parts for name in part.get("properties", ())}
             self._properties = found
         return found
+
+    def _make_plain_ones(self) -> None:
+        """Make the shapes of properties that are no more than a type, as most are, without the way by `child`.
+
+        No schema of the document applies to a value by way of another, so that nothing but this object and its name
+        leads to such a property: its shape need not be known to the maker.
+        """
+        (part,) = self.parts
+        if "patternProperties" in part:
+            return
+        make, children, plain = self.make, self._children, self.make.document.plain
+        for name, node in part.get("properties", {}).items():
+            types = plain.get(id(node), ())
+            if len(types) == 1 and name not in children:
+                alone = (node,)
+                children[name] = make.typed(types[0], alone, alone)
 
     def forget(self) -> None:
         """Let go of the shapes of children."""
@@ -413,10 +432,10 @@ class Maker(AppliedNodes):
     def _make(self, nodes: tuple[Node, ...]) -> Shape:
         types = self.document.plain.get(id(nodes[0])) if len(nodes) == 1 else None
         if types is not None and len(types) == 1:
-            return self._typed(types[0], nodes, nodes)  # what most schemas are
+            return self.typed(types[0], nodes, nodes)  # what most schemas are
         parts = self.parts(nodes)
         if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(VALUES):
-            return self._typed(parts[0]["type"][0], nodes, parts)  # what nearly all others are
+            return self.typed(parts[0]["type"][0], nodes, parts)  # what nearly all others are
         types = common_types(parts)
         values = common_values(parts, types)
         if values is not None:
@@ -424,15 +443,16 @@ class Maker(AppliedNodes):
         if types is None:
             return self._untyped(nodes, parts)
         if len(types) == 1:
-            return self._typed(types[0], nodes, parts)
+            return self.typed(types[0], nodes, parts)
         return union([self._one_of_types(each, nodes, parts) for each in types], self, nodes)
 
     def _one_of_types(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
         only: Node = {"type": [type]}
         # Lists and objects ask their parts for what is in them, of which this says nothing.
-        return self._typed(type, (*nodes, only), parts if type in ("array", "object") else [*parts, only])
+        return self.typed(type, (*nodes, only), parts if type in ("array", "object") else [*parts, only])
 
-    def _typed(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
+    def typed(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
+        """Return a shape of one type, made anew."""
         if type == "object":
             return ObjectShape(self, nodes, parts)
         if type == "array":
