@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xmltools.dialects import FORGE
 from xmltools.render.prompt_sentences import neutral_line
-from xmltools.render.writable import escape_name, refuse_unsayable, scalar_text
-from xmltools.syntax.markup import NAME_LENGTH, is_xml_name
+from xmltools.render.writable import ORDINARY_NAME, escape_name, refuse_unsayable, scalar_text
+from xmltools.syntax.markup import is_xml_name
 from xmltools.tools.schema import (
     AnyShape,
     ArrayShape,
@@ -27,6 +26,7 @@ from xmltools.tools.schema import (
 Node = dict[str, Any]
 ABSENT = object()
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_quote = json.encoder.encode_basestring
 _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "object": "objects", "string": "strings"}
 
 
@@ -46,14 +46,14 @@ MAX_WORDS = 500
 
 def type_words(shape: Shape) -> str:
     """Return the name of a type, such as `string`, `list of integers`, `"a" or "b"`, `object or null`."""
+    if isinstance(shape, (TextShape, ScalarShape)):
+        return shape.type
     return _words(shape, [], {})
 
 
 def _words(shape: Shape, lists: list[ArrayShape], known: dict[tuple[int, int], str]) -> str:
     """Return the name of a type inside of `lists`. `known`: what was told of types, by their identity and depth."""
-    if isinstance(shape, TextShape):
-        return "string"
-    if isinstance(shape, ScalarShape):
+    if isinstance(shape, (TextShape, ScalarShape)):
         return shape.type
     if isinstance(shape, EnumShape):
         return " or ".join(map(json_text, shape.values)) or "nothing"
@@ -85,13 +85,16 @@ def _list_words(shape: ArrayShape, lists: list[ArrayShape], known: dict[tuple[in
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, on one line and harmless."""
-    if value is None or isinstance(value, int):
-        return scalar_text(value)  # the encoder takes ten times as long to begin
-    return neutral_line(_encode(value))
+    # The encoder takes many times as long to begin as for what is short.
+    if isinstance(value, str):
+        return neutral_line(_quote(value))
+    return scalar_text(value) if value is None or isinstance(value, int) else neutral_line(_encode(value))
 
 
 def constraints(shape: Shape, name: str = "") -> list[str]:
     """Return what else a value of the shape must be: its bounds and, with its name, what items of a list stand in."""
+    if isinstance(shape, (TextShape, ScalarShape)) and all(map(_BOUNDED.isdisjoint, shape.parts)):
+        return []  # as for most
     words: list[str] = []
     for each in shape.alternatives:
         if isinstance(each, (EnumShape, AnyShape)):
@@ -184,16 +187,12 @@ def identity(shape: ObjectShape) -> int:
     return next((id(part) for part in shape.parts if "properties" in part), id(shape))
 
 
-_ORDINARY_NAME = re.compile(f"[A-Za-z_][A-Za-z0-9_-]{{0,{NAME_LENGTH - 1}}}")
-"""Names that a call can say as tags, as nearly all are."""
-
-
 def start_tag(name: str) -> str:
     """Return how a list of arguments spells a name: as it is, or as the start tag that says it.
 
     Raises XMLToolsError for a name that no call can say.
     """
-    if _ORDINARY_NAME.fullmatch(name):
+    if ORDINARY_NAME.fullmatch(name):
         return name
     refuse_unsayable(name, "an argument")
     if is_xml_name(name):
