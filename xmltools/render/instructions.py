@@ -35,7 +35,9 @@ from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,
     ObjectShape,
+    ScalarShape,
     Shape,
+    TextShape,
     UnionShape,
     example_arguments,
     is_code_name,
@@ -208,7 +210,7 @@ class _Listing:
     def entry(self, label: str, name: str, shape: Shape, required: bool, indent: str, depth: int) -> list[str]:
         """Return the lines of one property."""
         wording = self.wording
-        objects = children_of(shape, name)
+        objects = [] if isinstance(shape, (TextShape, ScalarShape)) else children_of(shape, name)
         words = [type_words(shape)]
         if objects:
             words += [self._seen_at(each) for each, _ in objects]

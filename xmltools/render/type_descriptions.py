@@ -32,6 +32,8 @@ _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "
 
 def fact(shape: Shape, word: str) -> Any:
     """Return what the first of the schemas that says anything says for the keyword, else ABSENT."""
+    if len(shape.parts) == 1:
+        return shape.parts[0].get(word, ABSENT)
     for node in shape.parts:
         if word in node:
             return node[word]

@@ -70,15 +70,12 @@ class Tool(BaseModel):
     @property
     def _kept(self) -> dict[str, Any]:
         # Its private attributes by their own names: pydantic takes 1 µs for each, and each parser asks each tool.
-        private = self.__pydantic_private__
-        if private is None:
-            private = self.__pydantic_private__ = {}
-        return private
+        return self.__pydantic_private__ or {}
 
     @property
     def is_small(self) -> bool:
         """Whether what is made of the tool may be kept for others that are equal: it bounds what caches hold."""
-        return self.shape is not None and self._kept["_is_small"] and len(self.description) <= _SHARED_SIZE
+        return self.shape is not None and self._kept.get("_is_small", False) and len(self.description) <= _SHARED_SIZE
 
     @classmethod
     def of(

@@ -137,6 +137,8 @@ class _Maker:
         if self._left < 0:
             raise ExhaustedError
         parts = shape.parts
+        if isinstance(shape, (TextShape, ScalarShape)) and self._asks_for_a_type(shape):
+            return _plain_text(name) if isinstance(shape, TextShape) else next(_plain_values(shape, (), name))
         if isinstance(shape, EnumShape) or not all(map(_TOLD.isdisjoint, parts)):
             for told in _told(shape, parts):
                 if self.fits(shape, told):
@@ -156,6 +158,11 @@ class _Maker:
             if self.fits_anew(shape, plain):
                 return plain
         return ABSENT
+
+    def _asks_for_a_type(self, shape: TextShape | ScalarShape) -> bool:
+        """Return whether any value of its type is valid, and the schema gives none itself, as for most."""
+        nodes = shape.nodes
+        return len(nodes) == 1 and id(nodes[0]) in self._checker.document.plain and _TOLD.isdisjoint(nodes[0])
 
     def _recurs(self, shape: Shape) -> bool:
         """Return whether a value of the shape, or its items, would be inside another of the same schema."""
@@ -190,10 +197,12 @@ class _Maker:
         optional = {name: child for name, child in properties.items() if name not in made}
         extra = [name for name in optional if is_root and name in self._wanted]
         if not (self._lean or extra):
-            offered = [name for name, child in optional.items() if not self._recurs(child)]
+            offered = (name for name, child in optional.items() if not self._recurs(child))
             if is_root and not any(_is_container(shape.child(name)) for name in required):
-                extra = [name for name in offered if _is_container(optional[name])][:1]
-            extra += [name for name in offered[:1] if not required and name not in extra]
+                containers = [name for name, child in optional.items() if _is_container(child)]
+                extra = [name for name in containers if not self._recurs(optional[name])][:1]
+            if not required and (first := next(offered, None)) is not None and first not in extra:
+                extra.append(first)
         added = {name: self.value(optional[name], name) for name in extra}
         made |= {name: value for name, value in added.items() if value is not ABSENT}
         in_order = {name: made[name] for name in (*properties, *required) if name in made}
@@ -275,6 +284,12 @@ def _numbers(parts: Sequence[Node]) -> Iterator[int | float]:
             yield ceil(least / step) * step
     except OverflowError:
         return  # integers that are no float
+
+
+@lru_cache(maxsize=1024)
+def _plain_text(name: str) -> str:
+    """Return the text for a property of which the schema says no more than that it is one."""
+    return next(_texts((), name))
 
 
 def _texts(parts: Sequence[Node], name: str) -> Iterator[str]:
