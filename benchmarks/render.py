@@ -106,8 +106,8 @@ def figures(quick: bool) -> list[Figure]:
     measured: list[tuple[str, float, Callable[[], float], str, str]] = [
         ("a 100 tools, full", 20, lambda: instruction_ratio("full", rounds, known=True), "dumps", again),
         ("a 100 tools, compact", 20, lambda: instruction_ratio("compact", rounds, known=True), "dumps", again),
-        ("a … the first time, full", 60, lambda: instruction_ratio("full", rounds, known=False), "dumps", first),
-        ("a … the first time, compact", 60, lambda: instruction_ratio("compact", rounds, known=False), "dumps", first),
+        ("a … the first time, full", 12, lambda: instruction_ratio("full", rounds, known=False), "dumps", first),
+        ("a … the first time, compact", 12, lambda: instruction_ratio("compact", rounds, known=False), "dumps", first),
         ("b call, 1 MB of prose", 5, lambda: call_ratio(prose, rounds), "passes", "plain text"),
         ("b call, 1 MB of code", 5, lambda: call_ratio(code, rounds), "passes", "CDATA"),
         ("b call, 1 MB diff with ]]>", 5, lambda: call_ratio(diff(MB) + "]]>" * 10, rounds), "passes", "CDATA, split"),

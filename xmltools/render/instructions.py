@@ -135,11 +135,12 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
 def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:
     """Return what is said of each tool. `named`: with its server."""
     write = _tool_section if style == "full" else _signature
+    shapes = [tool.shape for tool in tools]  # all of them first: one kind of work at a time takes a little less
     told = [
         (write if tool.is_small else write.__wrapped__)(
-            tool.name, tool.server if named else None, tool.description, tool.shape, wording
+            tool.name, tool.server if named else None, tool.description, shape, wording
         )
-        for tool in tools
+        for tool, shape in zip(tools, shapes, strict=True)
     ]
     if style == "full":
         return told
