@@ -16,8 +16,7 @@ from parser import MB, Figure, diff, ratio, source_code
 from xmltools.models import ToolCall, ToolResult
 from xmltools.parser import parse
 from xmltools.render import instructions, render_call, render_instructions, render_result, render_retry
-from xmltools.render import signature as signatures
-from xmltools.tools import Tool, _shared_shape
+from xmltools.tools import Tool, tool
 
 COUNT = 100
 WRITE = Tool(name="write", parameters={"type": "object", "properties": {"text": {"type": "string"}}})
@@ -63,7 +62,7 @@ def tools() -> list[Tool]:
 
 def forget() -> None:
     """Empty what is kept for tools that come again."""
-    for cached in (_shared_shape, instructions._tool_section, signatures.signature):
+    for cached in (tool._shared_shape, instructions._tool_section, instructions._signature):
         cached.cache_clear()
 
 
@@ -107,8 +106,8 @@ def figures(quick: bool) -> list[Figure]:
     measured: list[tuple[str, float, Callable[[], float], str, str]] = [
         ("a 100 tools, full", 20, lambda: instruction_ratio("full", rounds, known=True), "dumps", again),
         ("a 100 tools, compact", 20, lambda: instruction_ratio("compact", rounds, known=True), "dumps", again),
-        ("a … the first time, full", 60, lambda: instruction_ratio("full", rounds, known=False), "dumps", first),
-        ("a … the first time, compact", 60, lambda: instruction_ratio("compact", rounds, known=False), "dumps", first),
+        ("a … the first time, full", 12, lambda: instruction_ratio("full", rounds, known=False), "dumps", first),
+        ("a … the first time, compact", 12, lambda: instruction_ratio("compact", rounds, known=False), "dumps", first),
         ("b call, 1 MB of prose", 5, lambda: call_ratio(prose, rounds), "passes", "plain text"),
         ("b call, 1 MB of code", 5, lambda: call_ratio(code, rounds), "passes", "CDATA"),
         ("b call, 1 MB diff with ]]>", 5, lambda: call_ratio(diff(MB) + "]]>" * 10, rounds), "passes", "CDATA, split"),

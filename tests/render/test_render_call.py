@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from support.calls import Meant, law_call, law_untyped, meant_calls, untyped_calls
 from support.often import examples
+from support.random_schemas import plain_schema, value_for, wild_schema
 
+from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import parse
 from xmltools.render import render_call
+from xmltools.render.calls import write_elements
+from xmltools.render.writable import same
 from xmltools.tools import Tool
+from xmltools.tools.schema import read_arguments
 
 STRING = {"type": "string"}
 
@@ -280,3 +288,52 @@ def test_law_7_a_call_reads_back_clean(meant: Meant):
 @examples(300)
 def test_law_7_without_a_tool(meant: Meant):
     law_untyped(meant)
+
+
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_elements_that_are_sure_are_read_back(rng):
+    schema = rng.choice([plain_schema, partial(wild_schema, hostile=False)])(rng)
+    written = Tool(name="f", parameters=schema)
+    try:
+        shape = written.shape
+    except XMLToolsError:
+        return
+    arguments = {"x": value_for(rng, schema["properties"]["x"], schema)}
+    elements = write_elements(arguments, shape, FORGE)
+    if elements and elements.sure:
+        reading = read_arguments(elements.tree, shape)
+        assert same(reading.arguments, arguments)
+        assert not (reading.repairs or reading.duplicates or reading.too_deep)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "sure"),
+    [
+        (STRING, " <a> ", True),
+        ({"enum": ["a", 1]}, "a", True),
+        ({"enum": ["a", 1]}, 1, False),
+        ({"type": "integer"}, -5, True),
+        ({"type": "integer"}, 5.0, False),
+        ({"type": "integer"}, 10**30, False),
+        ({"type": "boolean"}, True, True),
+        ({"type": "boolean"}, 1, False),
+        ({"type": "number"}, True, False),
+        ({"type": ["string", "integer"]}, "a", False),
+        (STRING, None, False),
+        (STRING, 5, False),
+        ({}, "a", False),
+        ({"type": "array", "items": STRING}, ["a", "b"], True),
+        ({"type": "array", "items": {}}, ["a"], False),
+        ({"type": "array", "items": {"type": "object", "properties": {"a": STRING}}}, [{"a": "b"}], True),
+        ({"type": "array", "items": {"type": "object", "properties": {"a": STRING}}}, {"a": "b"}, False),
+        ({"type": "array", "prefixItems": [STRING], "items": {"type": "integer"}}, ["5", 5], False),
+        ({"type": "object", "properties": {"a": STRING}}, {"a": "b"}, True),
+        ({"type": "object", "properties": {"a": STRING}}, {"b": "b"}, False),
+        ({"type": "object", "properties": {"item": STRING}}, ["b"], False),
+    ],
+)
+def test_which_elements_are_sure(schema, value, sure):
+    elements = write_elements({"x": value}, tool({"x": schema}).shape, FORGE)
+    assert elements is not None
+    assert elements.sure is sure

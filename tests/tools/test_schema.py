@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from support.effort import effort
 from support.often import examples
+from support.random_schemas import plain_schema, value_for, wild_schema
 
 from xmltools.errors import Code, XMLToolsError
 from xmltools.syntax.element_tree import Element
@@ -20,12 +22,14 @@ from xmltools.tools.schema import (
     ANY,
     ArrayShape,
     ObjectShape,
+    compile_json,
     compile_schema,
     item_name,
     read_arguments,
     read_object,
     singular_of,
 )
+from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.document import Document
 
 
@@ -458,6 +462,26 @@ def test_schemas_without_end_are_refused():
         compile_schema({"$defs": chain})
 
 
+@pytest.mark.parametrize("levels", [190, 199, 200, 201, 400])
+def test_a_schema_in_json_is_taken_or_refused_as_one_in_python_is(levels):
+    deep: Any = 1
+    for number in range(levels - 1):
+        deep = [deep] if number % 2 else {"a": deep}
+    for inside in (deep, float("nan"), float("inf"), "NaN", ["[{" * 300]):
+        schema = {"default": inside}
+        told = [_outcome(compile_schema, schema), _outcome(compile_json, json.dumps(schema))]
+        assert told[0] == told[1]
+        assert (told[0] != "taken") is ((inside is deep and levels > 200) or isinstance(inside, float))
+
+
+def _outcome(make: Callable[[Any], object], source: Any) -> str:
+    try:
+        make(source)
+    except XMLToolsError as error:
+        return str(error)
+    return "taken"
+
+
 @pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
 def test_references_that_double_at_each_step_are_looked_at_once(word):
     steps = {f"d{n}": {word: [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(30)}
@@ -706,3 +730,42 @@ def test_a_shape_outlives_the_schema_that_it_is_a_part_of():
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [7]}}}}
     child = compile_schema(schema).child("a")
     assert child.items.values == [7]
+
+
+# The short ways
+
+
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_what_fits_plainly_fits_and_is_counted_alike(rng):
+    schema = rng.choice([plain_schema, partial(wild_schema, hostile=False)])(rng)
+    try:
+        shape = compile_schema(schema)
+    except XMLToolsError:
+        return
+    value = {"x": value_for(rng, schema["properties"]["x"], schema)}
+    for steps in (1_000, 3):
+        plainly, usually = (Checker(shape.make.document, steps) for _ in range(2))
+        if plainly.plainly_fits(shape.nodes[0], value):
+            assert usually.fits(shape.nodes[0], value)
+            assert plainly._left == usually._left
+        else:
+            assert plainly._left == steps
+
+
+ITEM = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"enum": ["x"], "type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "description": "words"}, "x"),
+        ({"type": "string", "enum": ["x", "y"]}, "x"),
+        ({"type": "array", "items": ITEM}, [{"a": "", "b": "x"}, {}]),
+        ({**ITEM, "required": ["a"]}, {"a": "", "c": 5}),
+    ],
+)
+def test_ordinary_values_fit_plainly(schema, value):
+    shape = compile_schema(schema_of(schema))
+    assert Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": value})
+    assert not Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": None})

@@ -20,7 +20,6 @@ from xmltools.tools.schema import (
     find_problems,
     is_impossible,
     items_of,
-    parts_of,
     properties_of,
     text_facts,
 )
@@ -87,7 +86,7 @@ class HasValues:
 def _has_type(shape: Shape) -> bool:
     """Return whether all schemas of a shape allow its type."""
     type = _TYPES.get(shape.__class__) or (shape.type if isinstance(shape, ScalarShape) else "")
-    said = [part["type"] for part in parts_of(shape) if "type" in part] if type else []
+    said = [part["type"] for part in shape.parts if "type" in part] if type else []
     return all(type in types or (type == "integer" and "number" in types) for types in said)
 
 
@@ -112,7 +111,7 @@ _SAID = frozenset(
 
 def valid_values(shape: EnumShape) -> list[Any]:
     """Return the values that fit everything else that the schema says, too."""
-    if all(_SAID.issuperset(part) for part in parts_of(shape)):
+    if all(_SAID.issuperset(part) for part in shape.parts):
         return shape.values
     return [value for value in shape.values if not find_problems(value, shape)]
 
@@ -128,10 +127,8 @@ def overlap(shape: UnionShape) -> bool:
     """Return whether a value might fit several alternatives of a oneOf that the shape is made of."""
     maker = shape.maker
     assert maker is not None  # only a parser puts shapes together without the maker of their schema
-    groups = [part["oneOf"] for part in parts_of(shape) if "oneOf" in part]
-    pending = [
-        alternative for part in parts_of(shape) for word in ("anyOf", "oneOf") for alternative in part.get(word, ())
-    ]
+    groups = [part["oneOf"] for part in shape.parts if "oneOf" in part]
+    pending = [alternative for part in shape.parts for word in ("anyOf", "oneOf") for alternative in part.get(word, ())]
     seen: set[int] = set()
     while pending:
         node = pending.pop()

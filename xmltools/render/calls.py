@@ -16,6 +16,7 @@ from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.writable import (
+    ORDINARY_NAME,
     escape_name,
     is_hidden,
     is_sayable,
@@ -30,10 +31,13 @@ from xmltools.syntax.markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_nam
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
     ANY,
+    ArrayShape,
+    EnumShape,
     ObjectShape,
     Reading,
     ScalarShape,
     Shape,
+    TextShape,
     find_problems,
     item_name,
     read_arguments,
@@ -92,15 +96,19 @@ def write_call(
     refuse_unsayable(call.server, "a server")
     server = call.server if server_names or (server_names is None and call.server != dialect.default_server) else None
     elements = None if legacy_json else write_elements(call.arguments, shape, dialect, in_cdata)
-    if elements:
-        reading = read_arguments(elements.tree, shape, check=False)
-        if not reading.repairs and _says(call, reading, loose=not exact):
-            return _element_block(call, server, elements, dialect)
+    if elements and (elements.sure or _reads_back(call, shape, elements, exact)):
+        return _element_block(call, server, elements, dialect)
     reading = read_object(call.arguments, shape, 0, check=False)
     if _says(call, reading):
         # What was read is equal, and spelled as the schema asks for it: 5, not 5.0, for an integer.
         return _json_block(call, server, reading.arguments, dialect)
     return _best_of_bad(call, server, shape, elements, dialect)
+
+
+def _reads_back(call: ToolCall, shape: ObjectShape | None, elements: Elements, exact: bool) -> bool:
+    """Return whether the elements are read as the arguments of the call, without a repair."""
+    reading = read_arguments(elements.tree, shape, check=False)
+    return not reading.repairs and _says(call, reading, loose=not exact)
 
 
 def _says(call: ToolCall, reading: Reading, *, loose: bool = False) -> bool:
@@ -152,14 +160,17 @@ def _json(value: Any) -> str:
 INDENT = "  "
 _LEADING_BREAK = re.compile(r"[ \t]*[\r\n]")
 _OPENING = re.compile(r"<!\[(?=CDATA\[)", re.IGNORECASE)
-_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class Elements(NamedTuple):
-    """Arguments as lines of text, and as the tree that they are read into."""
+    """Arguments as lines of text, and as the tree that they are read into.
+
+    `sure`: that tree is read as the same arguments, without a repair.
+    """
 
     lines: list[str]
     tree: list[Element]
+    sure: bool
 
 
 class _Unwritable(Exception):  # noqa: N818 - never leaves this module
@@ -180,7 +191,7 @@ def write_elements(
         tree = [writer.element(name, value, root, INDENT, top=True) for name, value in arguments.items()]
     except _Unwritable:
         return None
-    return Elements(writer.lines, tree)
+    return Elements(writer.lines, tree, writer.sure)
 
 
 class _Writer:
@@ -190,19 +201,24 @@ class _Writer:
         self.dialect = dialect
         self.in_cdata = in_cdata
         self.lines: list[str] = []
+        self.sure = True
+        """Whether reading can but give the same: each value so far is of the one type that its shape has."""
 
     def element(self, name: str, value: Any, parent: Shape, indent: str, *, top: bool = False) -> Element:
         """Write the argument, property or item `name` of something of the shape `parent`."""
         tag, start = self.tag(name, parent, top)
         element = Element(name, nil=value is None)
         if value is None:
+            self.sure = False
             self.lines.append(f'{indent}<{start} {self.dialect.nil}="true"/>')
         elif isinstance(value, (dict, list)) and value:
             self.lines.append(f"{indent}<{start}>")
             element.children = self.children(name, value, parent.child(name), indent + INDENT)
             self.lines.append(f"{indent}</{tag}>")
         else:
-            element.text = "" if isinstance(value, (dict, list)) else _leaf_text(value, parent.child(name))
+            shape = parent.child(name)
+            self.sure = self.sure and _is_its_text(value, shape)
+            element.text = "" if isinstance(value, (dict, list)) else _leaf_text(value, shape)
             chosen = self.in_cdata is not None and isinstance(value, str) and self.in_cdata(name, value)
             self.lines.append(f"{indent}<{start}>{write_text(element.text, in_cdata=chosen)}</{tag}>")
         return element
@@ -214,6 +230,9 @@ class _Writer:
         inner = shape.opens(items[0][0], name)
         if inner is None:
             raise _Unwritable
+        # That a list's items have one shape is seen where they are written: one of several has no sure value.
+        of_kind = isinstance(shape, ObjectShape if isinstance(value, dict) else ArrayShape)
+        self.sure = self.sure and of_kind and inner is shape
         # It asks the whole union, of which `inner` is a part: an alternative may declare `argument` as a property.
         self.tag(items[0][0], shape)
         return [self.element(each, content, inner, indent) for each, content in items]
@@ -222,7 +241,7 @@ class _Writer:
         """Return the tag for a name, and the start tag's inside, which may say the name in an attribute."""
         dialect = self.dialect
         hidden = top and is_hidden(name, parent, dialect)
-        if not hidden and (_BARE_NAME.fullmatch(name) or is_xml_name(name)) and is_valid_name(name):
+        if not hidden and (ORDINARY_NAME.fullmatch(name) or (is_xml_name(name) and is_valid_name(name))):
             return name, name
         if not is_sayable(name) or parent.has_property(dialect.argument):
             raise _Unwritable
@@ -245,6 +264,22 @@ def _is_plain(text: str) -> bool:
     if "<" in text or "&" in text or "]]>" in text:
         return False
     return text[:1] not in SPACES or not _LEADING_BREAK.match(text)
+
+
+def _is_its_text(value: Any, shape: Shape) -> bool:
+    """Return whether the text of a leaf of this shape is surely read as `value`, from which it was made. Of what is not
+    ordinary it is not said."""
+    kind = type(value)
+    if kind is str:
+        return isinstance(shape, TextShape) or (isinstance(shape, EnumShape) and value in shape.values)
+    if not isinstance(shape, ScalarShape):
+        return False
+    if kind is int:
+        return shape.type in ("integer", "number") and -_MANY < value < _MANY
+    return kind is bool and shape.type == "boolean"
+
+
+_MANY = 10**18
 
 
 def _leaf_text(value: Any, shape: Shape) -> str:

@@ -35,7 +35,9 @@ from xmltools.tools.schema import (
     ArrayShape,
     EnumShape,
     ObjectShape,
+    ScalarShape,
     Shape,
+    TextShape,
     UnionShape,
     example_arguments,
     is_code_name,
@@ -133,11 +135,12 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
 def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:
     """Return what is said of each tool. `named`: with its server."""
     write = _tool_section if style == "full" else _signature
+    shapes = [tool.shape for tool in tools]  # all of them first: one kind of work at a time takes a little less
     told = [
         (write if tool.is_small else write.__wrapped__)(
-            tool.name, tool.server if named else None, tool.description, tool.shape, wording
+            tool.name, tool.server if named else None, tool.description, shape, wording
         )
-        for tool in tools
+        for tool, shape in zip(tools, shapes, strict=True)
     ]
     if style == "full":
         return told
@@ -167,7 +170,9 @@ def _after_mark(mark: str, text: str) -> list[str]:
 
     The mark keeps headings and code fences of the description inside it.
     """
-    return [f"{mark}{line.rstrip()}" for line in neutral(text).splitlines() if line.strip()] or [""]
+    text = neutral(text)
+    lines = [text] if text.isprintable() else text.splitlines()  # a line break is not printable
+    return [f"{mark}{line.rstrip()}" for line in lines if line.strip()] or [""]
 
 
 def _example(name: str, server: str | None, shape: ObjectShape) -> str:
@@ -206,8 +211,11 @@ class _Listing:
     def entry(self, label: str, name: str, shape: Shape, required: bool, indent: str, depth: int) -> list[str]:
         """Return the lines of one property."""
         wording = self.wording
-        objects = children_of(shape, name)
-        words = [type_words(shape), *(self._seen_at(each) for each, _ in objects), *constraints(shape, name)]
+        objects = [] if isinstance(shape, (TextShape, ScalarShape)) else children_of(shape, name)
+        words = [type_words(shape)]
+        if objects:
+            words += [self._seen_at(each) for each, _ in objects]
+        words += constraints(shape, name)
         words.append(wording.required if required else wording.optional)
         default = ABSENT if required else fact(shape, "default")
         if default is not ABSENT:
@@ -216,7 +224,7 @@ class _Listing:
         description = fact(shape, "description")
         first, *others = _after_mark(f"{indent}    ", description) if description is not ABSENT else [""]
         lines = [f"{line}: {first.strip()}" if first else line, *others]
-        return lines + self.nested(objects, f"{indent}  ", depth)
+        return lines + self.nested(objects, f"{indent}  ", depth) if objects else lines
 
     def nested(self, objects: list[tuple[ObjectShape, str]], indent: str, depth: int) -> list[str]:
         """Return the lines of the objects in a value, under a line of its own for each if there are several."""

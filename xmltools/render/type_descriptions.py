@@ -8,7 +8,7 @@ from typing import Any
 
 from xmltools.dialects import FORGE
 from xmltools.render.prompt_sentences import neutral_line
-from xmltools.render.writable import escape_name, refuse_unsayable
+from xmltools.render.writable import ORDINARY_NAME, escape_name, refuse_unsayable, scalar_text
 from xmltools.syntax.markup import is_xml_name
 from xmltools.tools.schema import (
     AnyShape,
@@ -21,18 +21,20 @@ from xmltools.tools.schema import (
     UnionShape,
     item_name,
     items_of,
-    parts_of,
 )
 
 Node = dict[str, Any]
 ABSENT = object()
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_quote = json.encoder.encode_basestring
 _PLURALS = {"boolean": "booleans", "integer": "integers", "number": "numbers", "object": "objects", "string": "strings"}
 
 
 def fact(shape: Shape, word: str) -> Any:
     """Return what the first of the schemas that says anything says for the keyword, else ABSENT."""
-    for node in parts_of(shape):
+    if len(shape.parts) == 1:
+        return shape.parts[0].get(word, ABSENT)
+    for node in shape.parts:
         if word in node:
             return node[word]
     return ABSENT
@@ -46,14 +48,14 @@ MAX_WORDS = 500
 
 def type_words(shape: Shape) -> str:
     """Return the name of a type, such as `string`, `list of integers`, `"a" or "b"`, `object or null`."""
+    if isinstance(shape, (TextShape, ScalarShape)):
+        return shape.type
     return _words(shape, [], {})
 
 
 def _words(shape: Shape, lists: list[ArrayShape], known: dict[tuple[int, int], str]) -> str:
     """Return the name of a type inside of `lists`. `known`: what was told of types, by their identity and depth."""
-    if isinstance(shape, TextShape):
-        return "string"
-    if isinstance(shape, ScalarShape):
+    if isinstance(shape, (TextShape, ScalarShape)):
         return shape.type
     if isinstance(shape, EnumShape):
         return " or ".join(map(json_text, shape.values)) or "nothing"
@@ -85,16 +87,21 @@ def _list_words(shape: ArrayShape, lists: list[ArrayShape], known: dict[tuple[in
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, on one line and harmless."""
-    return neutral_line(_encode(value))
+    # The encoder takes many times as long to begin as for what is short.
+    if isinstance(value, str):
+        return neutral_line(_quote(value))
+    return scalar_text(value) if value is None or isinstance(value, int) else neutral_line(_encode(value))
 
 
 def constraints(shape: Shape, name: str = "") -> list[str]:
     """Return what else a value of the shape must be: its bounds and, with its name, what items of a list stand in."""
+    if isinstance(shape, (TextShape, ScalarShape)) and all(map(_BOUNDED.isdisjoint, shape.parts)):
+        return []  # as for most
     words: list[str] = []
     for each in shape.alternatives:
         if isinstance(each, (EnumShape, AnyShape)):
             continue
-        for node in parts_of(each):
+        for node in each.parts:
             if not _BOUNDED.isdisjoint(node):
                 words += _bounds(each, node)
         if name and isinstance(each, ArrayShape):
@@ -158,9 +165,11 @@ def children_of(shape: Shape, name: str) -> list[tuple[ObjectShape, str]]:
 
     With each comes the name of the element that it stands in.
     """
+    if not isinstance(shape, (ObjectShape, ArrayShape, UnionShape)):
+        return []
     found: list[tuple[ObjectShape, str]] = []
     seen: set[tuple[int, str]] = set()
-    pending = [(shape, name)]
+    pending: list[tuple[Shape, str]] = [(shape, name)]
     while pending:
         shape, name = pending.pop()
         if isinstance(shape, ObjectShape):
@@ -185,6 +194,8 @@ def start_tag(name: str) -> str:
 
     Raises XMLToolsError for a name that no call can say.
     """
+    if ORDINARY_NAME.fullmatch(name):
+        return name
     refuse_unsayable(name, "an argument")
     if is_xml_name(name):
         return name

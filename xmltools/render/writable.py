@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import MAX_DIGITS
-from xmltools.syntax.markup import SPACES, is_valid_name
+from xmltools.syntax.markup import NAME_LENGTH, SPACES, is_valid_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import Shape
+
+ORDINARY_NAME = re.compile(f"[A-Za-z_][A-Za-z0-9_-]{{0,{NAME_LENGTH - 1}}}")
+"""Names that a call can say as they are, as tags and otherwise: nearly all."""
 
 
 def is_sayable(name: str) -> bool:
@@ -29,7 +33,7 @@ def is_hidden(name: str, arguments: Shape, dialect: Dialect) -> bool:
 
 def refuse_unsayable(name: str, what: str) -> None:
     """Raise XMLToolsError for a name that no call can say. `what` has it: "a tool", for instance."""
-    if not is_sayable(name):
+    if not (ORDINARY_NAME.fullmatch(name) or is_sayable(name)):
         raise XMLToolsError(
             f"{name!r:.80} is no name for {what} that a call could say: expected 1 to 256 characters on one line, "
             "without < and >, and no white space around them"

@@ -13,7 +13,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import BUILD_LATE, DEFAULT_SERVER
-from xmltools.tools.schema import ObjectShape, compile_schema
+from xmltools.tools.schema import ObjectShape, compile_json, compile_schema
 
 _ACCEPTED = (
     '{"type": "function", "function": {...}} (OpenAI chat), {"type": "function", "name", "parameters"} '
@@ -57,20 +57,25 @@ class Tool(BaseModel):
 
         Raises XMLToolsError if the schema is invalid.
         """
-        kept = self.__pydantic_private__ or {}  # attribute access takes pydantic 1 µs, and each parser asks each tool
+        kept = self._kept
         shape: ObjectShape | None = kept.get("_shape")
         if shape is None or kept["_compiled"] is not self.parameters:
             try:
-                shape, self._is_small = _compile(self.parameters)
+                shape, is_small = _compile(self.parameters)
             except XMLToolsError as error:
                 raise XMLToolsError(f"tool {self.name!r}: {error}") from None
-            self._shape, self._compiled = shape, self.parameters
+            kept.update(_shape=shape, _compiled=self.parameters, _is_small=is_small)
         return shape
+
+    @property
+    def _kept(self) -> dict[str, Any]:
+        # Its private attributes by their own names: pydantic takes 1 µs for each, and each parser asks each tool.
+        return self.__pydantic_private__ or {}
 
     @property
     def is_small(self) -> bool:
         """Whether what is made of the tool may be kept for others that are equal: it bounds what caches hold."""
-        return self.shape is not None and self._is_small and len(self.description) <= _SHARED_SIZE
+        return self.shape is not None and self._kept.get("_is_small", False) and len(self.description) <= _SHARED_SIZE
 
     @classmethod
     def of(
@@ -142,7 +147,7 @@ def _compile(parameters: dict[str, Any]) -> tuple[ObjectShape, bool]:
 
 @lru_cache(maxsize=256)
 def _shared_shape(text: str) -> ObjectShape:
-    return compile_schema(json.loads(text))
+    return compile_json(text)
 
 
 def _no_definition(found: str) -> XMLToolsError:

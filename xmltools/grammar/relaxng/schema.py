@@ -63,7 +63,6 @@ from xmltools.tools.schema import (
     TextShape,
     UnionShape,
     item_name,
-    parts_of,
 )
 
 MAX_DEFINITIONS = 1_000
@@ -159,7 +158,7 @@ class _Builder:
 
     def content(self, shape: Shape, place: _Place) -> Rule:
         """Return what may stand between the tags of an element."""
-        if any(NEVER in part for part in parts_of(shape)):
+        if any(NEVER in part for part in shape.parts):
             return NOT_ALLOWED
         if isinstance(shape, UnionShape):
             return self._union(shape, place)
@@ -211,7 +210,7 @@ class _Builder:
 
     def _union(self, shape: UnionShape, place: _Place) -> Rule:
         self._report.add_others(place.path, shape)
-        parts = parts_of(shape)
+        parts = shape.parts
         said = [word for part in parts for word in ("anyOf", "oneOf") if word in part]
         if not any("type" in part for part in parts):
             for word in said[1:]:  # the shape's alternatives are those of the first

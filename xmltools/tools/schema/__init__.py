@@ -18,6 +18,7 @@ from xmltools.tools.schema.shapes import (
     Shape,
     TextShape,
     UnionShape,
+    compile_json,
     compile_schema,
 )
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         is_impossible,
         items_of,
         other_keywords,
-        parts_of,
         properties_of,
         text_facts,
     )
@@ -60,6 +60,7 @@ __all__ = [
     "TextShape",
     "UnionShape",
     "bounds_of",
+    "compile_json",
     "compile_schema",
     "example_arguments",
     "find_problems",
@@ -68,7 +69,6 @@ __all__ = [
     "item_name",
     "items_of",
     "other_keywords",
-    "parts_of",
     "plain_members",
     "properties_of",
     "read_arguments",
@@ -89,7 +89,6 @@ __getattr__ = on_first_use(
         "is_impossible": "constraints",
         "items_of": "constraints",
         "other_keywords": "constraints",
-        "parts_of": "constraints",
         "properties_of": "constraints",
         "text_facts": "constraints",
         "example_arguments": "examples",

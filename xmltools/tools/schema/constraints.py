@@ -9,32 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
 
 
-def parts_of(shape: Shape) -> list[Node]:
-    """Return all schemas that apply to a value of the shape without condition."""
-    if isinstance(shape, (ObjectShape, ArrayShape)):
-        return shape.parts
-    return shape.maker.parts(shape.nodes) if shape.maker is not None else list(shape.nodes)
-
-
 def largest(parts: Sequence[Node], word: str) -> Any:
     """Return the largest value that a keyword has in the schemas, None if none has it."""
+    if len(parts) == 1:
+        return parts[0].get(word)
     return max((part[word] for part in parts if word in part), default=None)
 
 
 def smallest(parts: Sequence[Node], word: str) -> Any:
     """Return the smallest value that a keyword has in the schemas, None if none has it."""
+    if len(parts) == 1:
+        return parts[0].get(word)
     return min((part[word] for part in parts if word in part), default=None)
 
 
 def is_impossible(shape: Shape) -> bool:
     """Return whether a schema that applies to a value of the shape is `false`: there is no such value."""
-    return any(NEVER in part for part in parts_of(shape))
+    return any(NEVER in part for part in shape.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ _FREE = TextFacts()
 
 def text_facts(shape: Shape) -> TextFacts:
     """Return the constraints of a string."""
-    parts = parts_of(shape)
+    parts = shape.parts
     if all(_TEXT.isdisjoint(part) for part in parts):
         return _FREE
     return TextFacts(
@@ -86,7 +83,7 @@ class Bounds:
 
 def bounds_of(shape: Shape) -> Bounds:
     """Return the bounds of an integer or a number."""
-    parts = parts_of(shape)
+    parts = shape.parts
     low, high = largest(parts, "minimum"), smallest(parts, "maximum")
     above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
     low_open = above is not None and (low is None or above >= low)
@@ -94,8 +91,7 @@ def bounds_of(shape: Shape) -> Bounds:
     return Bounds(above if low_open else low, below if high_open else high, low_open, high_open)
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(NamedTuple):
     """What a list holds: the shapes of its first items, that of the rest (None: there is no rest), and how many."""
 
     first: tuple[Shape, ...]
@@ -104,10 +100,15 @@ class Items:
     high: int | None
 
 
+_UNUSUAL = frozenset(("prefixItems", "maxItems"))
+
+
 def items_of(shape: ArrayShape) -> Items:
     """Return what a list may hold."""
     parts = shape.parts
-    count = max((len(part.get("prefixItems", ())) for part in parts), default=0)
+    if len(parts) == 1 and parts[0].keys().isdisjoint(_UNUSUAL) and NEVER not in parts[0].get("items", ()):
+        return Items((), shape.item(0), parts[0].get("minItems", 0), None)
+    count = max([len(part["prefixItems"]) for part in parts if "prefixItems" in part], default=0)
     low, high = largest(parts, "minItems") or 0, smallest(parts, "maxItems")
     closed = [end for part in parts if (end := _closed_at(part)) is not None]
     if closed:
@@ -119,7 +120,9 @@ def items_of(shape: ArrayShape) -> Items:
 
 def _closed_at(part: Node) -> int | None:
     """Return the place from which on a schema allows no items."""
-    first = part.get("prefixItems", ())
+    first = part.get("prefixItems")
+    if first is None:
+        return 0 if NEVER in part.get("items", ()) else None
     refused = (number for number, node in enumerate(first) if NEVER in node)
     return next(refused, len(first) if NEVER in part.get("items", ()) else None)
 
@@ -169,7 +172,7 @@ _ANY = frozenset(("not", "if", "anyOf", "oneOf"))
 def other_keywords(shape: Shape, known: frozenset[str]) -> Iterator[str]:
     """Yield the keywords that restrict values of the shape, and are not among those that the caller knows about."""
     relevant = _relevant(shape) - known
-    seen = dict.fromkeys(word for part in parts_of(shape) for word in part if word in relevant)
+    seen = dict.fromkeys(word for part in shape.parts for word in part if word in relevant)
     yield from seen
 
 

@@ -8,6 +8,7 @@ with the place and what to do. So the readers of nodes need no error handling at
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -41,32 +42,38 @@ _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _REACHING = frozenset((*_IN_PLACE, "dependentSchemas", "allOf", "anyOf", "oneOf", "$ref"))
 """Keywords by which other schemas apply to the same value."""
-_PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
+PLAIN = frozenset(("type", "description", "title", "default", "examples", "$defs", "definitions"))
+"""Keywords that ask for a type, or for nothing."""
 _COUNTED = ("Length", "Items", "Properties", "Contains")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRINGS = ("description", "title", "format")
 
 
+_OLDER = frozenset(("additionalItems", "dependencies", "exclusiveMinimum", "exclusiveMaximum", "nullable"))
+"""Keywords that are there in older words, or may be."""
+
+
 class Document:
-    """A schema and all that it refers to. Raises XMLToolsError if any of it is invalid."""
+    """A schema and all that it refers to. Raises XMLToolsError if any of it is invalid.
+
+    The schema is kept, and must not change: `json_copy` or `read_json` makes one that nobody else has.
+    """
 
     __slots__ = ("_pending", "_raw", "linked", "nodes", "patterns", "plain", "root")
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        if not isinstance(schema, Mapping):
-            _fail("", f"expected a JSON Schema object, found {type(schema).__name__}")
-        self._raw = _json_copy(schema)
+    def __init__(self, schema: Node) -> None:
+        self._raw = schema
         self._pending: list[tuple[str, str]] = []
         self.nodes: dict[str, Node] = {}
         self.patterns: dict[str, Pattern] = {}
         self.root = self._node(self._raw, "")
         self._follow_references()
-        self._refuse_endless()
-        self.linked = frozenset(id(node) for node in self.nodes.values() if not node.keys().isdisjoint(_REACHING))
+        linked = {at: node for at, node in self.nodes.items() if not node.keys().isdisjoint(_REACHING)}
+        if linked:
+            self._refuse_endless(linked)
+        self.linked = frozenset(map(id, linked.values()))
         """The identities of nodes through which others apply to the same value."""
-        self.plain = {
-            id(node): node["type"] for node in self.nodes.values() if "type" in node and node.keys() <= _PLAIN
-        }
+        self.plain = {id(node): node["type"] for node in self.nodes.values() if "type" in node and node.keys() <= PLAIN}
         """The types of nodes that ask for nothing else, by their identities."""
 
     def target(self, node: Node) -> Node:
@@ -94,7 +101,8 @@ class Document:
             node: Node = {} if schema else {NEVER: True}
         elif isinstance(schema, dict):
             node = self._keywords(schema, at)
-            _modernise(node)
+            if "prefixItems" in node or "items" in node or not node.keys().isdisjoint(_OLDER):
+                _modernise(node)
         else:
             _fail(at, f"expected a schema (an object, true or false), found {_name(schema)}")
         self.nodes[at] = node
@@ -178,11 +186,12 @@ class Document:
                 _fail(at, f"there is nothing at #{pointer}; define it or correct the reference")
         return value
 
-    def _refuse_endless(self) -> None:
-        """Refuse schemas that apply to a value by way of themselves, or by too long a way."""
-        places = {id(node): at for at, node in self.nodes.items()}
+    def _refuse_endless(self, linked: dict[str, Node]) -> None:
+        """Refuse schemas that apply to a value by way of themselves, or by too long a way. `linked`: those that apply
+        others at all, by their places."""
+        places = {id(node): at for at, node in linked.items()}
         heights: dict[int, int] = {}
-        for at, node in self.nodes.items():
+        for at, node in linked.items():
             if self._height(node, 0, heights, places) > MAX_CHAIN:
                 _fail(at, f"more than {MAX_CHAIN} schemas apply through each other; shorten the chain")
 
@@ -316,10 +325,20 @@ _READERS: dict[str, Callable[[Document, Any, str], Any]] = {
 }
 
 
-def _json_copy(value: Any) -> Any:
-    """Return a deep copy of a JSON value; refuse what is none, and what never ends."""
-    copied = _quick_copy(value, 0)
-    return _careful_copy(value, "") if copied is _UNSURE else copied
+def json_copy(schema: Mapping[str, Any]) -> Node:
+    """Return a deep copy of a schema; refuse what is no JSON object, and what never ends."""
+    if not isinstance(schema, Mapping):
+        _fail("", f"expected a JSON Schema object, found {type(schema).__name__}")
+    copied = _quick_copy(schema, 0)
+    return _careful_copy(schema, "") if copied is _UNSURE else copied  # type: ignore[no-any-return]
+
+
+def read_json(text: str) -> Node:
+    """Return the schema that `json.dumps` wrote as `text`; refuse the same as `json_copy`."""
+    schema = json.loads(text)
+    # Few brackets cannot nest deeply, and what has no name of a number that JSON lacks has no such number.
+    is_sure = text.count("{") + text.count("[") <= MAX_DEPTH and "NaN" not in text and "Infinity" not in text
+    return schema if is_sure and type(schema) is dict else json_copy(schema)
 
 
 _UNSURE = object()
@@ -357,7 +376,8 @@ def _key(key: Any, at: str) -> str:
 
 
 def _escape(key: object) -> str:
-    return str(key).replace("~", "~0").replace("/", "~1")
+    text = str(key)
+    return text.replace("~", "~0").replace("/", "~1") if "~" in text or "/" in text else text
 
 
 def _name(value: Any) -> str:

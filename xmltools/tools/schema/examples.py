@@ -7,13 +7,14 @@ than a wrong one. Nothing is random, and the work is bounded, whatever the schem
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
 from xmltools.tools.schema.check import Checker, ExhaustedError
-from xmltools.tools.schema.constraints import largest, parts_of, smallest
+from xmltools.tools.schema.constraints import largest, smallest
 from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.equality import ABSENT
 from xmltools.tools.schema.item_names import singular_of
@@ -75,7 +76,7 @@ def example_arguments(
         maker = _Maker(shape, lean, wanted)
         try:
             made = maker.value(shape, "")
-            if made is not ABSENT and maker.fits(shape, made):
+            if made is not ABSENT and maker.fits_anew(shape, made):
                 return made  # type: ignore[no-any-return]
         except (ExhaustedError, RecursionError):
             continue
@@ -90,14 +91,15 @@ def is_code_name(name: str) -> bool:
     """
     words = _words(name)
     whole = "_".join(words)
-    if words[-1:] == ["code"]:
+    if words[-1:] == ("code",):
         return _PROGRAM.fullmatch(whole) is not None
     return whole in _CODE_WORDS or (bool(words) and words[-1] in _CODE_WORDS)
 
 
-def _words(name: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _words(name: str) -> tuple[str, ...]:
     """Return the words of a name in small letters, whether they are joined by lines, dots or capitals."""
-    return [word.lower() for word in _SEAM.split(name) if word]
+    return tuple([word.lower() for word in _SEAM.split(name) if word])
 
 
 class _Maker:
@@ -115,18 +117,32 @@ class _Maker:
 
     def fits(self, shape: Shape, value: Any) -> bool:
         """Return whether a value fits its schemas."""
+        if not isinstance(value, (dict, list)):
+            return self.fits_anew(shape, value)
         self._kept.append(value)
         return all(self._checker.fits(node, value) for node in shape.nodes)
+
+    def fits_anew(self, shape: Shape, value: Any) -> bool:
+        """Return the same for a value that was not asked about before, nor any list or object in it."""
+        self._kept.append(value)
+        checker = self._checker
+        for node in shape.nodes:  # noqa: SIM110 - asked of every value, and a generator takes as long again
+            if not (checker.plainly_fits(node, value) or checker.fits(node, value)):
+                return False
+        return True
 
     def value(self, shape: Shape, name: str) -> Any:
         """Return a value for the property `name`."""
         self._left -= 1
         if self._left < 0:
             raise ExhaustedError
-        parts = parts_of(shape)
-        told = next((each for each in _told(shape, parts) if self.fits(shape, each)), ABSENT)
-        if told is not ABSENT:
-            return deepcopy(told)
+        parts = shape.parts
+        if isinstance(shape, (TextShape, ScalarShape)) and self._asks_for_a_type(shape):
+            return _plain_text(name) if isinstance(shape, TextShape) else next(_plain_values(shape, (), name))
+        if isinstance(shape, EnumShape) or not all(map(_TOLD.isdisjoint, parts)):
+            for told in _told(shape, parts):
+                if self.fits(shape, told):
+                    return deepcopy(told)
         if isinstance(shape, UnionShape):
             alternatives = sorted(shape.alternatives, key=self._rank)
             made = (self.value(each, name) for each in alternatives)
@@ -138,11 +154,21 @@ class _Maker:
             found = self._array(shape, parts, name) if isinstance(shape, ArrayShape) else self._object(shape)
             self._open.pop()
             return found
-        return next((each for each in _plain_values(shape, parts, name) if self.fits(shape, each)), ABSENT)
+        for plain in _plain_values(shape, parts, name):
+            if self.fits_anew(shape, plain):
+                return plain
+        return ABSENT
+
+    def _asks_for_a_type(self, shape: TextShape | ScalarShape) -> bool:
+        """Return whether any value of its type is valid, and the schema gives none itself, as for most."""
+        nodes = shape.nodes
+        return len(nodes) == 1 and id(nodes[0]) in self._checker.document.plain and _TOLD.isdisjoint(nodes[0])
 
     def _recurs(self, shape: Shape) -> bool:
         """Return whether a value of the shape, or its items, would be inside another of the same schema."""
         first = _first(shape)
+        if not isinstance(first, (ObjectShape, ArrayShape)):
+            return False
         if isinstance(first, ArrayShape) and _key(first) not in self._open:
             first = _first(first.item(0))
         return isinstance(first, (ObjectShape, ArrayShape)) and _key(first) in self._open
@@ -151,7 +177,7 @@ class _Maker:
         """Return how late an alternative is taken. Null ends a recursion, but shows nothing where there is none."""
         return 1 if _is_null(shape) else 2 * self._recurs(shape)
 
-    def _array(self, shape: ArrayShape, parts: list[Node], name: str) -> Any:
+    def _array(self, shape: ArrayShape, parts: Sequence[Node], name: str) -> Any:
         least = largest(parts, "minItems") or 0
         count = max(least, 0 if smallest(parts, "maxItems") == 0 or self._recurs(shape.item(0)) else 1)
         if count > MAX_ITEMS:
@@ -167,16 +193,19 @@ class _Maker:
         made = {name: self.value(shape.child(name), name) for name in required}
         if ABSENT in made.values():
             return ABSENT
-        optional = {name: child for name, child in shape.properties.items() if name not in made}
+        properties = shape.properties
+        optional = {name: child for name, child in properties.items() if name not in made}
         extra = [name for name in optional if is_root and name in self._wanted]
         if not (self._lean or extra):
-            offered = [name for name, child in optional.items() if not self._recurs(child)]
+            offered = (name for name, child in optional.items() if not self._recurs(child))
             if is_root and not any(_is_container(shape.child(name)) for name in required):
-                extra = [name for name in offered if _is_container(optional[name])][:1]
-            extra += [name for name in offered[:1] if not required and name not in extra]
+                containers = [name for name, child in optional.items() if _is_container(child)]
+                extra = [name for name in containers if not self._recurs(optional[name])][:1]
+            if not required and (first := next(offered, None)) is not None and first not in extra:
+                extra.append(first)
         added = {name: self.value(optional[name], name) for name in extra}
         made |= {name: value for name, value in added.items() if value is not ABSENT}
-        in_order = {name: made[name] for name in (*shape.properties, *required) if name in made}
+        in_order = {name: made[name] for name in (*properties, *required) if name in made}
         return in_order or self._entry(shape)
 
     def _entry(self, shape: ObjectShape) -> dict[str, Any]:
@@ -189,7 +218,11 @@ class _Maker:
         return {} if value is ABSENT or shape.properties else {"name": value}
 
 
-def _told(shape: Shape, parts: list[Node]) -> Iterator[Any]:
+_TOLD = frozenset(("examples", "default"))
+"""Keywords that give values."""
+
+
+def _told(shape: Shape, parts: Sequence[Node]) -> Iterator[Any]:
     """Yield the values that the schema itself gives. Null is left out: it shows nothing."""
     for part in parts:
         examples = part.get("examples")
@@ -205,6 +238,8 @@ def _is_container(shape: Shape) -> bool:
 
 def _first(shape: Shape) -> Shape:
     """Return the first alternative that is more than null."""
+    if not isinstance(shape, UnionShape):
+        return shape
     return next((each for each in shape.alternatives if not _is_null(each)), shape)
 
 
@@ -214,10 +249,10 @@ def _is_null(shape: Shape) -> bool:
 
 def _key(shape: ObjectShape | ArrayShape) -> tuple[int, ...]:
     """Return what tells a schema from others, however it was referred to."""
-    return tuple(id(part) for part in shape.parts if "$ref" not in part)
+    return tuple([id(part) for part in shape.parts if "$ref" not in part])
 
 
-def _plain_values(shape: Shape, parts: list[Node], name: str) -> Iterator[Any]:
+def _plain_values(shape: Shape, parts: Sequence[Node], name: str) -> Iterator[Any]:
     """Yield plain values of a type, the plainest first."""
     if isinstance(shape, ScalarShape):
         if shape.type == "null":
@@ -232,7 +267,7 @@ def _plain_values(shape: Shape, parts: list[Node], name: str) -> Iterator[Any]:
             yield from (1, True, [], {})
 
 
-def _numbers(parts: list[Node]) -> Iterator[int | float]:
+def _numbers(parts: Sequence[Node]) -> Iterator[int | float]:
     yield 1
     low, high = largest(parts, "minimum"), smallest(parts, "maximum")
     above, below = largest(parts, "exclusiveMinimum"), smallest(parts, "exclusiveMaximum")
@@ -251,13 +286,19 @@ def _numbers(parts: list[Node]) -> Iterator[int | float]:
         return  # integers that are no float
 
 
-def _texts(parts: list[Node], name: str) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def _plain_text(name: str) -> str:
+    """Return the text for a property of which the schema says no more than that it is one."""
+    return next(_texts((), name))
+
+
+def _texts(parts: Sequence[Node], name: str) -> Iterator[str]:
     """Yield texts for a property of this name, as long as the schema asks for."""
     least, most = largest(parts, "minLength") or 0, smallest(parts, "maxLength")
     most = MAX_TEXT if most is None else min(most, MAX_TEXT)
     if least > most:
         return
-    words = _words(name) or ["value"]
+    words = _words(name) or ("value",)
     found = [_FORMATS.get(part["format"]) for part in parts if isinstance(part.get("format"), str)]
     found += [_WORDS.get(words[-1]), _CODE if is_code_name(name) else None, " ".join(words)]
     if any("pattern" in part for part in parts):

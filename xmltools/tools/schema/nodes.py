@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xmltools.tools.schema.document import TYPES, Document, Node
-from xmltools.tools.schema.equality import equal, fits_type
+from xmltools.tools.schema.equality import equal, is_one_of
 
 MAX_MORE_WAYS = 200
 """Alternatives that a value may have beyond twice the number of nodes in its schema."""
@@ -31,7 +31,7 @@ class AppliedNodes:
         self.document = document
         self._bare: dict[int, Node] = {}
 
-    def ways(self, parts: list[Node]) -> list[tuple[Node, ...]]:
+    def ways(self, parts: Sequence[Node]) -> list[tuple[Node, ...]]:
         """Return the nodes of each alternative, those of alternatives that have such again included.
 
         Nothing is returned if there are far more than nodes in the schema: alternatives of alternatives multiply.
@@ -54,7 +54,7 @@ class AppliedNodes:
                 found.append(nodes)
         return found
 
-    def _alternatives(self, parts: list[Node]) -> list[tuple[Node, ...]]:
+    def _alternatives(self, parts: Sequence[Node]) -> list[tuple[Node, ...]]:
         """Return the nodes of each alternative, if nothing but alternatives says what a value is."""
         if any(part.keys() & _DECIDING for part in parts):
             return []
@@ -87,9 +87,9 @@ class AppliedNodes:
                     pending.append(self.document.target(node))
         return list(found.values())
 
-    def conditional_parts(self, parts: list[Node]) -> list[Node]:
+    def conditional_parts(self, parts: Sequence[Node]) -> list[Node]:
         """Return the nodes that apply to the same value only under a condition or as an alternative."""
-        if all(part.keys().isdisjoint(_CONDITIONS) for part in parts):
+        if not self.document.linked or all(part.keys().isdisjoint(_CONDITIONS) for part in parts):
             return []
         found = {id(part): part for part in parts}
         pending = list(parts)
@@ -110,11 +110,13 @@ def key_of(nodes: tuple[Node, ...]) -> tuple[int, ...]:
     return (id(nodes[0]),) if len(nodes) == 1 else tuple(dict.fromkeys(map(id, nodes)))
 
 
-def common_types(parts: list[Node]) -> list[str] | None:
+def common_types(parts: Sequence[Node]) -> list[str] | None:
     """Return the types that all parts allow, None if none says any. An integer is a number."""
     said = [part["type"] for part in parts if "type" in part]
     if not said:
         return None
+    if len(said) == 1 and len(said[0]) == 1:
+        return list(said[0])
     names = [name for types in said for name in types]
     common = [each for each in dict.fromkeys(names) if all(_allows(types, each) for types in said)]
     return [each for each in common if each != "integer" or "number" not in common] or said[0][:1]
@@ -124,15 +126,12 @@ def _allows(types: list[str], name: str) -> bool:
     return name in types or (name == "integer" and "number" in types)
 
 
-def common_values(parts: list[Node], types: list[str] | None) -> list[Any] | None:
+def common_values(parts: Sequence[Node], types: list[str] | None) -> list[Any] | None:
     """Return the values that all the enums and constants of the parts allow, None if there are no enums."""
     said = [[part["const"]] if "const" in part else part["enum"] for part in parts if part.keys() & {"const", "enum"}]
     if not said:
         return None
-    allowed = types or TYPES
-    return [
-        value
-        for value in said[0]
-        if any(fits_type(value, name) for name in allowed)
-        and all(any(equal(value, other) for other in others) for others in said[1:])
-    ]
+    values = [value for value in said[0] if is_one_of(value, types or TYPES)]
+    for others in said[1:]:
+        values = [value for value in values if any(equal(value, other) for other in others)]
+    return values

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from xmltools.tools.schema.document import Node
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape
 from xmltools.tools.schema.text_to_scalar import WHITE_SPACE
 
@@ -73,11 +72,7 @@ def plain_members(shape: Shape) -> PlainMembers | None:
 
 
 def _has_only(shape: Shape, words: frozenset[str]) -> bool:
-    return shape.maker is not None and all(part.keys() <= words for part in _parts(shape))
-
-
-def _parts(shape: Shape) -> list[Node]:
-    return shape.maker.parts(shape.nodes) if shape.maker is not None else []
+    return bool(shape.parts) and all(part.keys() <= words for part in shape.parts)
 
 
 def _member_of(shape: Shape) -> PlainMember | None:

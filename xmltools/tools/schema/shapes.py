@@ -8,11 +8,11 @@ value together, on demand, so that recursive schemas cost nothing until a value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools.schema.document import NEVER, Document, Node
+from xmltools.tools.schema.document import NEVER, Document, Node, json_copy, read_json
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.nodes import (
     ARRAY_WORDS,
@@ -27,9 +27,10 @@ from xmltools.tools.schema.nodes import (
 
 
 class Shape:
-    """How values of one schema are written. `nodes` are the schemas that such a value must all fit."""
+    """How values of one schema are written. `nodes` are the schemas that such a value must all fit, `parts` are these
+    and all that they refer to without condition."""
 
-    __slots__ = ("maker", "nodes")
+    __slots__ = ("maker", "nodes", "parts")
 
     exact = False
     """Whether a leaf of this shape may hold anything, so that what follows must confirm its end tag."""
@@ -39,9 +40,10 @@ class Shape:
     is_text = False
     """Whether the text of a leaf is the value as it is."""
 
-    def __init__(self, maker: Maker | None = None, nodes: tuple[Node, ...] = ()) -> None:
+    def __init__(self, maker: Maker | None = None, nodes: tuple[Node, ...] = (), parts: Sequence[Node] = ()) -> None:
         self.maker = maker
         self.nodes = nodes
+        self.parts = parts
 
     def opens(self, tag: str, name: str) -> Shape | None:
         """Return the shape to read children with, if `name` begins with `<tag>`; None for a leaf."""
@@ -103,6 +105,7 @@ class TextShape(Shape):
     """A string: everything up to the end tag."""
 
     __slots__ = ()
+    type = "string"
     exact = True
     is_text = True
 
@@ -112,8 +115,8 @@ class ScalarShape(Shape):
 
     __slots__ = ("type",)
 
-    def __init__(self, maker: Maker, nodes: tuple[Node, ...], type: str) -> None:
-        super().__init__(maker, nodes)
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node], type: str) -> None:
+        super().__init__(maker, nodes, parts)
         self.type = type
 
 
@@ -122,19 +125,18 @@ class EnumShape(Shape):
 
     __slots__ = ("values",)
 
-    def __init__(self, maker: Maker, nodes: tuple[Node, ...], values: list[Any]) -> None:
-        super().__init__(maker, nodes)
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node], values: list[Any]) -> None:
+        super().__init__(maker, nodes, parts)
         self.values = values
 
 
 class _Container(Shape):
-    __slots__ = ("_children", "make", "parts", "plain")
+    __slots__ = ("_children", "make", "plain")
     exact = True
 
-    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
-        super().__init__(maker, nodes)
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
+        super().__init__(maker, nodes, parts)
         self.make = maker
-        self.parts = parts
         self._children: dict[Any, Shape] = {}
         self.plain: object = None  # what `plain_values` knows of it
 
@@ -147,24 +149,48 @@ class _Container(Shape):
 class ObjectShape(_Container):
     """Properties. `required` and `properties` are what its schemas declare without condition."""
 
-    __slots__ = ("_optional", "is_open", "keeper")
+    __slots__ = ("_optional", "_properties", "is_open", "keeper", "required")
 
-    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
         super().__init__(maker, nodes, parts)
-        self._optional = maker.conditional_parts(parts)
-        declaring = ("properties", "patternProperties", "additionalProperties")
-        self.is_open = not any(part.get(word) for part in (*parts, *self._optional) for word in declaring)
-        self.keeper: object = None  # what ends with this shape
-
-    @property
-    def properties(self) -> dict[str, Shape]:
-        """The declared properties in order, with their shapes."""
-        return {name: self.child(name) for part in self.parts for name in part.get("properties", ())}
-
-    @property
-    def required(self) -> list[str]:
+        self.required = tuple(dict.fromkeys([name for part in parts for name in part.get("required", ())]))
         """The names of the properties that must be there."""
-        return list(dict.fromkeys(name for part in self.parts for name in part.get("required", ())))
+        self._optional = maker.conditional_parts(parts)
+        self.is_open = not any(map(_declares, (*parts, *self._optional)))
+        self.keeper: object = None  # what ends with this shape
+        self._properties: dict[str, Shape] | None = None
+
+    @property
+    def properties(self) -> Mapping[str, Shape]:
+        """The declared properties in order, with their shapes."""
+        found = self._properties
+        if found is None:
+            if not self.make.document.linked:
+                self._make_plain_ones()
+            found = {name: self.child(name) for part in self.parts for name in part.get("properties", ())}
+            self._properties = found
+        return found
+
+    def _make_plain_ones(self) -> None:
+        """Make the shapes of properties that are no more than a type, as most are, without the way by `child`.
+
+        No schema of the document applies to a value by way of another, so that nothing but this object and its name
+        leads to such a property: its shape need not be known to the maker.
+        """
+        (part,) = self.parts
+        if "patternProperties" in part:
+            return
+        make, children, plain = self.make, self._children, self.make.document.plain
+        for name, node in part.get("properties", {}).items():
+            types = plain.get(id(node), ())
+            if len(types) == 1 and name not in children:
+                alone = (node,)
+                children[name] = make.typed(types[0], alone, alone)
+
+    def forget(self) -> None:
+        """Let go of the shapes of children."""
+        super().forget()
+        self._properties = None
 
     def opens(self, tag: str, name: str) -> Shape:
         """Return this shape: children are properties, known or not."""
@@ -172,9 +198,9 @@ class ObjectShape(_Container):
 
     def child(self, tag: str) -> Shape:
         """Return the shape of the property `tag`, ANY if nothing is said about it."""
-        known = self._children.get(tag)
-        if known is not None:
-            return known
+        shape = self._children.get(tag)
+        if shape is not None:
+            return shape
         shape = self._find(tag)
         # Names that a model invents are not remembered: there is no end of them.
         if self.has_property(tag):
@@ -182,8 +208,14 @@ class ObjectShape(_Container):
         return shape
 
     def _find(self, tag: str) -> Shape:
+        if len(self.parts) == 1:
+            node = self.parts[0].get("properties", {}).get(tag)
+            if node and NEVER not in node and "patternProperties" not in self.parts[0]:
+                return self.make.shape((node,))  # what most properties are
         document = self.make.document
-        found = [each for part in self.parts for each in _property_nodes(document, part, tag)]
+        found: list[Node] = []
+        for part in self.parts:
+            found += _property_nodes(document, part, tag)
         if found:
             return self.make.shape(tuple(found))
         maybe = [each for part in self._optional for each in _property_nodes(document, part, tag)]
@@ -212,6 +244,11 @@ class ObjectShape(_Container):
         return any(name in part.get("properties", ()) for part in self._optional)
 
 
+def _declares(part: Node) -> bool:
+    """Return whether an object schema says anything of properties."""
+    return bool(part.get("properties") or part.get("patternProperties") or part.get("additionalProperties"))
+
+
 def _property_nodes(document: Document, part: Node, name: str) -> list[Node]:
     """Return the schemas of the property `name` in one object schema; those that say nothing are left out."""
     named = part.get("properties", {})
@@ -230,7 +267,7 @@ class ArrayShape(_Container):
     __slots__ = ("_longest",)
     is_list = True
 
-    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: list[Node]) -> None:
+    def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
         super().__init__(maker, nodes, parts)
         self._longest = max((len(part["prefixItems"]) for part in parts if "prefixItems" in part), default=0)
 
@@ -275,7 +312,7 @@ class ArrayShape(_Container):
         return tag in (previous, ITEM)
 
 
-def _item_nodes(parts: list[Node], index: int) -> Iterator[Node]:
+def _item_nodes(parts: Sequence[Node], index: int) -> Iterator[Node]:
     for part in parts:
         prefix = part.get("prefixItems", ())
         node = prefix[index] if index < len(prefix) else part.get("items")
@@ -289,7 +326,7 @@ class UnionShape(Shape):
     __slots__ = ("_alternatives", "exact")
 
     def __init__(self, maker: Maker | None, nodes: tuple[Node, ...], alternatives: tuple[Shape, ...]) -> None:
-        super().__init__(maker, nodes)
+        super().__init__(maker, nodes, maker.parts(nodes) if maker is not None else nodes)
         self._alternatives = alternatives
         self.exact = any(each.exact for each in alternatives)
 
@@ -395,27 +432,36 @@ class Maker(AppliedNodes):
         self._shapes.clear()
 
     def _make(self, nodes: tuple[Node, ...]) -> Shape:
+        types = self.document.plain.get(id(nodes[0])) if len(nodes) == 1 else None
+        if types is not None and len(types) == 1:
+            return self.typed(types[0], nodes, nodes)  # what most schemas are
         parts = self.parts(nodes)
         if len(parts) == 1 and len(parts[0].get("type", ())) == 1 and parts[0].keys().isdisjoint(VALUES):
-            return self._typed(parts[0]["type"][0], nodes, parts)  # what nearly all schemas are
+            return self.typed(parts[0]["type"][0], nodes, parts)  # what nearly all others are
         types = common_types(parts)
         values = common_values(parts, types)
         if values is not None:
-            return EnumShape(self, nodes, values)
+            return EnumShape(self, nodes, parts, values)
         if types is None:
             return self._untyped(nodes, parts)
         if len(types) == 1:
-            return self._typed(types[0], nodes, parts)
-        return union([self._typed(each, (*nodes, {"type": [each]}), parts) for each in types], self, nodes)
+            return self.typed(types[0], nodes, parts)
+        return union([self._one_of_types(each, nodes, parts) for each in types], self, nodes)
 
-    def _typed(self, type: str, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+    def _one_of_types(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
+        only: Node = {"type": [type]}
+        # Lists and objects ask their parts for what is in them, of which this says nothing.
+        return self.typed(type, (*nodes, only), parts if type in ("array", "object") else [*parts, only])
+
+    def typed(self, type: str, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
+        """Return a shape of one type, made anew."""
         if type == "object":
             return ObjectShape(self, nodes, parts)
         if type == "array":
             return ArrayShape(self, nodes, parts)
-        return TextShape(self, nodes) if type == "string" else ScalarShape(self, nodes, type)
+        return TextShape(self, nodes, parts) if type == "string" else ScalarShape(self, nodes, parts, type)
 
-    def _untyped(self, nodes: tuple[Node, ...], parts: list[Node]) -> Shape:
+    def _untyped(self, nodes: tuple[Node, ...], parts: Sequence[Node]) -> Shape:
         words = {word for part in parts for word in part}
         if words & OBJECT_WORDS:
             return ObjectShape(self, nodes, parts)
@@ -423,7 +469,7 @@ class Maker(AppliedNodes):
             return ArrayShape(self, nodes, parts)
         if words & CHOICES and (ways := self.ways(parts)):
             return union(map(self.shape, ways), self, nodes)
-        return AnyShape(self, nodes) if words else ANY
+        return AnyShape(self, nodes, parts) if words else ANY
 
 
 class _Keeper:
@@ -445,7 +491,16 @@ def compile_schema(parameters: Mapping[str, Any]) -> ObjectShape:
     Raises XMLToolsError for a schema that is invalid, refers to what is not in it, or describes no object.
     The message holds a JSON pointer to the place, and what to do.
     """
-    document = Document(parameters)
+    return _compile(json_copy(parameters))
+
+
+def compile_json(text: str) -> ObjectShape:
+    """Return the same for a schema that `json.dumps` wrote as `text`."""
+    return _compile(read_json(text))
+
+
+def _compile(schema: Node) -> ObjectShape:
+    document = Document(schema)
     maker = Maker(document)
     parts = maker.parts((document.root,))
     types = common_types(parts) or ["object"]
