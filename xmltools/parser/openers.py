@@ -153,3 +153,39 @@ def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     for tag in tags:
         found.setdefault(tag.lower(), tag)
     return tuple(found.values())
+
+
+class Starts(NamedTuple):
+    """What may begin something, outside of blocks: calls of the dialect and of others, by the name of an element in
+    small letters or by a mark, with the forms that each may have; the marks that end reasoning, by those that begin it;
+    patterns of all of them, and of those that count everywhere; the names in tags; and whether some count only first.
+    """
+
+    calls: dict[str, list[Dialect]]
+    others: dict[str, list[Dialect]]
+    thoughts: dict[str, tuple[str, ...]]
+    openers: Openers
+    later: Openers
+    words: tuple[str, ...]
+    is_first: bool
+
+
+@lru_cache(maxsize=64)
+def starts_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...], beside: tuple[Dialect, ...]) -> Starts:
+    """For the reasoning elements `tags`, tools with these names, and calls in the dialects `beside` this one."""
+    calls = forms_by_start((dialect,), tags, names, is_own=True)
+    others = forms_by_start(beside, tags, names, is_own=False)
+    starts = tuple(dict.fromkeys((*calls, *others)))
+    thoughts = {start: tuple(e for s, e in dialect.thoughts if s == start) for start, _ in dialect.thoughts}
+    tokens = (*dialect.turn_ends, *thoughts)
+    forms = (*calls.items(), *others.items())
+    later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
+    return Starts(
+        calls,
+        others,
+        thoughts,
+        make_openers((*starts, *tags), tokens),
+        make_openers((*later, *tags), tokens),
+        tuple(word_in(start) for start in starts),
+        len(later) < len(starts),
+    )

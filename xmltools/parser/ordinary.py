@@ -31,6 +31,8 @@ from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember,
 _NAME: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,100}"
 _TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
 """A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
+_LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]++)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
+"""A whole leaf, before another tag."""
 _STRING: Final = PlainMember(None)
 _MOST_HELD: Final = 300
 """Characters that may wait for the end of a tag, or of a field."""
@@ -50,13 +52,14 @@ END: Final = 5
 
 
 class Words(NamedTuple):
-    """How a dialect spells ordinary calls: its opener, the elements in it, and patterns of a whole field, which names
-    server or tool, and of what the end of a text may cut off of one."""
+    """How a dialect spells ordinary calls: its opener, the elements in it, and patterns of all up to the arguments, of
+    a field, which names server or tool, and of what the end of a text may cut off of one."""
 
     opener: str
     block: str
     arguments: str
     server_name: str
+    head: re.Pattern[str]
     field: re.Pattern[str]
     field_part: re.Pattern[str]
 
@@ -66,18 +69,25 @@ def words_of(dialect: Dialect) -> Words | None:
     """Return how a dialect spells ordinary calls; None if its calls are of another kind."""
     if dialect.body is not Body.ELEMENTS:
         return None
-    field = rf"(?P<field>{re.escape(dialect.tool_name)}|{re.escape(dialect.server_name)})>"
-    whole = rf"[ \t\r\n]*<{field}({_NAME})</(?P=field)>"
-    part = rf"[ \t\r\n]*(?:<(?:[a-z_]*|{field}(?:{_NAME}(?:<(?:/[a-z_]*)?)?)?))?\Z"
+    space, server, tool = r"[ \t\r\n]*", re.escape(dialect.server_name), re.escape(dialect.tool_name)
+    start = f"{re.escape(dialect.opener)}{space}(?:<{server}>({_NAME})</{server}>{space})?<{tool}>({_NAME})</{tool}>"
+    field = f"(?P<field>{tool}|{server})>"
+    part = rf"<(?:[a-z_]*|{field}(?:{_NAME}(?:<(?:/[a-z_]*)?)?)?)"
     return Words(
-        dialect.opener, dialect.block, dialect.arguments, dialect.server_name, re.compile(whole), re.compile(part)
+        dialect.opener,
+        dialect.block,
+        dialect.arguments,
+        dialect.server_name,
+        re.compile(f"{start}{space}<{re.escape(dialect.arguments)}>"),
+        re.compile(f"{space}<{field}({_NAME})</(?P=field)>"),
+        re.compile(rf"{space}(?:{part})?\Z"),
     )
 
 
 class _Container:
     """An open element with elements in it, and the value that it becomes: an object, or a list."""
 
-    __slots__ = ("members", "path", "shape", "tag", "value")
+    __slots__ = ("is_list", "members", "path", "shape", "tag", "value")
 
     def __init__(
         self,
@@ -92,6 +102,22 @@ class _Container:
         self.shape = shape
         self.path = path
         self.value = value
+        self.is_list = members is not None and members.is_list
+
+    def find(self, name: str) -> PlainMember | None:
+        """Return how the element `name` is read in here; None if it is not ordinary, or is there already."""
+        if self.members is None or self.shape is None:
+            return None if name in self.value or name == self.tag else _STRING
+        if not self.is_list and name in self.value:
+            return None
+        return self.members.find(self.shape, name, self.tag)
+
+    def add(self, key: str | int, value: Any) -> None:
+        """Take a value."""
+        if self.is_list:
+            self.value.append(value)
+        else:
+            self.value[key] = value
 
 
 class Ordinary:
@@ -187,6 +213,19 @@ def read_ordinary(call: Ordinary, text: str, at: int, base: int, events: list[Ev
     return at
 
 
+def begin(call: Ordinary, text: str, at: int, events: list[Event]) -> int:
+    """At the opener of a call. Returns the place after it, or where its arguments begin, if the text has all that."""
+    words = call.words
+    found = words.head.match(text, at)
+    if found is not None:
+        call.server, call.name = found.groups()
+        if call.announce(call):
+            events.append(CallStarted(call.call_id or "", call.name, call.server))
+            return _open_arguments(call, found.end())
+        call.server = None
+    return at + len(words.opener)
+
+
 def has_all(call: Ordinary) -> bool:
     """Return whether the call has all arguments, and properties of objects in them, that its schema requires."""
     for container in call.objects:
@@ -222,12 +261,11 @@ def _wait(call: Ordinary, text: str, at: int, part: int) -> int:
 def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: before the name of the tool, and perhaps that of its server."""
     words = call.words
-    if words.field_part.match(text, at) and len(text) - at < _MOST_HELD:
-        call.waits = True
-        return at
     found = words.field.match(text, at)
     if found is None:
-        return _lose(call, at)
+        call.waits = len(text) - at < _MOST_HELD and words.field_part.match(text, at) is not None
+        call.is_lost = not call.waits
+        return at
     field, name = found.groups()
     if field == words.server_name:
         if call.server is not None:
@@ -247,12 +285,19 @@ def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[
     found = _TAG.match(text, at)
     if found is None or not found[3]:
         return _wait(call, text, at, found.end() if found else at)
-    members = plain_members(call.shape) if call.shape is not None else None
-    if found[1] or found[2] != call.words.arguments or (members is None and call.shape is not None):
+    if found[1] or found[2] != call.words.arguments:
         return _lose(call, at)
-    _open_container(call, _Container(found[2], members, call.shape, (), call.arguments))
+    return _open_arguments(call, found.end())
+
+
+def _open_arguments(call: Ordinary, after: int) -> int:
+    """The arguments begin, after their start tag. If their schema is not plain, the call is not ordinary."""
+    members = plain_members(call.shape) if call.shape is not None else None
+    if members is None and call.shape is not None:
+        return _lose(call, after)
+    _open_container(call, _Container(call.words.arguments, members, call.shape, (), call.arguments))
     call.next = TAGS
-    return found.end()
+    return after
 
 
 def _open_container(call: Ordinary, container: _Container) -> None:
@@ -273,76 +318,75 @@ def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]
 
 
 def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
-    """State: between arguments. Reads tags, and leaves that the text has as a whole."""
-    containers, words = call.containers, call.words
+    """State: between arguments. Reads tags, and leaves that the text has as a whole, each with one expression."""
+    top, has_deltas = call.containers[-1], call.has_deltas
+    while call.next == TAGS and not (call.waits or call.is_lost):
+        found = _LEAF.match(text, at)
+        if found is None:
+            at = _read_tag(call, text, at, base)
+            if call.next == TAGS:
+                top = call.containers[-1]
+            continue
+        name, value = found.groups()
+        member = top.find(name)
+        if member is None or member.inside is not None or call.count >= call.most or not is_plain(value):
+            at = _read_tag(call, text, at, base)
+            continue
+        key: str | int = len(top.value) if top.is_list else name
+        typed = value if member.read is None else member.read(value)
+        if typed is UNUSUAL:
+            return _lose(call, at)
+        top.add(key, typed)
+        call.count += 1
+        if has_deltas:
+            delta = ArgumentDelta()
+            delta.path = (*top.path, key)
+            delta.text = value
+            events.append(delta)
+        at = found.end()
+    return _read_end(call, text, at, base, events) if call.next == END else at
+
+
+def _read_tag(call: Ordinary, text: str, at: int, base: int) -> int:
+    """A tag that ends a container, or begins one, or a leaf."""
+    containers = call.containers
     top = containers[-1]
     found = _TAG.match(text, at)
-    while found is not None:
-        slash, name, close = found.groups()
-        after = found.end()
-        if close is None:
-            return _wait(call, text, at, after)
-        if slash:
-            if name != top.tag:
-                return _lose(call, at)
-            containers.pop()
-            if not containers:
-                call.next = END
-                return after
-            top = containers[-1]
-            at, found = after, _TAG.match(text, after)
-            continue
-        members, into = top.members, top.value
-        member = _STRING if members is None or top.shape is None else members.find(top.shape, name, top.tag)
-        is_list = members is not None and members.is_list
-        if member is None or call.count >= call.most or (not is_list and name in into):
+    if found is None or not found[3]:
+        return _wait(call, text, at, found.end() if found else at)
+    slash, name, _ = found.groups()
+    after = found.end()
+    if slash:
+        if name != top.tag:
             return _lose(call, at)
-        if name == words.block or name == words.arguments:
-            return _lose(call, at)
-        key: str | int = len(into) if is_list else name
-        value: Any = None
-        following = _TAG.match(text, after)
-        if member.inside is not None:
-            if following is None or not following[3]:
-                return _wait(call, text, at, following.end() if following else after)
-            if following[1] or len(containers) == _DEPTH:
-                return _lose(call, at)  # it is empty
-            value = [] if member.inside.is_list else {}
-            top = _Container(name, member.inside, member.shape, (*top.path, key), value)
-            _open_container(call, top)
-        else:
-            end = text.find("<", after)
-            tag = f"</{name}>"
-            piece = text[after:end] if end > after and text.startswith(tag, end) else ""
-            is_whole = False
-            if is_plain(piece):
-                value = piece if member.read is None else member.read(piece)
-                following = _TAG.match(text, end + len(tag))
-                is_whole = value is not UNUSUAL and following is not None and bool(following[3] or member.read)
-            if is_whole:
-                after = end + len(tag)
-                if call.has_deltas:
-                    delta = ArgumentDelta()
-                    delta.path = (*top.path, key)
-                    delta.text = piece
-                    events.append(delta)
-            else:
-                call.close = tag
-                call.key = key
-                call.read = member.read
-                call.leaf_start = base + after
-                call.path = (*top.path, key)
-                call.reader = None
-                call.next = TEXT
-        call.count += 1
-        if is_list:
-            into.append(value)
-        else:
-            into[name] = value
-        if call.next == TEXT:
-            return after
-        at, found = after, following
-    return _lose(call, at)
+        containers.pop()
+        if not containers:
+            call.next = END
+        return after
+    member = top.find(name)
+    if member is None or call.count >= call.most:
+        return _lose(call, at)
+    key: str | int = len(top.value) if top.is_list else name
+    value: Any = None
+    if member.inside is not None:
+        inner = _TAG.match(text, after)
+        if inner is None or not inner[3]:
+            return _wait(call, text, at, inner.end() if inner else after)
+        if inner[1] or len(containers) == _DEPTH:
+            return _lose(call, at)  # it is empty, or too deep
+        value = [] if member.inside.is_list else {}
+        _open_container(call, _Container(name, member.inside, member.shape, (*top.path, key), value))
+    else:
+        call.close = f"</{name}>"
+        call.key = key
+        call.read = member.read
+        call.leaf_start = base + after
+        call.path = (*top.path, key)
+        call.reader = None
+        call.next = TEXT
+    top.add(key, value)
+    call.count += 1
+    return after
 
 
 def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:

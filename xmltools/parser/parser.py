@@ -45,13 +45,14 @@ from xmltools.parser.ordinary import (
     TEXT,
     Ordinary,
     Words,
+    begin,
     goes_on,
     has_all,
     read_ordinary,
     words_of,
 )
 from xmltools.parser.prose import Opening, Outside
-from xmltools.parser.toolbox import Toolbox
+from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
@@ -174,7 +175,7 @@ class Parser:
         others = beside(dialect, also)
         tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
-        self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else Toolbox(tools)
+        self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         self._strict = strict
         self._limits = _LIMITS if limits is None else limits
         self._dialect = dialect
@@ -631,11 +632,11 @@ class Parser:
         """What was read of an ordinary call goes to its source, but for the value of an open leaf."""
         pieces = self._pieces
         if call.next == TEXT or call.next == CDATA:
-            begin = call.leaf_start - base
-            if begin > at:
-                pieces.append(text[at:begin])
+            value = call.leaf_start - base
+            if value > at:
+                pieces.append(text[at:value])
                 self._put_by(call)
-                at = begin
+                at = value
         pieces.append(text[at:end])
         if len(pieces) > _MOST_PIECES:
             self._put_by(call)
@@ -870,8 +871,8 @@ class Parser:
 
     def _read_ordinary(self, call: Ordinary, text: str, at: int, base: int) -> int:
         """Read on in an ordinary call that begins in this text."""
-        begin = at + len(call.words.opener) if base + at == call.start else at
-        end = read_ordinary(call, text, begin, base, self._events)
+        start = begin(call, text, at, self._events) if base + at == call.start else at
+        end = read_ordinary(call, text, start, base, self._events)
         if call.done or call.is_lost:
             self._end_ordinary(call, text, at, end, base)
             return end
@@ -1153,11 +1154,15 @@ def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) ->
         gathered.clear()
 
     for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta):
-            wanted = Text if isinstance(event, TextDelta) else Reasoning
-            if wanted is not kind:
+        if isinstance(event, TextDelta):
+            if kind is not Text:
                 flush()
-                kind = wanted
+                kind = Text
+            gathered.append(event.text)
+        elif isinstance(event, ReasoningDelta):
+            if kind is not Reasoning:
+                flush()
+                kind = Reasoning
             gathered.append(event.text)
         elif isinstance(event, CallCompleted | CallFailed):
             flush()

@@ -16,7 +16,7 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
-from xmltools.parser.openers import ReasoningTags, forms_by_start, make_openers, reasoning_tags, word_in
+from xmltools.parser.openers import ReasoningTags, reasoning_tags, starts_of
 from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
@@ -173,20 +173,14 @@ class Outside:
         self._limits = limits
         self._fenced_calls = fenced_calls
         self._longest = longest
-        # What may begin a call: the name of an element in small letters, or a mark. With the forms it may have.
         names = toolbox.names if toolbox is not None else ()
-        self._calls = forms_by_start((dialect,), tags, names, is_own=True)
-        self._others = forms_by_start(others if toolbox is not None else (), tags, names, is_own=False)
-        starts = tuple(dict.fromkeys((*self._calls, *self._others)))
-        words = tuple(word_in(start) for start in starts)
-        # The marks that end reasoning, by those that begin it.
-        self._thoughts = {start: tuple(e for s, e in dialect.thoughts if s == start) for start, _ in dialect.thoughts}
-        tokens = (*dialect.turn_ends, *self._thoughts)
-        forms = (*self._calls.items(), *self._others.items())
-        later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
-        self._later_openers = make_openers((*later, *tags), tokens)
-        self._openers = make_openers((*starts, *tags), tokens)
-        self.is_first = len(later) < len(starts)  # only white space and reasoning was read, and that matters
+        starts = starts_of(dialect, tags, names, others if toolbox is not None else ())
+        self._calls = starts.calls
+        self._others = starts.others
+        self._thoughts = starts.thoughts
+        self._later_openers = starts.later
+        self._openers = starts.openers
+        self.is_first = starts.is_first  # only white space and reasoning was read, and that matters
         self._trial: Block | None = None  # reads what may be a call in another dialect, up to the name of its tool
         self._trial_to = 0
         self._trial_name = ""
@@ -200,8 +194,8 @@ class Outside:
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
-        self._words = words[: len(self._calls)]
-        self._prose = Shown(words, longest)
+        self._words = starts.words[: len(self._calls)]
+        self._prose = Shown(starts.words, longest)
         self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, limits)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from operator import is_
 
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool
@@ -21,6 +22,21 @@ class NoToolError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+_last: list[tuple[tuple[object, ...], Toolbox]] = []
+
+
+def toolbox_of(tools: Iterable[Tool]) -> Toolbox:
+    """Return the toolbox of these tools. Where they are those of the last one, it is the same: it takes as long to make
+    as a short reply to read."""
+    tools = tuple(tools)
+    for known, toolbox in _last:
+        if len(known) == len(tools) and all(map(is_, known, tools)):
+            return toolbox
+    made = Toolbox(tools)
+    _last[:] = [(tools, made)]
+    return made
 
 
 class Toolbox:
