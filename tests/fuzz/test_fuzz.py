@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from parser.test_laws import law_spans, merge, notices_of, run
+from parser.test_laws import law_prefix, law_spans, merge, notices_of, run
 from support.dialect_texts import KINDS
 from support.strategies import Case
 
@@ -390,3 +390,9 @@ def test_a_dialect_may_be_named_where_all_parts_share_the_time() -> None:
 def test_a_law_of_the_laws_finds_what_is_shown_to_it() -> None:
     assert law_spans in quick.QUICK_LAWS
     law_one_cut(Case(["<tool><tool_name>a</tool_name></tool>"]))
+
+
+def test_what_separates_two_calls_is_known_only_where_the_second_begins() -> None:
+    call = '<|python_tag|>{"name": "types", "parameters": {}}'
+    for length in range(60):  # the law takes one prefix or two of each
+        law_prefix(Case([f"{call};{' ' * length}{{"], "types", {"dialect": "llama3_json"}))
