@@ -243,6 +243,22 @@ def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) 
             assert joined(events_of(name, chunks, text in inside)) == whole
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_chunks_do_not_matter_at_the_limit_of_a_block(name: str) -> None:
+    for form in named(name).forms:
+        whole = write(form, "put", {"on": True, "list": ["some words"] * 6}, "\n")
+        texts = [f"{whole}\nafter"]
+        if form.pairs and form.pairs.value_end:  # the last value lacks its end mark
+            start, _, end = whole.rpartition(form.pairs.value_end)
+            texts.append(f"{start}\n</x>\n{end}\nafter")
+        for text in texts:
+            for size in range(len(text) - 60, len(text)):
+                limits = Limits(block_size=size)
+                read = joined(events_of(name, [text], False, limits=limits))
+                for pieces in (list(text), [text[at : at + 7] for at in range(0, len(text), 7)]):
+                    assert joined(events_of(name, pieces, False, limits=limits)) == read, size
+
+
 FORGE = "<tool><tool_name>get</tool_name><arguments><s>x</s></arguments></tool>"
 MIXED = (
     *("<tool>", "</tool>", "<tool_name>get</tool_name>", "<arguments>", "</arguments>", "<s>", "</s>", FORGE),

@@ -7,6 +7,7 @@ import pytest
 from xmltools import parse
 from xmltools.dialects import forms_for, named
 from xmltools.errors import Code
+from xmltools.parser import Limits, Parser, build_reply
 from xmltools.tools import Tool
 
 READ = Tool(name="read_file", parameters={"type": "object", "properties": {"path": {"type": "string"}}})
@@ -60,3 +61,16 @@ def test_a_tool_on_several_servers_needs_its_server():
     tools = [Tool(name="get", parameters={}, server=server) for server in ("a", "b")]
     (error,) = parse("<get><n>1</n></get>", tools, dialect="tag_per_tool").errors
     assert error.code is Code.UNKNOWN_TOOL
+
+
+@pytest.mark.parametrize("end", ["\n", "\n</read_file>"], ids=repr)
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_a_call_over_the_limit_may_lack_its_start_tag(size, end):
+    first = f"read_file\n<path>{'x' * 120}</path>{end}"
+    text = f"{first.rstrip()}\nread_file\n<path>a.py</path>\nDone."
+    parser = Parser([READ], dialect="tag_per_tool", limits=Limits(block_size=100))
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    reply = build_reply(events + parser.close())
+    (error,), (call,) = reply.errors, reply.calls
+    assert (error.code, error.span) == (Code.LIMIT_EXCEEDED, (0, len(first)))
+    assert (call.arguments, reply.text.lstrip("\n")) == ({"path": "a.py"}, "Done.")

@@ -1,11 +1,13 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
     python tests/fuzz [--seconds N | --tokens N --documents N --dialects N --calls N --schemas N --grammars N
-                      --faults N --atheris TARGET --runs N] [--first N] [--seed S] [--jobs N] [--record]
+                      --faults N --atheris TARGET --runs N] [--first N] [--dialect NAME] [--seed S] [--jobs N]
+                      [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
-`--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them;
+`--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them (`also`). `--dialect NAME`
+leaves all others of these out, and may be given several times: `--dialects 30000 --dialect glm --dialect also`;
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
@@ -81,6 +83,8 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
         options.atheris = "all"
     if options.atheris and options.runs is None and _counted(options):
         parser.error("--atheris beside a count needs --runs")
+    if options.dialect and "dialects" not in dict(_plan(options)):
+        parser.error("--dialect beside another count or --atheris needs --dialects")
     return options
 
 
@@ -96,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--first", type=int, help="number of the first of them (default: after those in the record)")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
+    names = ", ".join(KINDS)
+    add("--dialect", action="append", choices=KINDS, metavar="NAME", help=f"only these (default: all): {names}")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--schemas", type=int, help="how many schemas to try, with values and texts, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
@@ -143,8 +149,9 @@ def _reported(finding: Finding) -> str:
 
 def _dialects(session: Session, part: str, seconds: float | None) -> None:
     options = session.options
-    share = None if seconds is None else seconds / len(KINDS)
-    for kind in KINDS:
+    kinds = [kind for kind in KINDS if kind in (options.dialect or KINDS)]
+    share = None if seconds is None else seconds / len(kinds)
+    for kind in kinds:
         start = time.monotonic()
         work = partial(work_on_dialects, kind, options.seed)
         done = _try_blocks(session.pool, options.jobs, work, 0, options.dialects, share)

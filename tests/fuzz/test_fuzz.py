@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from parser.test_laws import law_spans, merge, notices_of, run
+from parser.test_laws import law_prefix, law_spans, merge, notices_of, run
+from support.dialect_texts import KINDS
 from support.strategies import Case
 
 from fuzz import cli, evidence, guided, quick, targets
@@ -357,6 +358,41 @@ def test_a_target_beside_a_count_needs_a_count_too(capsys: pytest.CaptureFixture
     assert "needs --runs" in capsys.readouterr().err
 
 
+def test_the_dialects_that_are_named_are_tried_each_once(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--dialect", "also", "--dialect", "glm", "--dialect", "also", "--dialects", "20", "--seed", "1"]
+    assert cli.main([*arguments, "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    tried = [line.split(" in ")[0] for line in said.splitlines() if line.startswith("dialect ")]
+    assert tried == ["dialect glm: 20", "dialect also: 20"]
+
+
+def test_a_dialect_that_is_not_tried_is_refused_with_the_names(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--dialects", "9", "--dialect", "klingon"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "argument --dialect" in said
+    assert "'klingon'" in said
+    assert all(kind in said for kind in KINDS)
+
+
+@pytest.mark.parametrize("others", [["--tokens", "9"], ["--atheris", "sse"], ["--runs", "9"]], ids=str)
+def test_a_dialect_beside_another_count_needs_one_too(others: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([*others, "--dialect", "glm"])
+    assert "needs --dialects" in capsys.readouterr().err
+
+
+def test_a_dialect_may_be_named_where_all_parts_share_the_time() -> None:
+    assert "dialects" in dict(cli._plan(cli._asked(["--dialect", "glm"])))
+
+
 def test_a_law_of_the_laws_finds_what_is_shown_to_it() -> None:
     assert law_spans in quick.QUICK_LAWS
     law_one_cut(Case(["<tool><tool_name>a</tool_name></tool>"]))
+
+
+def test_what_separates_two_calls_is_known_only_where_the_second_begins() -> None:
+    call = '<|python_tag|>{"name": "types", "parameters": {}}'
+    for length in range(60):  # the law takes one prefix or two of each
+        law_prefix(Case([f"{call};{' ' * length}{{"], "types", {"dialect": "llama3_json"}))

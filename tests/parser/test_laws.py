@@ -184,9 +184,11 @@ def law_prefix(case: Case) -> None:
 
 
 def _told_early(call: ToolCall) -> str:
-    """All of a call, but its end if that is a mark that need not come."""
+    """All of a call, but its end if that is a mark that need not come, or what separates the call from the next one."""
     forms = named(call.dialect).forms
-    may_lack_end = any(form.may_lack_end or (form.pairs is not None and form.pairs.bare) for form in forms)
+    may_lack_end = any(
+        form.may_lack_end or form.separator or (form.pairs is not None and form.pairs.bare) for form in forms
+    )
     return repr(call.model_copy(update={"span": call.span[:1]}) if may_lack_end and call.span else call)
 
 

@@ -48,6 +48,8 @@ _WINDOW: Final = 1 << 16
 """Characters that are kept of a block over a limit."""
 _LOOK_AHEAD: Final = 2048
 """Characters that show whether an opener in a value is one."""
+_LOOK_BACK: Final = 256
+"""Characters that are kept in any case: what stands before a mark may decide what it is."""
 _NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
@@ -438,10 +440,12 @@ def _forget(block: Block, *, at_limit: bool = False) -> int:
     has just come to it."""
     leaf = block.leaf
     if leaf is None or not leaf.exact or (at_limit and len(block.raw) > 2 * _LOOK_AHEAD + _WINDOW):
-        block.raw.clear()  # of a large block there is no second copy, in which examples could be counted
-        if leaf is not None:
+        if leaf is not None:  # of a large block there is no second copy, in which examples could be counted
             leaf.counted = max(leaf.counted, block.raw_end)
-        return 0
+        text = block.raw.tail(_LOOK_BACK, 0)
+        block.raw.clear()
+        block.raw.append(text)
+        return len(text)
     text = block.raw.take()
     base = block.raw_end - len(text)
     in_section = block.state in (State.CDATA, State.CDATA_TAIL) or block.section >= 0
@@ -456,7 +460,7 @@ def _forget(block: Block, *, at_limit: bool = False) -> int:
         text = text[counted:]
     if len(text) > 2 * _LOOK_AHEAD + _WINDOW:  # white space after an end: there is no opener in it
         leaf.counted = block.raw_end
-        return 0
+        text = text[-_LOOK_BACK:]
     block.raw.append(text)
     return len(text)
 

@@ -272,7 +272,8 @@ def _after_body(block: Block, text: str, at: int) -> int:
             return at + len(block.dialect.end)
         if not is_end and is_cut_off(text, at, block.dialect.end):
             return -1
-    tag = read_end_tag(text, at) if text[at + 1 : at + 2] == "/" else NO
+    # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
+    tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
     if tag and is_block(block, tag.name) and not block.in_list:
         if block.lacks_brace:
             note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")

@@ -73,7 +73,9 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
 def ends_complete(block: Block, rest: str, place: int) -> bool:
     """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which is at
     `place` in the stream, was not consumed."""
-    end_tags = block.dialect.closer, f"</{block.spelling}>"
+    end_tags = [block.dialect.closer]
+    if block.spelling:  # a call between other marks is no element
+        end_tags.append(f"</{block.spelling}>")
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
     if block.in_list and block.dialect.is_bare:
         return False  # a list without marks counts if it is whole

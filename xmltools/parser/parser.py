@@ -1013,7 +1013,8 @@ class Parser:
             self._words = None
             self._outside.brackets = False
         if text is None:
-            text, base = block.raw.take(), block.start
+            text = block.raw.take()
+            base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
