@@ -1,11 +1,12 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
-    python tests/fuzz [--seconds N | --tokens N --documents N --dialects N --calls N --schemas N --grammars N
-                      --faults N --atheris TARGET --runs N] [--first N] [--dialect NAME] [--seed S] [--jobs N]
-                      [--record]
+    python tests/fuzz [--seconds N | --tokens N --ordinary N --documents N --dialects N --calls N --schemas N
+                      --grammars N --faults N --atheris TARGET --runs N] [--first N] [--dialect NAME] [--seed S]
+                      [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
+`--ordinary N` is N replies with ordinary calls, which the short way and the machine must read alike;
 `--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them (`also`). `--dialect NAME`
 leaves all others of these out, and may be given several times: `--dialects 30000 --dialect glm --dialect also`;
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
@@ -31,7 +32,7 @@ from support.dialect_texts import KINDS
 from support.engines import llama_judge
 
 from fuzz import deep, evidence, guided, streams
-from fuzz.quick import Finding, Quick, work_on_dialects, work_on_tokens
+from fuzz.quick import Finding, Quick, work_on_dialects, work_on_ordinary, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
 
@@ -89,7 +90,7 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    return [part for part in ("tokens", "dialects", *_DEEP, "faults") if getattr(options, part) is not None]
+    return [part for part in ("tokens", "ordinary", "dialects", *_DEEP, "faults") if getattr(options, part) is not None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
     add("--first", type=int, help="number of the first of them (default: after those in the record)")
+    add("--ordinary", type=int, help="how many replies with ordinary calls to read in two ways, however long it takes")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
     names = ", ".join(KINDS)
@@ -124,7 +126,7 @@ def _plan(options: argparse.Namespace) -> list[tuple[str, float | None]]:
         return [(part, None) for part in counted]
     if options.atheris:
         return [("atheris", options.seconds)]
-    parts = ["tokens", "dialects", *_DEEP, *["atheris"] * guided.available()]
+    parts = ["tokens", "ordinary", "dialects", *_DEEP, *["atheris"] * guided.available()]
     return [(part, options.seconds / len(parts)) for part in parts]
 
 
@@ -145,6 +147,15 @@ def _tokens(session: Session, part: str, seconds: float | None) -> None:
 def _reported(finding: Finding) -> str:
     case = f"Case([{finding.case.text!r}], {finding.case.tool_set!r}, {finding.case.options!r})"
     return f"{finding.law} is broken by document {finding.number}, at its smallest:\n  {case}"
+
+
+def _ordinary(session: Session, part: str, seconds: float | None) -> None:
+    options, start = session.options, time.monotonic()
+    work = partial(work_on_ordinary, options.seed)
+    done = _try_blocks(session.pool, options.jobs, work, 0, options.ordinary, seconds)
+    found = [evidence.case_found(finding) for finding in done.findings]
+    session.add(part, done.documents, time.monotonic() - start, found, seed=options.seed)
+    session.reports += map(_reported, done.findings)
 
 
 def _dialects(session: Session, part: str, seconds: float | None) -> None:
@@ -257,6 +268,7 @@ def _shrunk(session: Session, done: guided.Guided, data: bytes) -> dict[str, Any
 
 _PARTS = {
     "tokens": _tokens,
+    "ordinary": _ordinary,
     "dialects": _dialects,
     "faults": _faults,
     "atheris": _atheris,

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
 
 from parser.test_laws import LAWS, law_chunks, law_spans
 from support.dialect_texts import dialect_case
+from support.ordinary_calls import law_short_way, ordinary_case
 from support.strategies import Case
+from support.strategies import case as any_case
 
 from fuzz.shrink import Law, first_broken, shrink
 from fuzz.tokens import token_case
@@ -47,6 +50,7 @@ __all__ = [
     "laws_of",
     "read",
     "work_on_dialects",
+    "work_on_ordinary",
     "work_on_tokens",
 ]
 
@@ -210,6 +214,19 @@ def work_on_tokens(first: int, count: int) -> Quick:
 def work_on_dialects(kind: str, seed: int, first: int, count: int) -> Quick:
     """As `work_on_tokens`, with replies of this kind: number i of a seed is the same each time."""
     return _work(lambda number: dialect_case(Random(f"{seed}/{kind}/{number}"), kind), range(first, first + count))
+
+
+def work_on_ordinary(seed: int, first: int, count: int) -> Quick:
+    """As `work_on_tokens`, with ordinary calls, and any documents, each fourth: the short way and the machine agree."""
+    done = Quick()
+    for number in range(first, first + count):
+        rng = Random(f"{seed}/ordinary/{number}")
+        case = any_case(rng) if number % 4 == 3 else ordinary_case(rng)
+        done.documents += 1
+        done.characters += len(case.text)
+        if first_broken((partial(law_short_way, cuts=1),), case) and len(done.findings) < BROKEN_AT_MOST:
+            done.findings.append(_found(number, law_short_way, case))
+    return done
 
 
 def _work(case_of: Callable[[int], Case], numbers: Iterable[int]) -> Quick:

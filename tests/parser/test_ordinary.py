@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.often import examples
-from support.ordinary_calls import chunkings_of, ordinary_case, short_way_differs, without_short_way
+from support.ordinary_calls import law_short_way, ordinary_case, without_short_way
 from support.strategies import Case, cases
 
 from xmltools.models.events import CallCompleted
@@ -97,18 +97,13 @@ def test_the_short_way_can_be_left_out() -> None:
     assert parser._ordinary is None and parser._block is not None
 
 
-def check(case: Case, rng: Random) -> None:
-    for chunks in chunkings_of(case.text, rng):
-        assert (found := short_way_differs(case, chunks)) is None, f"{chunks!r}: {found}"
-
-
 @given(st.randoms(use_true_random=False))
 @examples(600)
 def test_it_says_what_the_machine_says(rng: Random) -> None:
-    check(ordinary_case(rng), rng)
+    law_short_way(ordinary_case(rng))
 
 
-@given(cases(), st.randoms(use_true_random=False))
+@given(cases())
 @examples(300)
-def test_so_it_does_of_any_document(case: Case, rng: Random) -> None:
-    check(case, rng)
+def test_so_it_does_of_any_document(case: Case) -> None:
+    law_short_way(case)
