@@ -89,7 +89,7 @@ def _value(rng: Random, schema: Any, space: str, depth: int) -> str:
 
 
 def law_short_way(case: Case, cuts: int = 4) -> None:
-    """The short way says of each chunk what the machine says of it, however the text is cut: in so many ways of four."""
+    """The short way says of each chunk what the machine says of it, in so many of four ways to cut the text."""
     rng = Random(crc32(case.text.encode("utf-8", "surrogatepass")))
     for chunks in rng.sample(_chunkings(case.text, rng), cuts):
         found = _difference(case, chunks)
