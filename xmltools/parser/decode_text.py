@@ -23,12 +23,13 @@ class TextReader:
     escaping. `idle`: plain text without `&` and without white space at its end would come out as it goes in.
     """
 
-    __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "idle", "literal")
+    __slots__ = ("_after_cdata", "_blank", "_cut", "_framed", "_held", "_holds_break", "idle", "literal")
 
     def __init__(self) -> None:
         self.literal = False
         self.idle = False
-        self._held = Rope()  # white space, or a cut entity, whose fate is open
+        self._cut = ""  # an entity that is not whole; then nothing else is held
+        self._held = Rope()  # white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
         self._blank = True  # the run of plain text so far is white space
         self._after_cdata = False
@@ -44,7 +45,11 @@ class TextReader:
 
     def text(self, raw: str) -> str:
         """Take plain text as it was written; not empty."""
-        if not self.idle:
+        if self._cut:
+            raw = self._cut + raw
+            self._cut = ""
+            self.idle = True
+        elif not self.idle:
             if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
                 self._held.append(raw)  # decided by what follows, and not joined on each chunk
                 return ""
@@ -53,20 +58,24 @@ class TextReader:
                 raw = self._end_blank(raw)
             self.idle = True
         end = len(raw)
-        if "&" in raw and not self.literal:
+        if "&" in raw and not self.literal and raw.find(";", raw.rfind("&")) < 0:
             end = partial_entity(raw)
         if end == len(raw) and raw[-1:] in _SPACES:
             end = _last_break(raw)
         if end < len(raw):
-            self._held.append(raw[end:])
-            self._holds_break = raw[end] != "&"
+            if raw[end] == "&":
+                self._cut = raw[end:]
+            else:
+                self._held.append(raw[end:])
+                self._holds_break = True
             self.idle = False
             raw = raw[:end]
         return raw if self.literal else decode_entities(raw)
 
     def open_cdata(self) -> str:
         """A CDATA section starts: what plain text held back is decided."""
-        held = self._held.take()
+        held = self._cut or self._held.take()
+        self._cut = ""
         if self._blank:
             self._framed = self._framed or (not self._after_cdata and _LAYOUT.match(held) is not None)
             held = ""
@@ -76,7 +85,7 @@ class TextReader:
 
     def end(self, *, cut: bool = False) -> str:
         """The leaf ends. `cut`: by an end tag of something around it, so that a line break before that is layout."""
-        held = self._held.take()
+        held = self._cut or self._held.take()
         if self._blank:
             if self._after_cdata:
                 return ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
@@ -95,6 +96,13 @@ _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
 
+
+@lru_cache(maxsize=256)
+def _ends_that_begin(letters: str) -> re.Pattern[str]:
+    """End tags of elements whose names begin so, and of what is cut off after `</ `."""
+    return re.compile(rf"</(?:[ \t\r\n]*[{re.escape(letters)}]|[ \t\r\n]+\Z)")
+
+
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
 
@@ -126,6 +134,7 @@ class Parser:
         "_blocks",
         "_decided",
         "_dialect",
+        "_ends",
         "_events",
         "_held",
         "_held_back",
@@ -211,7 +220,8 @@ class Parser:
         self._reader = TextReader()
         self._decided = 0
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without marks: calls and their sources
-        self._stop = ""  # what ends the run of a leaf without deltas
+        self._stop = ""  # what ends the run of a leaf, or begins its end
+        self._ends: re.Pattern[str] | None = None  # end tags of plain text that may be more than text
         self._mode = _OTHER
         self._choose_mode()
 
@@ -416,21 +426,24 @@ class Parser:
         return self._feed(chunk)
 
     def _feed_bracket(self, chunk: str) -> list[Event] | None:
-        """A chunk of CDATA or plain text that ends with a bracket, or comes after one: it is held back, since it may
-        begin the end of the value. None if it does, and where a `<` in plain text takes a closer look."""
-        stop = self._stop
+        """A chunk of CDATA or plain text in which an end may begin, or comes after such a beginning: what may be one at
+        the end of the chunk is held back. None if one is there, and where a `<` in plain text takes a closer look."""
+        stop, ends = self._stop, self._ends
         text = self._held + chunk if self._held else chunk
         end = self._pos + len(chunk)
-        if end > self._mark or (_MARKUP.search(text) if stop == "<" else stop in text):
+        if end > self._mark:
             return None
         is_text = stop[0] == "<"
-        if stop == "<" and not self._reader.literal:
+        if stop == "<":
+            if not self._reader.literal or _MARKUP.search(text):
+                return None
+        elif stop in text and (ends is None or ends.search(text)):
             return None
         self._pos = end
-        if text[-1] == stop[0]:
-            self._held = text[-1]
+        if text[-1] == stop[0] or (is_text and text[-2:] == stop):
+            self._held = stop if is_text and text[-1] == "/" else stop[0]
             self._mode = _TEXT_BRACKET if is_text else _CDATA_BRACKET
-            text = text[:-1]
+            text = text[: -len(self._held)]
             if not text:
                 return []
         else:
@@ -690,7 +703,7 @@ class Parser:
             self._choose_ordinary(self._ordinary)
             return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
-            if block is not None and (self._held == "]" or self._held == "<"):
+            if block is not None and self._held in ("]", "<", "</"):
                 self._choose_bracket()
             return
         if block is None:
@@ -735,9 +748,11 @@ class Parser:
             self._stop = "]" if in_cdata else "<"
         elif leaf.path is not None:
             if in_cdata:
+                self._ends = None
                 self._stop = "]<" if block.state == State.NESTED_VALUE else "]]"
             else:
                 self._stop = "</" if leaf.pasted else "<"
+                self._ends = _ends_that_begin(leaf.tag[0] + block.arguments_tag[:1]) if leaf.exact else None
             self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
@@ -754,6 +769,7 @@ class Parser:
         self._path = call.path
         if held:
             is_bracket = held == "]" and call.has_deltas
+            self._ends = None
             self._mode = _CDATA_BRACKET if is_bracket else _END_TAG
             self._stop = "]]" if is_bracket else call.close if state == TEXT else f"]]>{call.close}"
         elif not call.has_deltas:
@@ -762,6 +778,7 @@ class Parser:
         elif state == CDATA:
             self._mode = _CDATA
             self._stop = "]]"
+            self._ends = None
         elif call.reader is not None:
             self._mode = _TEXT
             self._stop = "<"
@@ -775,7 +792,7 @@ class Parser:
         self._choose_mode()
         if self._mode == _CDATA and held == "]":
             self._mode = _CDATA_BRACKET
-        elif self._mode == _TEXT and self._stop == "</" and held == "<":
+        elif self._mode == _TEXT and self._stop == "</" and held[0] == "<":
             self._mode = _TEXT_BRACKET
         else:
             self._mode = _OTHER
