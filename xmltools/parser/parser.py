@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from os import urandom
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
@@ -54,7 +54,7 @@ from xmltools.parser.ordinary import (
 )
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
-from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
+from xmltools.syntax.markup import NO, SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
@@ -822,8 +822,8 @@ class Parser:
                 place = self._read_ordinary(self._ordinary, text, at, base)
             elif self._spent:
                 place = outside.emit_text(text, at, len(text), base)
-            elif words is not None and text.startswith(words.opener, at) and self._open_plainly(words, text, at, base):
-                place = self._read_ordinary(self._ordinary, text, at, base) if self._ordinary is not None else -1
+            elif words is not None and (opened := self._open_plainly(words, text, at, base)) is not NO:
+                place = opened
             else:
                 place = outside.read(text, at, base)
                 if outside.opening is not None:
@@ -850,20 +850,25 @@ class Parser:
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> bool:
-        """At an opener: open an ordinary call, if a tag follows and nothing hides it, or wait for what follows. False,
-        if it takes a closer look."""
+    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> int | Literal[False]:
+        """At an opener: read an ordinary call, if a tag follows and nothing hides it. Returns the place up to which it
+        was read, -1 if what follows has not come yet, NO if this takes a closer look."""
+        if not text.startswith(words.opener, at) or self._blocks >= self._limits.blocks:
+            return NO
         outside = self._outside
         here = skip_space(text, at + len(words.opener))
-        if here - at > _LONG or (here < len(text) and text[here] != "<") or self._blocks >= self._limits.blocks:
-            return False
+        if here - at > _LONG or (here < len(text) and text[here] != "<"):
+            return NO
         if outside.closers or not outside.is_plain():
-            return False
-        if here < len(text):
-            outside.end_text()
-            self._blocks += 1
-            self._ordinary = Ordinary(base + at, words, self._limits, self._announce, self._pieces, self._last_ends)
-        return True
+            return NO
+        if here == len(text):
+            return -1
+        outside.end_text()
+        self._blocks += 1
+        start = base + at
+        call = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
+        self._ordinary = call
+        return self._read_ordinary(call, text, at, base)
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
