@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import statistics
 import subprocess
@@ -23,12 +24,14 @@ from itertools import chain
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.parsers import expat
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.dialect_families import ALSO_GROWING, GROWING
 from support.dialect_families import TOOLS as DIALECT_TOOLS
 
 from xmltools.parser import Limits, Parser
+from xmltools.parser import parse as parse_reply
 from xmltools.tools import Tool
 
 TEXT = {"type": "string"}
@@ -162,6 +165,127 @@ def speed(quick: bool) -> Iterator[Figure]:
     )
     for name, asked, text in shapes:
         yield Figure(name, asked, units(text, rounds), "U")
+
+
+# --- small calls -------------------------------------------------------------------------------------------
+
+WEATHER = Tool(
+    name="get_weather",
+    parameters={
+        "properties": {"city": TEXT, "days": {"type": "integer"}, "metric": {"type": "boolean"}},
+        "required": ["city"],
+    },
+)
+PICTURES = Tool(name="show", parameters={"properties": {"files": {"type": "array", "items": TEXT}}})
+OTHERS = [
+    Tool(
+        name=f"tool_{number}",
+        description="Does something with a file.",
+        parameters={
+            "properties": {"path": TEXT, "line": {"type": "integer"}, "text": TEXT, "mode": {"enum": ["a", "b"]}},
+            "required": ["path"],
+        },
+    )
+    for number in range(9)
+]
+CALL = (
+    "<tool>\n<tool_name>get_weather</tool_name>\n<arguments>\n<city>Oslo</city>\n<days>{}</days>\n"
+    "<metric>true</metric>\n</arguments>\n</tool>\n"
+)
+
+
+def feed_expat(chunks: list[str]) -> None:
+    """The same text as a list of events of Python's XML parser."""
+    events: list[tuple[int, Any]] = []
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda name, attributes: events.append((1, name))
+    parser.EndElementHandler = lambda name: events.append((2, name))
+    parser.CharacterDataHandler = lambda data: events.append((3, data))
+    parser.Parse("<r>")
+    for chunk in chunks:
+        parser.Parse(chunk)
+    parser.Parse("</r>", True)
+
+
+def often(work: Callable[[], object], times: int) -> Callable[[], None]:
+    """Work that is done so many times, so that it takes long enough to be measured."""
+
+    def repeat() -> None:
+        for _ in range(times):
+            work()
+
+    return repeat
+
+
+def of_expat(text: str, size: int, tools: list[Tool], rounds: int) -> float:
+    """The time for a text in such chunks, in that of expat."""
+    chunks = cut(text, size or len(text))
+    return 8 * ratio(often(lambda: parse(chunks, tools=tools), 2), often(lambda: feed_expat(chunks), 16), rounds)
+
+
+def ordinary_reply() -> tuple[str, list[dict[str, Any]]]:
+    """Prose with two calls, and these calls as the names and arguments that they are."""
+    path, text = "src/main.py", " ".join(["Some more text."] * 20)
+    calls = [
+        {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3, "metric": True}},
+        {"name": "tool_3", "arguments": {"path": path, "line": 12, "text": text, "mode": "b"}},
+    ]
+    second = f"<path>{path}</path>\n<line>12</line>\n<text>{text}</text>\n<mode>b</mode>"
+    second = f"<tool>\n<tool_name>tool_3</tool_name>\n<arguments>\n{second}\n</arguments>\n</tool>"
+    prose = "I look at the weather first, and at the file after that, before I say more about it. " * 7
+    return f"{prose}\n{CALL.format(3)}Then the other one:\n{second}", calls
+
+
+def reply_of_json(rounds: int) -> float:
+    """`parse` of a reply with ten tools at hand, in `json.loads` of its calls as OpenAI writes them."""
+    reply, calls = ordinary_reply()
+    tools = [WEATHER, *OTHERS]
+    found = [{"name": call.name, "arguments": call.arguments} for call in parse_reply(reply, tools).calls]
+    assert found == calls
+    inner = [{"function": call | {"arguments": json.dumps(call["arguments"])}} for call in calls]
+    written = json.dumps([{"id": "call_1", "type": "function", **call} for call in inner])
+
+    def read() -> None:
+        for call in json.loads(written):
+            json.loads(call["function"]["arguments"])
+
+    return 20 * ratio(often(lambda: parse_reply(reply, tools), 20), often(read, 400), rounds)
+
+
+def repeated(chunk: str, size: int, start: str = "", end: str = "") -> str:
+    """A call whose value has this chunk of 4 characters again and again, where chunks of 4 begin."""
+    before = len(f"{OPEN}<diff>{start}")
+    return block(f"{start}{'x' * (-before % 4)}{chunk * (size // 4)}{end}")
+
+
+def small(quick: bool) -> Iterator[Figure]:
+    """Figure s: what most calls are."""
+    rounds, size = (5, MB // 5) if quick else (15, MB)
+    calls = "".join(CALL.format(number) for number in range(200))
+    for width, asked in ((4, 6), (64, 5), (0, 4)):
+        name = f"s  200 small calls, {f'{width}-char chunks' if width else 'whole'}"
+        yield Figure(name, asked, of_expat(calls, width, [WEATHER], rounds), "x expat")
+    yield Figure("s  a reply with two calls, ten tools", 8, reply_of_json(rounds), "x json.loads")
+    items = "".join(f"<file>src/a{number}.py</file>\n" for number in range(2_000))
+    array = f"<tool><tool_name>show</tool_name><arguments><files>{items}</files></arguments></tool>"
+    for width in (4, 0):
+        name = f"s  2,000 items, {f'{width}-char chunks' if width else 'whole'}"
+        yield Figure(name, 4, of_expat(array, width, [PICTURES], rounds), "x expat")
+    code = source_code(size).replace("]]>", "]] >")
+    body = json.dumps({"tool_name": "apply_diff", "arguments": {"path": "a.py", "diff": diff(size)}})
+    shapes = (
+        ("a JSON body", 10, f"<tool>{body}</tool>"),
+        ("] inside chunks of CDATA", 8, repeated("a]bc", size, "<![CDATA[", "]]>")),
+        ("] at the end of chunks of CDATA", 12, repeated("abc]", size, "<![CDATA[", "]]>")),
+        ("< inside chunks of text", 12, repeated("a<bc", size)),
+        ("</ inside chunks of text", 20, repeated("a</b", size)),
+        ("& in chunks of text", 10, repeated("a&bc", size)),
+        ("source code in CDATA", 4, block(f"<![CDATA[{code}]]>")),
+        ("source code as text", 5, block(code.replace("</", "< /"))),
+    )
+    for what, asked, text in shapes:
+        yield Figure(f"s  {what}, 4-char", asked, units(text, rounds // 2 + 2), "U")
 
 
 # --- growth ------------------------------------------------------------------------------------------------
@@ -437,7 +561,7 @@ def imports(quick: bool) -> Iterator[Figure]:
 
 # --- the table ---------------------------------------------------------------------------------------------
 
-GROUPS = {"speed": speed, "growth": growth, "memory": memory, "import": imports}
+GROUPS = {"speed": speed, "small": small, "growth": growth, "memory": memory, "import": imports}
 
 
 def line(figure: Figure) -> str:

@@ -703,7 +703,7 @@ class Parser:
             self._choose_ordinary(self._ordinary)
             return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
-            if block is not None and self._held in ("]", "<", "</"):
+            if block is not None and (self._held in ("]", "<") or self._held.startswith("</")):
                 self._choose_bracket()
             return
         if block is None:
