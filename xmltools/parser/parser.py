@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from os import urandom
-from typing import TYPE_CHECKING, Final, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
@@ -54,7 +54,7 @@ from xmltools.parser.ordinary import (
 )
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
-from xmltools.syntax.markup import NO, SPACES, TAG_LENGTH, skip_space
+from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ _END_TAG: Final = 16  # in what may end a value of one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
 _FIELD: Final = 18  # before the name of its tool
 
+_NOT_PLAIN: Final = -2
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
 _GATHER: Final = 4096
@@ -822,7 +823,7 @@ class Parser:
                 place = self._read_ordinary(self._ordinary, text, at, base)
             elif self._spent:
                 place = outside.emit_text(text, at, len(text), base)
-            elif words is not None and (opened := self._open_plainly(words, text, at, base)) is not NO:
+            elif words is not None and (opened := self._open_plainly(words, text, at, base)) != _NOT_PLAIN:
                 place = opened
             else:
                 place = outside.read(text, at, base)
@@ -850,17 +851,17 @@ class Parser:
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
-    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> int | Literal[False]:
+    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> int:
         """At an opener: read an ordinary call, if a tag follows and nothing hides it. Returns the place up to which it
-        was read, -1 if what follows has not come yet, NO if this takes a closer look."""
+        was read, -1 if what follows has not come yet, -2 if this takes a closer look."""
         if not text.startswith(words.opener, at) or self._blocks >= self._limits.blocks:
-            return NO
+            return _NOT_PLAIN
         outside = self._outside
         here = skip_space(text, at + len(words.opener))
         if here - at > _LONG or (here < len(text) and text[here] != "<"):
-            return NO
+            return _NOT_PLAIN
         if outside.closers or not outside.is_plain():
-            return NO
+            return _NOT_PLAIN
         if here == len(text):
             return -1
         outside.end_text()
