@@ -241,7 +241,7 @@ class Parser:
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
         if self._ordinary is not None:
-            is_plain = (self._mode == _CDATA or self._mode == _TEXT) and ">" not in chunk
+            is_plain = self._mode in (_CDATA, _TEXT, _PLAIN_TEXT) and ">" not in chunk
             return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
