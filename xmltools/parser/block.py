@@ -1,10 +1,11 @@
 """One open block: the record of what was read of it so far, and the bookkeeping that all of its states share.
 
 The states are functions that take the record: `elements` reads what stands between values, `values` what is in one,
-`end_tags` decides which end tag ends a value, `cdata` reads sections, `pairs` values between marks, and `json_states`
-JSON. `machine` knows them all and runs them. Each takes a text and the place to read on at, and returns the place up to
-which it read, or -1 if the text does not decide yet. What was not read comes again, before the next chunk; it is never
-longer than one tag. White space and text whose meaning is open are read and put aside, so that nothing is read twice.
+`end_tags` decides which end tag ends a value, `cdata` reads sections, `name_value_pairs` values between marks, and
+`json_states` JSON. `machine` knows them all and runs them. Each takes a text and the place to read on at, and returns
+the place up to which it read, or -1 if the text does not decide yet. What was not read comes again, before the next
+chunk; it is never longer than one tag. White space and text whose meaning is open are read and put aside, so that
+nothing is read twice.
 
 While text streams in, only the structure is found and deltas are made. Values are made once, at the end, from the
 block's source (see `block_to_call`), so `Leaf` and `Container` hold places, not text.

@@ -13,7 +13,7 @@ from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.errors import Code
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
-from xmltools.parser.pairs import read_start
+from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.parser import Parser
 from xmltools.syntax.markup import MORE, SPACES
 from xmltools.tools import Tool

@@ -14,7 +14,7 @@ from xmltools.parser.inline_code import Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
-from xmltools.parser.pairs import read_start
+from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import MORE

@@ -13,8 +13,8 @@ from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.end_tags import confirm_end, read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
+from xmltools.parser.name_value_pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
 from xmltools.parser.nested import read_nested, read_nested_value
-from xmltools.parser.pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
 from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
 from xmltools.syntax.markup import SPACES

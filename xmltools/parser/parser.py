@@ -39,7 +39,7 @@ from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.openers import checked_tags
-from xmltools.parser.ordinary import (
+from xmltools.parser.ordinary_calls import (
     CDATA,
     FIELD,
     LEAST_LIMITS,

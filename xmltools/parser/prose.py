@@ -16,8 +16,8 @@ from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
+from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.openers import ReasoningTags, reasoning_tags, starts_of
-from xmltools.parser.pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern

@@ -3,7 +3,7 @@ that a rule of repair is about.
 
 Nearly all calls are like that. This module knows when a text is, never what a rule means: where it meets anything else
 it says so (`is_lost`), and the machine reads the call from its start and goes on at the same place (`Parser`). These
-hold, and are tried by `tests/parser/test_ordinary.py` and by the fuzzer:
+hold, and are tried by `tests/parser/test_ordinary_calls.py` and by the fuzzer:
 
 - What was read up to any place gave the events that the machine gives for it, in the same chunks. What may still become
   something else was not read, and comes again with the next text.
