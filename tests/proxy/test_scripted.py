@@ -20,9 +20,9 @@ from support import calls
 import xmltools as xt
 from proxy.running import running
 from xmltools.proxy.bridge import Settings, Turn
+from xmltools.proxy.scripted.choose_reply import MODELS, reply
 from xmltools.proxy.scripted.demo_recording import tokens
 from xmltools.proxy.scripted.pace import Pace
-from xmltools.proxy.scripted.script import MODELS, reply
 from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server import ServeConfig, create_app
 

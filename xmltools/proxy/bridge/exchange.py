@@ -12,9 +12,9 @@ from typing import Any
 
 from xmltools.errors import CallError, Code
 from xmltools.models.events import CallCompleted, CallFailed, Event
+from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_message, error_status, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
-from xmltools.proxy.bridge.failed_calls import failure_in_words
 from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.requests import read_request
 from xmltools.proxy.bridge.retry import Retry

@@ -19,7 +19,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Parser
-from xmltools.proxy.bridge.failed_calls import HoldCalls, NoRepetition, Outgoing
+from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.settings import Settings

@@ -32,9 +32,9 @@ from xmltools.conversations.streams import SSE_DONE, to_sse
 from xmltools.proxy.bridge import Refusal, Turn
 from xmltools.proxy.bridge.json_bodies import encoded, parse_object
 from xmltools.proxy.bridge.requests import read_request
+from xmltools.proxy.scripted.choose_reply import MODELS, reply
 from xmltools.proxy.scripted.demo_recording import tokens
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
-from xmltools.proxy.scripted.script import MODELS, reply
 
 _CREATED = 1_767_225_600  # the models are as old as the year 2026
 _FIRST_TOKEN = 0.3
