@@ -1,5 +1,5 @@
 """Where the text of a reply ends, and what is left out of it: after the one call that is wanted, in front of a stop
-sequence or of a result that the model made up; and reasoning as text. What follows a failed call is in `after_failed_call`.
+sequence or of a result that the model made up; and reasoning as text. `after_failed_call` has what follows such a call.
 
 Each filter takes events of the parser and gives events, before a client hears of them. While a filter `is_idle`, text
 passes through it as it is, and so do arguments of a call that is told of while it is written; nothing but what it has
