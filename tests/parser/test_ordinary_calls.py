@@ -13,7 +13,7 @@ from support.ordinary_calls import law_short_way, ordinary_case, without_short_w
 from support.strategies import Case, cases
 
 from xmltools.models.events import CallCompleted
-from xmltools.parser import Parser
+from xmltools.parser import COMPILED, Parser
 from xmltools.tools import Tool
 
 TEXT = {"type": "string"}
@@ -40,6 +40,9 @@ def block(arguments: str) -> str:
     return f"<tool>\n<tool_name>get_weather</tool_name>\n<arguments>{arguments}</arguments>\n</tool>"
 
 
+watched = pytest.mark.skipif(COMPILED, reason="methods of a compiled class can't be replaced")
+
+
 def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: list[Tool] | None) -> tuple[int, Any]:
     """How many calls the machine had to read, and the arguments of the last call."""
     made: list[Any] = []
@@ -52,6 +55,7 @@ def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: li
     return len(made), calls[-1].arguments if calls else None
 
 
+@watched
 @pytest.mark.parametrize("size", [1, 4, 64, 10_000])
 @pytest.mark.parametrize(
     ("arguments", "typed"),
@@ -70,6 +74,7 @@ def test_ordinary_calls_take_the_short_way(
     assert blocks_made(block(arguments), size, monkeypatch, [WEATHER]) == (0, typed)
 
 
+@watched
 @pytest.mark.parametrize("size", [1, 4, 10_000])
 @pytest.mark.parametrize(
     "arguments",
