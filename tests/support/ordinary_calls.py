@@ -97,10 +97,10 @@ def law_short_way(case: Case, cuts: int = 4) -> None:
 
 
 def _chunkings(text: str, rng: Random) -> list[list[str]]:
-    """The text whole, and in pieces of one character, of four, and of random sizes."""
+    """The text whole, and in pieces of one character, of four, and of random sizes, some of them empty."""
     pieces, at, most = [], 0, rng.choice((3, 9, 40, 400))
     while at < len(text):
-        size = rng.randint(1, most)
+        size = rng.randint(0, most)
         pieces.append(text[at : at + size])
         at += size
     return [[text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)], pieces]

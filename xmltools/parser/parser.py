@@ -557,6 +557,8 @@ class Parser:
             self._held = ""
             self._mode = _PROSE
             return self.feed("<" + chunk)
+        if not chunk and self._ordinary is not None:
+            return []
         words = self._words
         if words is not None and self._block is None and chunk and self._reads_plainly:
             held = self._hold_opener(words.opener, chunk)
