@@ -8,11 +8,13 @@ runs, the final value: so the two cannot differ.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from xmltools.syntax.markup import decode_entities, partial_entity
 from xmltools.syntax.rope import Rope
 
 _SPACES = " \t\r\n"
+_SHORT: Final = 256
 _LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
 
 
@@ -28,8 +30,8 @@ class TextReader:
     def __init__(self) -> None:
         self.literal = False
         self.idle = False
-        self._cut = ""  # an entity that is not whole; then nothing else is held
-        self._held = Rope()  # white space whose fate is open
+        self._cut = ""  # the last line break and white space after it, or a cut entity, while that is short
+        self._held = Rope()  # more white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
         self._blank = True  # the run of plain text so far is white space
         self._after_cdata = False
@@ -63,7 +65,7 @@ class TextReader:
         if end == len(raw) and raw[-1:] in _SPACES:
             end = _last_break(raw)
         if end < len(raw):
-            if raw[end] == "&":
+            if len(raw) - end < _SHORT:
                 self._cut = raw[end:]
             else:
                 self._held.append(raw[end:])

@@ -282,6 +282,56 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
+            elif mode == 2:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk and chunk[-1] != "<":
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    reader = self._reader
+                    if not (
+                        reader.idle
+                        and (chunk[-1] > " " or ("\n" not in chunk and "\r" not in chunk))
+                        and (reader.literal or "&" not in chunk)
+                    ):
+                        chunk = reader.text(chunk)
+                        if not chunk:
+                            return []
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode == 7:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk:
+                    held = self._held
+                    if chunk[-1] not in self._held_back:
+                        if held:
+                            chunk = held + chunk
+                            self._held = ""
+                    elif chunk[-1] == "\n" and chunk[-2:-1] not in ("", "\r"):
+                        self._held = "\n"
+                        chunk = held + chunk[:-1]
+                    else:
+                        return self._feed(chunk)
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode == 8:
+                end = self._pos + len(chunk)
+                if end <= self._mark and self._stop not in chunk:
+                    text = chunk
+                    if "\\" in chunk:  # nearly all escapes are line breaks
+                        text = chunk.replace("\\n", "\n") if chunk.count("\\") == chunk.count("\\n") else ""
+                    if text:
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = text
+                        return [delta]
             elif mode > 12:
                 if mode == 15:
                     held = self._held + chunk
@@ -310,58 +360,6 @@ class Parser:
                         self._held = held
                         self._pos += len(chunk)
                         return []
-            elif mode == 7:
-                end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk:
-                    held = self._held
-                    if chunk[-1] not in self._held_back:
-                        if held:
-                            chunk = held + chunk
-                            self._held = ""
-                    elif chunk[-1] == "\n" and chunk[-2:-1] not in ("", "\r"):
-                        self._held = "\n"
-                        chunk = held + chunk[:-1]
-                    else:
-                        return self._feed(chunk)
-                    self._pos = end
-                    self._pieces.append(chunk)
-                    delta = ArgumentDelta()
-                    delta.path = self._path
-                    delta.text = chunk
-                    return [delta]
-            elif mode == 8:
-                end = self._pos + len(chunk)
-                if (
-                    end <= self._mark
-                    and self._stop not in chunk
-                    and ("\\" not in chunk or chunk.count("\\") == chunk.count("\\n"))
-                ):
-                    self._pos = end
-                    self._pieces.append(chunk)
-                    if "\\" in chunk:  # nearly all escapes are line breaks
-                        chunk = chunk.replace("\\n", "\n")
-                    delta = ArgumentDelta()
-                    delta.path = self._path
-                    delta.text = chunk
-                    return [delta]
-            elif mode == 2:
-                end = self._pos + len(chunk)
-                if end <= self._mark and self._stop not in chunk and chunk[-1] != "<":
-                    self._pos = end
-                    self._pieces.append(chunk)
-                    reader = self._reader
-                    if not (
-                        reader.idle
-                        and (chunk[-1] > " " or ("\n" not in chunk and "\r" not in chunk))
-                        and (reader.literal or "&" not in chunk)
-                    ):
-                        chunk = reader.text(chunk)
-                        if not chunk:
-                            return []
-                    delta = ArgumentDelta()
-                    delta.path = self._path
-                    delta.text = chunk
-                    return [delta]
             elif mode == 3:
                 end = self._pos + len(chunk)
                 if end <= self._mark and self._stop not in chunk:
