@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.corpus import REQUIRED, options_of, tools_of
 from support.often import examples
-from support.strategies import cases, clean_cases
+from support.strategies import TOOL_SETS, cases, clean_cases
 
 from xmltools.dialects import named
 from xmltools.errors import CallError, Code, XMLToolsError
@@ -416,6 +416,15 @@ def test_closing_what_it_says_ends_the_block(case, data):
             source += ("]]>" if "CDATA section is still open" in words else "") + tags
             reply = parse(source, case.tools)
             assert [error.code for error in reply.errors if error.code is Code.TRUNCATED] == [], (source, words)
+
+
+@pytest.mark.parametrize("rest", ["<", "<!", "<![CDATA", "<!-"])
+def test_a_section_whose_end_is_not_clear_is_open(rest):
+    source = f"<tool><tool_name>types</tool_name><arguments><path><![CDATA[]]]]>{rest}"
+    (error,) = parse(source, TOOL_SETS["types"]).errors
+    assert "The CDATA section is still open: end it with ]]>." in render_retry(error, TOOL_SETS["types"])
+    (call,) = parse(f"{source}]]></path></arguments></tool>", TOOL_SETS["types"]).calls
+    assert call.arguments == {"path": f"]]]]>{rest}"}
 
 
 def test_a_block_that_was_not_kept_is_asked_for_in_pieces():

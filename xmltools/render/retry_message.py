@@ -451,8 +451,11 @@ class OpenElements:
                 self._at = -1 if source[start:].strip(SPACES) else start  # text after it: it was content
                 return MORE
             ends = (CDATA_OPEN, "<!--", f"</{self._tags[-1]}")
-            if markup >= 0 and any(end.startswith(source[markup : markup + len(end)]) for end in ends):
-                self._at = markup  # it stands there, or the text ends in it
+            found = [end for end in ends if markup >= 0 and end.startswith(source[markup : markup + len(end)])]
+            if found and len(source) - markup < len(found[0]) and not source.startswith("</", markup):
+                break  # the text ends in what may be markup: a model that goes on may make it content
+            if found:
+                self._at = markup
                 return True
             start = max(start, markup)
         self._at = -1
