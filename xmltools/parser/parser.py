@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
@@ -54,6 +53,7 @@ from xmltools.parser.ordinary_calls import (
 )
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
+from xmltools.parser.values import own_ends
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
@@ -96,12 +96,6 @@ _MOST_PIECES: Final = 512
 _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
-
-
-@lru_cache(maxsize=256)
-def _ends_that_begin(letters: str) -> re.Pattern[str]:
-    """End tags of elements whose names begin so, and of what is cut off after `</ `."""
-    return re.compile(rf"</(?:[ \t\r\n]*[{re.escape(letters)}]|[ \t\r\n]+\Z)")
 
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -753,7 +747,7 @@ class Parser:
                 self._stop = "]<" if block.state == State.NESTED_VALUE else "]]"
             else:
                 self._stop = "</" if leaf.pasted else "<"
-                self._ends = _ends_that_begin(leaf.tag[0] + block.arguments_tag[:1]) if leaf.exact else None
+                self._ends = own_ends(leaf.tag, block.arguments_tag) if leaf.exact else None
             self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader

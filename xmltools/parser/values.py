@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from array import array
+from functools import lru_cache
 
 from xmltools.errors import Code
 from xmltools.parser.block import (
@@ -276,11 +278,20 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     return NO
 
 
+@lru_cache(maxsize=256)
+def own_ends(tag: str, arguments: str) -> re.Pattern[str]:
+    """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what is
+    cut off after white space."""
+    return re.compile(rf"</(?:[ \t\r\n]*[{re.escape(tag[0] + arguments[:1])}]|[ \t\r\n]+\Z)")
+
+
 def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """At `</` in plain text."""
     tag = read_end_tag(text, at)
     if tag is MORE:
-        return -1
+        is_decided = leaf.exact and leaf.literal >= 0 and at + 2 < len(text)
+        if not is_decided or own_ends(leaf.tag, block.arguments_tag).match(text, at):
+            return -1
     if tag:
         if tag.name == leaf.tag:
             return meet_candidate(block, leaf, text, at, tag, OWN)
