@@ -282,7 +282,8 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
 def own_ends(tag: str, arguments: str) -> re.Pattern[str]:
     """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what is
     cut off after white space."""
-    return re.compile(rf"</(?:[ \t\r\n]*[{re.escape(tag[0] + arguments[:1])}]|[ \t\r\n]+\Z)")
+    letters = re.escape(tag[:1] + arguments[:1])
+    return re.compile(rf"</(?:[ \t\r\n]*[{letters}/]|[ \t\r\n]+\Z)")
 
 
 def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
