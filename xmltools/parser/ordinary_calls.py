@@ -10,7 +10,7 @@ hold, and are tried by `tests/parser/test_ordinary_calls.py` and by the fuzzer:
 - A call that ends here is the call that the machine makes of the same text: without a repair, and valid.
 - Tags are simple: without attributes, without white space, ended in the order in which they began. Fields come once,
   and first. Arguments are declared, and come once; without tools they have any name, and are strings.
-- Values are text without `<` and, in the end, without `&` and `]]>`; or one CDATA section without another in it.
+- Values are text without `<`, `&` and `]]>`; or one CDATA section without another in it. Large pieces are left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember,
 _NAME: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,100}"
 _TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
 """A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
-_LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]++)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
+_LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
 _STRING: Final = PlainMember(None)
 _MOST_HELD: Final = 300
@@ -40,6 +40,8 @@ _DEPTH: Final = 8
 """Containers that may be open. The machine reads calls that nest deeper, and all of them where limits are narrower."""
 LEAST_LIMITS: Final = Limits(block_size=4_096, depth=_DEPTH + 1)
 _LONG: Final = 4_096
+_BIG: Final = 16_384
+"""A value that comes in larger pieces is left to the machine: what it takes is not the time for its tags."""
 Read = Callable[[str], Any]
 
 # What is read next.
@@ -393,12 +395,15 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     """State: in plain text."""
     end = text.find("<", at)
     stop = end if end >= 0 else len(text)
-    if stop > at and call.has_deltas:
+    if stop > at:
         piece = text[at:stop]
-        is_begun = base + at > call.leaf_start or piece[0] > " "
-        if call.reader is None and not (is_begun and piece[-1] > " " and "&" not in piece):
-            call.reader = TextReader.begun() if is_begun else TextReader()
-        _emit(call, piece if call.reader is None else call.reader.text(piece), events)
+        if "&" in piece or len(piece) > _BIG:
+            return _lose(call, at)
+        if call.has_deltas:
+            is_begun = base + at > call.leaf_start or piece[0] > " "
+            if call.reader is None and not (is_begun and piece[-1] > " "):
+                call.reader = TextReader.begun() if is_begun else TextReader()
+            _emit(call, piece if call.reader is None else call.reader.text(piece), events)
     if end < 0:
         return stop
     close = call.close
@@ -409,9 +414,12 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     elif base + end != call.leaf_start:
         call.is_lost = True
     elif text.startswith(CDATA_OPEN, end):
+        after = end + len(CDATA_OPEN)
+        if len(text) - after > _BIG and text.find("]]>", after, after + _BIG) < 0:
+            return _lose(call, end)
         call.next = CDATA
-        end += len(CDATA_OPEN)
-        call.leaf_start = base + end
+        call.leaf_start = base + after
+        return after
     elif CDATA_OPEN.startswith(text[end:]):
         call.waits = True
     else:
@@ -469,7 +477,7 @@ def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events
         if "<![" in value:
             return _lose(call, end)  # it may hold a section as an example
     elif not is_plain(value):
-        if "&" in value or "]]>" in value:
+        if "]]>" in value:
             return _lose(call, end)
         reader = TextReader()
         value = (reader.text(value) if value else "") + reader.end()

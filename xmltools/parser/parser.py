@@ -82,6 +82,7 @@ _TAGS: Final = 15  # between the values of an ordinary call
 _END_TAG: Final = 16  # in what may end a value of one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
 _FIELD: Final = 18  # before the name of its tool
+_SPACED_TEXT: Final = 19  # plain text of one, with white space that may only lay it out
 
 _NOT_PLAIN: Final = -2
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
@@ -235,7 +236,7 @@ class Parser:
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
         if self._ordinary is not None:
-            is_plain = self._mode in (_CDATA, _TEXT, _PLAIN_TEXT) and ">" not in chunk
+            is_plain = self._mode in (_CDATA, _SPACED_TEXT, _PLAIN_TEXT) and ">" not in chunk
             return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
@@ -344,6 +345,19 @@ class Parser:
                     if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
                         self._pos = end
                         self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                elif mode == 19:
+                    end = self._pos + len(chunk)
+                    if end <= self._mark and "<" not in chunk and "&" not in chunk:
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        if not self._reader.idle or chunk[-1] <= " ":
+                            chunk = self._reader.text(chunk)
+                            if not chunk:
+                                return []
                         delta = ArgumentDelta()
                         delta.path = self._path
                         delta.text = chunk
@@ -572,7 +586,7 @@ class Parser:
             return self._feed(chunk)
         events: list[Event] = []
         text = held + chunk if held else chunk
-        if mode in (_TEXT, _PLAIN_TEXT):
+        if mode in (_SPACED_TEXT, _PLAIN_TEXT):
             place = chunk.find("<")
             if place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:]):
                 self._held = chunk[place:]  # the end tag begins, or something else
@@ -775,8 +789,7 @@ class Parser:
             self._stop = "]]"
             self._ends = None
         elif call.reader is not None:
-            self._mode = _TEXT
-            self._stop = "<"
+            self._mode = _SPACED_TEXT
             self._reader = call.reader
         else:
             self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _OTHER
