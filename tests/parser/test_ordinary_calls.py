@@ -47,7 +47,7 @@ def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: li
     """How many calls the machine had to read, and the arguments of the last call."""
     made: list[Any] = []
     real = Parser._read_as_block
-    monkeypatch.setattr(Parser, "_read_as_block", lambda self, call: (made.append(call), real(self, call)))
+    monkeypatch.setattr(Parser, "_read_as_block", lambda self, *given: (made.append(given), real(self, *given)))
     parser = Parser(tools)
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
     events += parser.close()

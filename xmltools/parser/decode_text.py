@@ -48,6 +48,9 @@ class TextReader:
     def text(self, raw: str) -> str:
         """Take plain text as it was written; not empty."""
         if self._cut:
+            if self._cut[0] != "&" and len(self._cut) < _SHORT and not raw.strip(" \t"):
+                self._cut += raw
+                return ""
             raw = self._cut + raw
             self._cut = ""
             self.idle = True

@@ -929,6 +929,9 @@ class Parser:
     def _end_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
         """An ordinary call ends, or turns out not to be one. What was read last is `text[at:end]`."""
         if not (call.done and has_all(call)):
+            if call.start >= base and end < len(text):
+                self._read_as_block(call, text[:end], base)  # the text goes on, and has all of it
+                return
             self._keep_ordinary(call, text, at, end, base)
             self._read_as_block(call)
             return
@@ -947,23 +950,28 @@ class Parser:
         )
         self._events.append(CallCompleted(made))
 
-    def _read_as_block(self, call: Ordinary) -> None:
-        """A call is not ordinary after all: the machine reads what was read of it. That gave its events already."""
+    def _read_as_block(self, call: Ordinary, text: str | None = None, base: int = 0) -> None:
+        """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. It is
+        in `text`, which begins at `base` in the stream and is read on, or in what was kept."""
         self._ordinary = None
         block = Block(call.start, len(call.words.opener), self._dialect, self._limits, self._toolbox, self._name_again)
         block.final = self._outside.final
         block.call_id = call.call_id
-        self._put_by(call)
-        source = call.raw.take()
         self._block = block
-        run(block, source, 0, call.start, [])  # all of it, but for `]` at the end of a section, which were content
-        block.raw.append(source)
-        block.raw_end = call.start + len(source)
-        if not block.keeps_source:
-            trim(block, len(source))
+        # All of it is read, but for `]` at the end of a section, which were content.
+        if text is None:
+            self._put_by(call)
+            source = call.raw.take()
+            run(block, source, 0, call.start, [])
+            block.raw.append(source)
+            block.raw_end = call.start + len(source)
+            if not block.keeps_source:
+                trim(block, len(source))
+        else:
+            run(block, text, call.start - base, base, [])
         block.on_name = self._name_call
         if block.done:
-            self._end_block(block, block.raw_end)
+            self._end_block(block, block.raw_end if text is None else base + len(text), text, base)
 
     def _name_again(self, block: Block) -> None:
         """A block that is read again has named its tool: it has its id."""
@@ -979,11 +987,12 @@ class Parser:
             if block.again:
                 self._open_again(block, base + end)
             return end
-        if end > at:
-            block.raw.append(text[at:end] if at or end < len(text) else text)
+        begin = at if block.raw else block.start - base  # an ordinary call, for a while, was not kept
+        if end > begin:
+            block.raw.append(text[begin:end] if begin or end < len(text) else text)
             block.raw_end = base + end
             if not block.keeps_source:
-                trim(block, end - at)
+                trim(block, end - begin)
         if block.done:
             self._end_block(block, base + end)
             if block.again:
