@@ -588,7 +588,8 @@ class Parser:
         text = held + chunk if held else chunk
         if mode in (_SPACED_TEXT, _PLAIN_TEXT):
             place = chunk.find("<")
-            if place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:]):
+            is_end = place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:])
+            if is_end and place < _GATHER and "&" not in chunk:
                 self._held = chunk[place:]  # the end tag begins, or something else
                 self._pos = end
                 self._mode = _END_TAG
