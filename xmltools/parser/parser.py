@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "Limits", "Parser", "build_reply", "parse"]
 
-# What `feed` does with a chunk. In `feed` itself the first five are numbers: it looks up no global it can spare.
+# What `feed` does with a chunk. In `feed` itself they are numbers: it looks up no global it can spare.
 _PROSE: Final = 0
 _CDATA: Final = 1
 _TEXT: Final = 2
