@@ -297,6 +297,16 @@ def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str | bool | None:
     return answer
 
 
+@lru_cache(maxsize=64)
+def marks_of(dialect: Dialect) -> re.Pattern[str]:
+    """A pattern of what may begin a mark in a value: `<` and a letter of one, or `<` at the end of the text."""
+    pairs = dialect.pairs
+    assert pairs is not None
+    marks = (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end, dialect.opener, dialect.closer)
+    letters = {mark[1] for mark in marks if mark.startswith("<")}
+    return re.compile(f"<(?:[{re.escape(''.join(sorted(letters)))}]|\\Z)")
+
+
 def _begins_with(text: str, at: int, marks: tuple[str, ...]) -> bool | None:
     """Is one of these marks at `at`?"""
     mark = _mark_at(text, at, marks)

@@ -37,6 +37,7 @@ from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
+from xmltools.parser.name_value_pairs import marks_of
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.ordinary_calls import (
     CDATA,
@@ -69,7 +70,7 @@ _TEXT: Final = 2
 _SILENT: Final = 3  # a leaf without deltas
 _HELD: Final = 4  # prose, but for a `<` that is held back
 _OTHER: Final = 5
-_CLOSED: Final = 6
+_MARKED: Final = 6  # a value between marks, but for a `<` that is held back, perhaps after a line break
 _PAIR: Final = 7  # a value between marks
 _JSON: Final = 8  # a string in a JSON body
 _JSON_SILENT: Final = 9  # one without deltas
@@ -83,6 +84,9 @@ _END_TAG: Final = 16  # in what may end a value of one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
 _FIELD: Final = 18  # before the name of its tool
 _SPACED_TEXT: Final = 19  # plain text of one, with white space that may only lay it out
+_FRAMED: Final = 20  # a value between marks, whose last line break is no part of it
+_FRAMED_BREAK: Final = 21  # one, but for a line break that is held back
+_CLOSED: Final = -1
 
 _NOT_PLAIN: Final = -2
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
@@ -133,7 +137,6 @@ class Parser:
         "_ends",
         "_events",
         "_held",
-        "_held_back",
         "_lead",
         "_letters",
         "_limits",
@@ -208,7 +211,6 @@ class Parser:
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
-        self._held_back = ""  # characters that are held back at the end of a chunk
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
         self._path: tuple[str | int, ...] = ()
@@ -298,16 +300,32 @@ class Parser:
             elif mode == 7:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk:
-                    held = self._held
-                    if chunk[-1] not in self._held_back:
-                        if held:
-                            chunk = held + chunk
-                            self._held = ""
-                    elif chunk[-1] == "\n" and chunk[-2:-1] not in ("", "\r"):
-                        self._held = "\n"
-                        chunk = held + chunk[:-1]
-                    else:
-                        return self._feed(chunk)
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    delta = ArgumentDelta()
+                    delta.path = self._path
+                    delta.text = chunk
+                    return [delta]
+            elif mode > 19:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk:
+                    if mode == 21 or not chunk.isprintable():  # so is nothing with a line break
+                        last = chunk[-1]
+                        if last == "\r" or (last == "\n" and "\r" in chunk):
+                            return self._feed(chunk)
+                        if last != "\n":
+                            if mode == 21:
+                                chunk = "\n" + chunk
+                                self._held = ""
+                                self._mode = 20
+                        else:
+                            chunk = "\n" + chunk[:-1] if mode == 21 else chunk[:-1]
+                            if mode == 20:
+                                self._held = "\n"
+                                self._mode = 21
+                                if not chunk:
+                                    self._pos = end
+                                    return []
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
@@ -423,7 +441,11 @@ class Parser:
                     event.text = chunk
                     event.start = start
                     return [event]
-            elif mode == 13 or mode == 14 or (mode < 3 and self._ordinary is None):
+            elif mode == 6 or mode == 7 or mode > 19:
+                events = self._feed_marked(chunk)
+                if events is not None:
+                    return events
+            elif mode == 13 or mode == 14 or (0 < mode < 3 and self._ordinary is None):
                 events = self._feed_bracket(chunk)
                 if events is not None:
                     return events
@@ -461,6 +483,32 @@ class Parser:
             text = self._reader.text(text)
             if not text:
                 return []
+        delta = ArgumentDelta()
+        delta.path = self._path
+        delta.text = text
+        return [delta]
+
+    def _feed_marked(self, chunk: str) -> list[Event] | None:
+        """A chunk of a value between marks in which a mark may begin, or comes after such a beginning, which is held
+        back. None if it takes a closer look."""
+        end = self._pos + len(chunk)
+        if self._ends is None or end > self._mark:
+            return None
+        text = self._held + chunk
+        found = self._ends.search(text)
+        if found is not None and found.end() < len(text):
+            return None
+        kept = len(text) if found is None else found.start()
+        if self._stop and "\r" in text[max(0, kept - 2) : kept]:
+            return None
+        kept -= self._stop != "" and text[kept - 1 : kept] == self._stop
+        self._pos = end
+        self._held = text[kept:]
+        self._mode = _MARKED if found else _PAIR if not self._stop else _FRAMED_BREAK if self._held else _FRAMED
+        if not kept:
+            return []
+        text = text[:kept]
+        self._pieces.append(text)
         delta = ArgumentDelta()
         delta.path = self._path
         delta.text = text
@@ -713,7 +761,7 @@ class Parser:
             self._choose_ordinary(self._ordinary)
             return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
-            if block is not None and (self._held in ("]", "<") or self._held.startswith("</")):
+            if block is not None and (self._held in ("]", "<", "\n", "\n<") or self._held.startswith("</")):
                 self._choose_bracket()
             return
         if block is None:
@@ -740,7 +788,7 @@ class Parser:
                 self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size)
                 is_raw = quote == "<"  # a string between marks: nothing in it is escaped
                 self._stop = quote
-                self._held_back = ""
+                self._ends = None
                 self._mode = _SILENT if is_raw else _JSON_SILENT
                 if deltas is not None and deltas.path is not None:
                     self._path = deltas.path
@@ -763,11 +811,15 @@ class Parser:
             else:
                 self._stop = "</" if leaf.pasted else "<"
                 self._ends = own_ends(leaf.tag, block.arguments_tag) if leaf.exact else None
-            self._mode = _PAIR if in_pair else _CDATA if in_cdata else _TEXT
+            if in_pair:
+                self._ends = marks_of(block.dialect)
+                is_framed = block.dialect.pairs is not None and block.dialect.pairs.framing
+                self._stop = "\n" if is_framed else ""
+                self._mode = _FRAMED if is_framed else _PAIR
+            else:
+                self._mode = _CDATA if in_cdata else _TEXT
             self._path = leaf.path
             self._reader = leaf.reader
-            pairs = block.dialect.pairs
-            self._held_back = "\r\n" if pairs is not None and pairs.framing else ""
 
     def _choose_ordinary(self, call: Ordinary) -> None:
         """As `_choose_mode`, in an ordinary call."""
@@ -796,13 +848,17 @@ class Parser:
             self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _OTHER
 
     def _choose_bracket(self) -> None:
-        """As `_choose_mode`, where a bracket is held back in a value."""
+        """As `_choose_mode`, where a bracket or a line break is held back in a value."""
         held, self._held = self._held, ""
         self._choose_mode()
         if self._mode == _CDATA and held == "]":
             self._mode = _CDATA_BRACKET
         elif self._mode == _TEXT and self._stop == "</" and held[0] == "<":
             self._mode = _TEXT_BRACKET
+        elif self._mode == _FRAMED and held == "\n":
+            self._mode = _FRAMED_BREAK
+        elif (self._mode == _PAIR and held == "<" and self._ends) or (self._mode == _FRAMED and held != "]"):
+            self._mode = _MARKED
         else:
             self._mode = _OTHER
         self._held = held
