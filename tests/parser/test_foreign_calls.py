@@ -30,6 +30,7 @@ WHOLE = [
     ("qwen3_coder", "unknown", '<function name="unknown">{}</function>'),
     ("glm", "read", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
     ("glm", "ping", "<tool_call>ping</tool_call>"),
+    ("hunyuan", "read", "<tool_call>read<tool_sep>\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
     ("invoke", "read", '<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>'),
     ("invoke", "unknown", "<x:invoke name='unknown'></x:invoke>"),
     ("tag_per_tool", "read", "<read>\n<path>a</path>\n</read>"),

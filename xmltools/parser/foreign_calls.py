@@ -34,7 +34,8 @@ _FUNCTION = late_pattern(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?
 _INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
 _TOOL_CALL = late_pattern(
     rf"<tool_call>{_S}*(?:(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
-    rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<|(?P<glm>{_NAME}){_S}*(?=<arg_key>|</tool_call>))"
+    rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<"
+    rf"|(?P<glm>{_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>)))"
 )
 # At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
 # looked for much faster than a place.
@@ -287,7 +288,7 @@ class ForeignCalls:
             call = self._json(start, "hermes")
             call.closer = "</tool_call>"
             return call, found.end() + len(found["json"]) - 1
-        notation = "glm" if found["glm"] else "hermes"
+        notation = "hunyuan" if found["hunyuan"] else "glm" if found["glm"] else "hermes"
         return self._called(notation, found["glm"] or found["name"], "</tool_call>", start), found.end()
 
     def _tag(self, text: str, start: int, toolbox: Toolbox) -> tuple[_Call | None, int]:
