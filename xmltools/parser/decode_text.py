@@ -22,15 +22,16 @@ class TextReader:
     """Decodes one leaf. All methods return text that is certain now; joined, that is the leaf's content.
 
     `literal` is set by the owner: entities stay as written from here on, because the model is pasting, not
-    escaping. `idle`: plain text without `&` and without white space at its end would come out as it goes in.
+    escaping. `idle`: plain text without `&` and without white space at its end would come out as it goes in. `cut`: the
+    last line break and white space after it, or a cut entity, while that is short: it is held back.
     """
 
-    __slots__ = ("_after_cdata", "_blank", "_cut", "_framed", "_held", "_holds_break", "idle", "literal")
+    __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "cut", "idle", "literal")
 
     def __init__(self) -> None:
         self.literal = False
         self.idle = False
-        self._cut = ""  # the last line break and white space after it, or a cut entity, while that is short
+        self.cut = ""
         self._held = Rope()  # more white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
         self._blank = True  # the run of plain text so far is white space
@@ -47,12 +48,13 @@ class TextReader:
 
     def text(self, raw: str) -> str:
         """Take plain text as it was written; not empty."""
-        if self._cut:
-            if self._cut[0] != "&" and len(self._cut) < _SHORT and not raw.strip(" \t"):
-                self._cut += raw
+        cut = self.cut
+        if cut:
+            if cut[0] != "&" and len(cut) < _SHORT and not raw.strip(" \t"):
+                self.cut = cut + raw
                 return ""
-            raw = self._cut + raw
-            self._cut = ""
+            raw = cut + raw
+            self.cut = ""
             self.idle = True
         elif not self.idle:
             if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
@@ -62,25 +64,25 @@ class TextReader:
             if self._blank:
                 raw = self._end_blank(raw)
             self.idle = True
-        end = len(raw)
-        if "&" in raw and not self.literal and raw.find(";", raw.rfind("&")) < 0:
-            end = partial_entity(raw)
-        if end == len(raw) and raw[-1:] in _SPACES:
-            end = _last_break(raw)
-        if end < len(raw):
-            if len(raw) - end < _SHORT:
-                self._cut = raw[end:]
+        has_entities = "&" in raw and not self.literal
+        if has_entities and (place := partial_entity(raw)) < len(raw):
+            self.cut = raw[place:]
+            self.idle = False
+            raw = raw[:place]
+        elif raw[-1] <= " " and (place := _last_break(raw)) < len(raw):
+            if len(raw) - place < _SHORT:
+                self.cut = raw[place:]
             else:
-                self._held.append(raw[end:])
+                self._held.append(raw[place:])
                 self._holds_break = True
             self.idle = False
-            raw = raw[:end]
-        return raw if self.literal else decode_entities(raw)
+            raw = raw[:place]
+        return decode_entities(raw) if has_entities and ";" in raw else raw
 
     def open_cdata(self) -> str:
         """A CDATA section starts: what plain text held back is decided."""
-        held = self._cut or self._held.take()
-        self._cut = ""
+        held = self.cut or self._held.take()
+        self.cut = ""
         if self._blank:
             self._framed = self._framed or (not self._after_cdata and _LAYOUT.match(held) is not None)
             held = ""
@@ -90,7 +92,7 @@ class TextReader:
 
     def end(self, *, cut: bool = False) -> str:
         """The leaf ends. `cut`: by an end tag of something around it, so that a line break before that is layout."""
-        held = self._cut or self._held.take()
+        held = self.cut or self._held.take()
         if self._blank:
             if self._after_cdata:
                 return ""
@@ -113,6 +115,7 @@ class TextReader:
 def _last_break(run: str) -> int:
     """Where the last line break starts, if only spaces and tabs follow it; the length of `run` if not."""
     kept = run.rstrip(" \t")
-    if kept.endswith("\n"):
-        return len(kept) - (2 if kept.endswith("\r\n") else 1)
-    return len(kept) - 1 if kept.endswith("\r") else len(run)
+    last = kept[-1:]
+    if last == "\n":
+        return len(kept) - (2 if kept[-2:] == "\r\n" else 1)
+    return len(kept) - 1 if last == "\r" else len(run)

@@ -83,7 +83,6 @@ _TAGS: Final = 15  # between the values of an ordinary call
 _END_TAG: Final = 16  # in what may end a value of one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
 _FIELD: Final = 18  # before the name of its tool
-_SPACED_TEXT: Final = 19  # plain text of one, with white space that may only lay it out
 _FRAMED: Final = 20  # a value between marks, whose last line break is no part of it
 _FRAMED_BREAK: Final = 21  # one, but for a line break that is held back
 _CLOSED: Final = -1
@@ -238,7 +237,7 @@ class Parser:
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
         if self._ordinary is not None:
-            is_plain = self._mode in (_CDATA, _SPACED_TEXT, _PLAIN_TEXT) and ">" not in chunk
+            is_plain = self._mode in (_CDATA, _TEXT, _PLAIN_TEXT) and ">" not in chunk
             return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
@@ -281,21 +280,32 @@ class Parser:
                     return [delta]
             elif mode == 2:
                 end = self._pos + len(chunk)
-                if end <= self._mark and self._stop not in chunk and chunk[-1] != "<":
+                if end <= self._mark and ("<" not in chunk or (self._stop not in chunk and chunk[-1] != "<")):
+                    reader = self._reader
+                    text = chunk
+                    # What is printable has no line break.
+                    if not (reader.idle and "&" not in chunk and (chunk.isprintable() or chunk[-1] > " ")):
+                        held = reader.cut
+                        if "&" in chunk and self._ordinary is not None:
+                            return self._feed_ordinary(self._ordinary, chunk)
+                        if not held or held[0] == "&" or "&" in chunk or len(held) > 255:
+                            text = reader.text(chunk)
+                        elif chunk[-1] > " ":
+                            reader.cut = ""
+                            reader.idle = True
+                            text = held + chunk
+                        elif not chunk.strip(" \t"):
+                            reader.cut = held + chunk
+                            text = ""
+                        else:
+                            text = reader.text(chunk)
                     self._pos = end
                     self._pieces.append(chunk)
-                    reader = self._reader
-                    if not (
-                        reader.idle
-                        and (chunk[-1] > " " or ("\n" not in chunk and "\r" not in chunk))
-                        and (reader.literal or "&" not in chunk)
-                    ):
-                        chunk = reader.text(chunk)
-                        if not chunk:
-                            return []
+                    if not text:
+                        return []
                     delta = ArgumentDelta()
                     delta.path = self._path
-                    delta.text = chunk
+                    delta.text = text
                     return [delta]
             elif mode == 7:
                 end = self._pos + len(chunk)
@@ -363,19 +373,6 @@ class Parser:
                     if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
                         self._pos = end
                         self._pieces.append(chunk)
-                        delta = ArgumentDelta()
-                        delta.path = self._path
-                        delta.text = chunk
-                        return [delta]
-                elif mode == 19:
-                    end = self._pos + len(chunk)
-                    if end <= self._mark and "<" not in chunk and "&" not in chunk:
-                        self._pos = end
-                        self._pieces.append(chunk)
-                        if not self._reader.idle or chunk[-1] <= " ":
-                            chunk = self._reader.text(chunk)
-                            if not chunk:
-                                return []
                         delta = ArgumentDelta()
                         delta.path = self._path
                         delta.text = chunk
@@ -634,7 +631,7 @@ class Parser:
             return self._feed(chunk)
         events: list[Event] = []
         text = held + chunk if held else chunk
-        if mode in (_SPACED_TEXT, _PLAIN_TEXT):
+        if mode in (_TEXT, _PLAIN_TEXT):
             place = chunk.find("<")
             is_end = place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:])
             if is_end and place < _GATHER and "&" not in chunk:
@@ -842,7 +839,8 @@ class Parser:
             self._stop = "]]"
             self._ends = None
         elif call.reader is not None:
-            self._mode = _SPACED_TEXT
+            self._mode = _TEXT
+            self._stop = "<"
             self._reader = call.reader
         else:
             self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _OTHER

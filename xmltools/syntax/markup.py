@@ -66,7 +66,8 @@ _NUMERIC = re.compile(r"&#(?:([0-9]{1,10})|[x]([0-9a-fA-F]{1,8}));")
 _LIKE_ENTITY = "#?[0-9A-Za-z]{1,32};"
 _BARE = re.compile(rf"&(?!{_LIKE_ENTITY})")
 _UNKNOWN = re.compile(rf"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{{1,10}}|#x[0-9a-fA-F]{{1,8}});){_LIKE_ENTITY}")
-_PARTIAL_ENTITY = re.compile(r"&(?:#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})|l|lt|g|gt|a|am|amp|ap|apo|apos|q|qu|quo|quot)?\Z")
+_CUT_NAMES = frozenset(name[:size] for name in _NAMED for size in range(1, len(name)))
+_CUT_NUMBER = re.compile(r"&#(?:[0-9]{0,10}|x[0-9a-fA-F]{0,8})\Z")
 _ENTITY_LENGTH = 13
 
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\r")
@@ -315,8 +316,9 @@ def _character(decimal: str | None, hexadecimal: str | None) -> str | None:
 
 def partial_entity(text: str) -> int:
     """Where a reference starts that the end of `text` cuts off; the length of `text` if there is none."""
-    at = text.rfind("&", max(0, len(text) - _ENTITY_LENGTH))
-    return at if at >= 0 and _PARTIAL_ENTITY.match(text, at) else len(text)
+    at = text.rfind("&", -_ENTITY_LENGTH)
+    part = text[at:]
+    return at if part in _CUT_NAMES or (part[:2] == "&#" and _CUT_NUMBER.match(part)) else len(text)
 
 
 def find_ampersands(text: str, start: int, end: int) -> tuple[int, int]:
