@@ -39,6 +39,7 @@ MODULES = (
     "parser/toolbox",
     "parser/decode_text",
     "parser/values",
+    "parser/whole_calls",
     "syntax/element_tree",
     "syntax/embedded_markup",
     "syntax/markup",

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.often import examples
-from support.ordinary_calls import law_short_way, ordinary_case, without_short_way
+from support.dialect_marks import write
+from support.ordinary_calls import law_short_way, ordinary_case, ordinary_dialect_case, without_short_way
 from support.strategies import Case, cases
 
+from xmltools import dialects
 from xmltools.models.events import CallCompleted
 from xmltools.parser import COMPILED, Parser
 from xmltools.tools import Tool
@@ -106,6 +108,57 @@ def test_the_short_way_can_be_left_out() -> None:
 @examples(600)
 def test_it_says_what_the_machine_says(rng: Random) -> None:
     law_short_way(ordinary_case(rng))
+
+
+PAIRS = ("qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "seed_oss", "hunyuan")
+OF_JSON = ("hermes", "deepseek_v3", "kimi_k2", "cohere", "internlm2", "nemotron_nano")
+
+
+def opened_blocks(monkeypatch: pytest.MonkeyPatch, text: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
+    """How many calls the machine had to read of a text, and the arguments of all calls."""
+    made: list[Any] = []
+    real = Parser._open_block
+    monkeypatch.setattr(Parser, "_open_block", lambda self, *given: (made.append(given), real(self, *given)))
+    parser = Parser([WEATHER], **options)
+    events = parser.feed(text) + parser.close()
+    return len(made), [event.call.arguments for event in events if isinstance(event, CallCompleted)]
+
+
+@watched
+@pytest.mark.parametrize("gap", ["", "\n"])
+@pytest.mark.parametrize("name", [*PAIRS, *OF_JSON])
+def test_whole_calls_of_other_dialects_are_read_at_once(name: str, gap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"city": "Oslo & Bergen,\nall", "days": 3, "unit": "C"}
+    text = "Now this:\n" + write(dialects.named(name), "get_weather", given, gap) + "\nDone."
+    options = {"dialect": name, "argument_deltas": name in PAIRS}  # of JSON there must be no deltas
+    assert opened_blocks(monkeypatch, text * 2, **options) == (0, [given, given])
+
+
+@watched
+@pytest.mark.parametrize("name", [*PAIRS, *OF_JSON])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"days": 3},  # `city` is missing
+        {"city": "Oslo", "days": "three"},
+        {"city": "Oslo", "days": 3.0},
+        {"city": "Oslo", "town": "x"},
+        {"city": "Oslo", "code": "ab"},
+        {"city": "Oslo\x01"},
+        {"city": "Oslo", "unit": "K"},
+    ],
+)
+def test_other_calls_of_them_are_left_to_the_machine(
+    name: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = write(dialects.named(name), "get_weather", given)
+    assert opened_blocks(monkeypatch, text, dialect=name, argument_deltas=False)[0] == 1
+
+
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_of_other_dialects_it_says_what_the_machine_says(rng: Random) -> None:
+    law_short_way(ordinary_dialect_case(rng))
 
 
 @given(cases())

@@ -1,5 +1,5 @@
-"""Replies with ordinary calls of the tools of `strategies`, and with a few slips: what the short way reads, and where
-it must give up.
+"""Replies with ordinary calls of the tools of `strategies`, and with a few slips: what the short ways read, and where
+they must give up.
 
 `law_short_way` reads a text with and without the short way, and compares what each chunk gave.
 """
@@ -11,12 +11,14 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
+from support.dialect_marks import write
 from support.strategies import TOOL_SETS, Case
 
+from xmltools import dialects
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
 from xmltools.parser import Limits, Parser
 
-__all__ = ["law_short_way", "ordinary_case", "without_short_way"]
+__all__ = ["law_short_way", "ordinary_case", "ordinary_dialect_case", "without_short_way"]
 
 _SPACES = ("", "", "\n", "\n    ", " \n  ")
 _BETWEEN = ("", "", "\n", "Now this: ", "`a` and ", "``` ", "<think>x</think>", "<!-- c -->\n")
@@ -88,6 +90,61 @@ def _value(rng: Random, schema: Any, space: str, depth: int) -> str:
     return rng.choice(_TEXTS) * rng.choice((1, 1, 1, 90))
 
 
+_OTHERS = tuple(dialect for dialect in dialects.all() if dialect is not dialects.FORGE)
+_JSON_SLIPS = (*_SLIPS, '"', "\\", "{", "}", "\\u0041", "\\b", "\r\n", "<function=", "</parameter>", "<arg_key>", "</")
+
+
+def ordinary_dialect_case(rng: Random) -> Case:
+    """As `ordinary_case`, in another dialect than Forge's."""
+    dialect, tool_set = rng.choice(_OTHERS), rng.choice(list(TOOL_SETS))
+    gap = rng.choice(("", "\n", "\n", " "))
+    text = ""
+    for _ in range(rng.randint(1, 3)):
+        tools = TOOL_SETS[tool_set]
+        tool = rng.choice(tools) if tools else None
+        name, properties = ("f", {"a": {}}) if tool is None else (tool.name, tool.parameters.get("properties", {}))
+        keys = rng.sample(list(properties), rng.randint(0, min(5, len(properties))))
+        given = {key: _python_value(rng, properties[key], 0) for key in keys}
+        text += rng.choice(_BETWEEN) + write(rng.choice(dialect.forms), name, given, gap) + rng.choice(("", gap))
+    text += rng.choice(("", "\n", "Bye."))
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        at, how = rng.randrange(len(text) + 1), rng.randrange(5)
+        rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
+        text = text[:at] + (rng.choice(_JSON_SLIPS) if how != 1 else "") + rest
+    options: dict[str, Any] = {"dialect": dialect.name}
+    if rng.random() < 0.5:
+        options["argument_deltas"] = False
+    if rng.random() < 0.1:
+        options["strict"] = True
+    if rng.random() < 0.1:
+        options["limits"] = Limits(block_size=rng.choice((4096, 4200)), blocks=rng.choice((1, 2)))
+    if rng.random() < 0.1:
+        options["also"] = "known"
+    return Case([text], tool_set, options)
+
+
+def _python_value(rng: Random, schema: Any, depth: int) -> Any:
+    """A value of a schema, most of the time."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    kind = rng.choice(kind) if isinstance(kind, list) else kind
+    if kind is None or depth > 3 or rng.random() < 0.05:
+        return rng.choice((None, True, 1, -0.0, 1e300, 10**20, [], {}, "x", "1", *_SLIPS))
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
+    if kind == "integer":
+        return rng.choice((rng.randint(-5, 300), 0, 2.0))
+    if kind == "number":
+        return rng.choice((1.5, 2, -0.25, 1e3, 7.0, 0.1 + 0.2))
+    if kind == "boolean":
+        return rng.random() < 0.5
+    if kind == "array":
+        return [_python_value(rng, schema.get("items", {}), depth + 1) for _ in range(rng.randint(0, 3))]
+    if kind == "object":
+        given = [each for each in schema.get("properties", {}).items() if rng.random() < 0.7]
+        return {key: _python_value(rng, inner, depth + 1) for key, inner in given}
+    return rng.choice(_TEXTS) + rng.choice(("", "", "\n", "\n\n", "&lt;", '"q"', "\\")) * rng.choice((1, 1, 1, 90))
+
+
 def law_short_way(case: Case, cuts: int = 4) -> None:
     """The short way says of each chunk what the machine says of it, in so many of four ways to cut the text."""
     rng = Random(crc32(case.text.encode("utf-8", "surrogatepass")))
@@ -109,6 +166,7 @@ def _chunkings(text: str, rng: Random) -> list[list[str]]:
 def without_short_way(parser: Parser) -> Parser:
     """The parser, which reads all calls by the machine from now on."""
     parser._words = None
+    parser._reads_whole = False
     return parser
 
 

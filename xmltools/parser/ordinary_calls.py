@@ -33,7 +33,7 @@ _TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
 """A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
 _LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
-_STRING: Final = PlainMember(None)
+_STRING: Final = PlainMember(None, (str,))
 _MOST_HELD: Final = 300
 """Characters that may wait for the end of a tag, or of a field."""
 _DEPTH: Final = 8

@@ -55,6 +55,7 @@ from xmltools.parser.ordinary_calls import (
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.values import own_ends
+from xmltools.parser.whole_calls import read_whole
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
@@ -87,6 +88,7 @@ _FRAMED: Final = 20  # a value between marks, whose last line break is no part o
 _FRAMED_BREAK: Final = 21  # one, but for a line break that is held back
 _CLOSED: Final = -1
 
+_WHOLE: Final = (Body.PAIRS, Body.JSON)
 _NOT_PLAIN: Final = -2
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
@@ -150,6 +152,7 @@ class Parser:
         "_pieces",
         "_pos",
         "_reader",
+        "_reads_whole",
         "_spent",
         "_stop",
         "_strict",
@@ -207,6 +210,7 @@ class Parser:
         limits = self._limits
         is_wide = limits.block_size >= LEAST_LIMITS.block_size and limits.depth >= LEAST_LIMITS.depth
         self._words = words_of(dialect) if is_wide else None  # of ordinary calls
+        self._reads_whole = is_wide and limits.elements >= LEAST_LIMITS.elements and dialect.body in _WHOLE
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
         self._held = ""  # text that is not decided
@@ -889,9 +893,13 @@ class Parser:
                 place = opened
             else:
                 place = outside.read(text, at, base)
-                if outside.opening is not None:
-                    self._open_block(outside.opening, text, at)
+                if (opening := outside.opening) is not None:
                     outside.opening = None
+                    end = self._read_whole(opening, text, base) if self._reads_whole else 0
+                    if end:
+                        place = end
+                    else:
+                        self._open_block(opening, text, at)
             if place < 0:
                 break
             at = place
@@ -932,6 +940,35 @@ class Parser:
         call = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._ordinary = call
         return self._read_ordinary(call, text, at, base)
+
+    def _read_whole(self, opening: Opening, text: str, base: int) -> int:
+        """Read an ordinary call of another dialect than Forge's, if the text has all of it. Returns the place after it;
+        0 if the machine must read it."""
+        start, limits = opening.start - base, self._limits
+        if opening.is_fenced or opening.dialect.name != self._dialect.name or self._blocks >= limits.blocks:
+            return 0
+        toolbox, has_deltas = self._toolbox, self._argument_deltas
+        call = read_whole(opening.dialect, toolbox, text, start, has_deltas=has_deltas) if toolbox is not None else None
+        if call is None or call.end - start > limits.block_size:
+            return 0
+        self._blocks += 1
+        call_id = self._next_id()
+        self._events.append(CallStarted(call_id, call.name, None))
+        if has_deltas:
+            self._events += [ArgumentDelta.make((name,), value) for name, value in call.texts.items() if value]
+        self._outside.skip_block(base + call.end)
+        made = ToolCall.unchecked(
+            id=call_id,
+            name=call.name,
+            arguments=call.arguments,
+            server=call.server,
+            repairs=(),
+            legacy_json=False,
+            dialect=self._dialect.name,
+            span=(opening.start, base + call.end),
+        )
+        self._events.append(CallCompleted(made))
+        return call.end
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""

@@ -7,7 +7,7 @@ from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
-from xmltools.tools.schema.plain_values import UNUSUAL, PlainMember, PlainMembers, plain_members
+from xmltools.tools.schema.plain_values import UNUSUAL, PlainMember, PlainMembers, fits_plainly, plain_members
 from xmltools.tools.schema.shapes import (
     ANY,
     AnyShape,
@@ -64,6 +64,7 @@ __all__ = [
     "compile_schema",
     "example_arguments",
     "find_problems",
+    "fits_plainly",
     "is_code_name",
     "is_impossible",
     "item_name",

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, TextShape
 from xmltools.tools.schema.text_to_scalar import WHITE_SPACE
 
+_MANY: Final = 10**15
 UNUSUAL: Final = object()
 """What a text has no plain meaning for."""
 
@@ -30,9 +31,10 @@ Read = Callable[[str], Any]
 
 class PlainMember(NamedTuple):
     """How a plain property, or item, is read: `read` takes the text of a leaf, or is None where that is a string. A
-    list or an object has plain members `inside` it, by its own `shape`."""
+    list or an object has plain members `inside` it, by its own `shape`. `types`: those that its value may have."""
 
     read: Read | None
+    types: tuple[type, ...]
     inside: PlainMembers | None = None
     shape: ObjectShape | ArrayShape | None = None
 
@@ -40,12 +42,19 @@ class PlainMember(NamedTuple):
 class PlainMembers:
     """The plain members of an object or a list. `required`: the names of those that must be there."""
 
-    __slots__ = ("_known", "is_list", "required")
+    __slots__ = ("_item", "_known", "is_list", "required")
 
     def __init__(self, shape: ObjectShape | ArrayShape) -> None:
         self.is_list = isinstance(shape, ArrayShape)
         self.required = frozenset(shape.required) if isinstance(shape, ObjectShape) else frozenset()
         self._known: dict[str, PlainMember | None] = {}
+        self._item: PlainMember | Literal[False] | None = None
+
+    def item(self, shape: ArrayShape) -> PlainMember | None:
+        """Return how the items of a list of this shape are read; None if that is not plain."""
+        if self._item is None:
+            self._item = _member_of(shape.item(0)) or False
+        return self._item or None
 
     def find(self, shape: ObjectShape | ArrayShape, tag: str, name: str) -> PlainMember | None:
         """Return how the element `tag` is read in a value of this shape, whose own element is `name`; None if that is
@@ -71,6 +80,31 @@ def plain_members(shape: Shape) -> PlainMembers | None:
     return shape.plain if isinstance(shape.plain, PlainMembers) else None
 
 
+def fits_plainly(value: Any, members: PlainMembers, shape: Shape, depth: int = 8) -> bool:
+    """Return whether a list or an object from JSON is plainly one of this shape, with these plain members."""
+    if isinstance(shape, ArrayShape):
+        item = members.item(shape)
+        return isinstance(value, list) and item is not None and all(_fits(each, item, depth) for each in value)
+    if not isinstance(value, dict) or not isinstance(shape, ObjectShape) or not members.required <= value.keys():
+        return False
+    for key, each in value.items():
+        member = members.find(shape, key, "")
+        if member is None or not _fits(each, member, depth):
+            return False
+    return True
+
+
+def _fits(value: Any, member: PlainMember, depth: int) -> bool:
+    if member.inside is not None and member.shape is not None:
+        return depth > 0 and fits_plainly(value, member.inside, member.shape, depth - 1)
+    kind = type(value)
+    if kind not in member.types:
+        return False
+    if kind is str:
+        return member.read is None or member.read(value) is not UNUSUAL
+    return (kind is not int and kind is not float) or -_MANY < value < _MANY
+
+
 def _has_only(shape: Shape, words: frozenset[str]) -> bool:
     return bool(shape.parts) and all(part.keys() <= words for part in shape.parts)
 
@@ -78,17 +112,17 @@ def _has_only(shape: Shape, words: frozenset[str]) -> bool:
 def _member_of(shape: Shape) -> PlainMember | None:
     if isinstance(shape, ObjectShape | ArrayShape):
         inside = plain_members(shape)
-        return None if inside is None else PlainMember(None, inside, shape)
+        return None if inside is None else PlainMember(None, (), inside, shape)
     if isinstance(shape, EnumShape):
         if not _has_only(shape, _OF_ENUM) or not all(isinstance(value, str) for value in shape.values):
             return None
         words = {value: value for value in shape.values}
-        return PlainMember(lambda text: words.get(text, UNUSUAL))
+        return PlainMember(lambda text: words.get(text, UNUSUAL), (str,))
     if not _has_only(shape, _SAYS_NOTHING):
         return None
     if isinstance(shape, TextShape):
         return _STRING
-    return PlainMember(_READERS[shape.type]) if isinstance(shape, ScalarShape) else None
+    return PlainMember(*_READERS[shape.type]) if isinstance(shape, ScalarShape) else None
 
 
 def _read_integer(text: str) -> Any:
@@ -112,10 +146,10 @@ def _read_null(text: str) -> Any:
     return None if text.strip(WHITE_SPACE) == "null" else UNUSUAL
 
 
-_READERS: Final[dict[str, Read]] = {
-    "integer": _read_integer,
-    "number": _read_number,
-    "boolean": _read_boolean,
-    "null": _read_null,
+_READERS: Final[dict[str, tuple[Read, tuple[type, ...]]]] = {
+    "integer": (_read_integer, (int,)),
+    "number": (_read_number, (int, float)),
+    "boolean": (_read_boolean, (bool,)),
+    "null": (_read_null, (type(None),)),
 }
-_STRING: Final = PlainMember(None)
+_STRING: Final = PlainMember(None, (str,))

@@ -1,0 +1,202 @@
+"""Whole calls of other dialects than Forge's, read in one step: names and values between marks, or JSON, from the start
+mark to the end mark in one piece of text.
+
+Transcripts have nearly all calls like that. As `ordinary_calls`, this module knows when a text is ordinary, never what
+a rule means: for anything else `read_whole` returns None, and the machine reads the call. What it returns is what the
+machine makes of the same text, without a repair and valid; this is tried by the same tests.
+
+- A call is alone in its block, of a given tool, and has all arguments that are required, each declared, and once.
+- Marks are spelled as templates spell them. Values have no `<`, and are strings, numbers, booleans, or words of an
+  enumeration. JSON has no escapes but those of quotes, backslashes, slashes, tabs and line breaks.
+- Calls in JSON are only read where nobody asks for deltas: in those it would have to tell where each string stands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from xmltools.dialects import Body, Dialect, Pairs
+from xmltools.parser.ordinary_calls import is_plain
+from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.markup import find_forbidden
+from xmltools.tools.schema import UNUSUAL, ObjectShape, PlainMembers, fits_plainly, plain_members
+
+_NAME: Final = r"[A-Za-z_][-.0-9A-Za-z_]{0,100}"
+_SPACE: Final = r"[ \t\r\n]{0,16}"
+_MOST: Final = 16_384
+"""Characters of a call. What the machine takes for a longer one is not the time for its marks."""
+_MOST_ARGUMENTS: Final = 64
+_OTHER_ESCAPE = re.compile(r'\\[^"\\/nt]')
+
+
+class _Form(NamedTuple):
+    """How a form of a dialect spells ordinary calls: patterns of all up to the arguments, with the name, which has a
+    pattern of its own, if there is one; of an argument, with its name, what its attribute says, and its value; and of
+    what follows the arguments. Without a pattern of an argument they are JSON, and without a name the call is."""
+
+    head: re.Pattern[str]
+    name: re.Pattern[str] | None
+    pair: re.Pattern[str] | None
+    tail: re.Pattern[str]
+
+
+class WholeCall(NamedTuple):
+    """A call, up to `end` in the text, and the server that has its tool. `texts` are its arguments as they are written,
+    if they are not JSON."""
+
+    name: str
+    server: str
+    arguments: dict[str, Any]
+    texts: dict[str, str]
+    end: int
+
+
+def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool) -> WholeCall | None:
+    """Read the call at `at`, where something opens in this form of a dialect. None if the text does not have all of it,
+    or if it is not ordinary."""
+    form = _form_of(dialect)
+    if form is None or (form.pair is None and has_deltas):
+        return None
+    stop = text.find(dialect.closer, at + len(dialect.opener), at + _MOST)
+    head = form.head.match(text, at) if stop >= 0 else None
+    if head is None:
+        return None
+    name: Any = head[1] if head.re.groups else None
+    if form.name is not None and name is not None:
+        named = form.name.fullmatch(name)
+        name = named["name"] if named else None
+        if name is None:
+            return None
+    texts: dict[str, str] = {}
+    if form.pair is None:
+        read = _read_json(dialect, text, head.end(), is_call=name is None)
+        if read is None:
+            return None
+        name, arguments, after = read if name is None else (name, *read[1:])
+    else:
+        arguments, after = {}, head.end()
+    found = toolbox.find_plain(name, None, dialect.default_server)
+    members = plain_members(found[1]) if found is not None else None
+    if found is None or members is None:
+        return None
+    server, shape = found
+    if form.pair is None:
+        if not fits_plainly(arguments, members, shape):
+            return None
+    else:
+        after = _read_pairs(form.pair, dialect.pairs, members, shape, text, after, arguments, texts)
+        if not members.required <= arguments.keys():
+            return None
+    tail = form.tail.match(text, after)
+    return WholeCall(name, server, arguments, texts, tail.end()) if tail is not None else None
+
+
+def _read_pairs(
+    pattern: re.Pattern[str],
+    pairs: Pairs | None,
+    members: PlainMembers,
+    shape: ObjectShape,
+    text: str,
+    at: int,
+    arguments: dict[str, Any],
+    texts: dict[str, str],
+) -> int:
+    """Read the arguments that are ordinary. Returns the place after them."""
+    assert pairs is not None
+    while (found := pattern.match(text, at)) is not None:
+        key, kind, value = found.group("key", "kind", "value") if pairs.kind else (found["key"], None, found["value"])
+        if pairs.framing:
+            value = value[value[:1] == "\n" :]
+            value = value[:-1] if value[-1:] == "\n" else value
+        member = members.find(shape, key, "")
+        if member is None or member.inside is not None or key in arguments or len(arguments) == _MOST_ARGUMENTS:
+            break
+        if kind is not None and (kind == "true") != (str in member.types):
+            break
+        if member.read is None:
+            if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
+                break
+            arguments[key] = value
+        else:
+            typed = member.read(value) if is_plain(value) else UNUSUAL
+            if typed is UNUSUAL:
+                break
+            arguments[key] = typed
+        texts[key] = value
+        at = found.end()
+    return at
+
+
+def _read_json(dialect: Dialect, text: str, at: int, *, is_call: bool) -> tuple[str, dict[str, Any], int] | None:
+    """Read an object: the arguments, or (`is_call`) one with the name of the tool and its arguments."""
+    try:
+        value, end = _DECODE(text, at)
+    except (ValueError, RecursionError):
+        return None
+    source = text[at:end]
+    if _OTHER_ESCAPE.search(source) or (not source.isprintable() and find_forbidden(source, 0, len(source)) >= 0):
+        return None
+    if not is_call:
+        return "", value, end
+    if len(value) != 2:
+        return None
+    for name_key in dialect.json_tool_name:
+        for key in dialect.json_arguments:
+            name, arguments = value.get(name_key), value.get(key)
+            if isinstance(name, str) and isinstance(arguments, dict):
+                return name, arguments, end
+    return None
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+_DECODE: Final = json.JSONDecoder(object_pairs_hook=_refuse_twice, parse_constant=_refuse).raw_decode
+
+
+# How dialects spell them
+
+
+@lru_cache(maxsize=128)
+def _form_of(dialect: Dialect) -> _Form | None:
+    """Return how calls in this form of a dialect are spelled; None if its calls are of another kind."""
+    pairs = dialect.pairs
+    if not dialect.closer or dialect.may_lack_end or dialect.is_bare or dialect.fillers or dialect.json_name_is_key:
+        return None
+    opener, closer = re.escape(dialect.opener), re.escape(dialect.closer)
+    if dialect.body is Body.JSON:
+        return _Form(re.compile(rf"{opener}{_SPACE}(?=\{{)"), None, None, re.compile(_SPACE + closer))
+    if pairs is None or pairs.python or pairs.quote or pairs.tag_mark or pairs.kind_start or pairs.object:
+        return None
+    tail = re.compile(f"{_SPACE}{re.escape(pairs.end)}{_SPACE}{closer}")
+    start = f"{opener}{_SPACE}{re.escape(pairs.name)}"
+    if not pairs.json:
+        head = rf"{start}({_NAME}){re.escape(pairs.name_end)}(?=[\r\n<])"
+        if pairs.name_attribute:
+            head = f'{start}{pairs.name_attribute}="({_NAME})"{re.escape(pairs.name_end)}'
+        return _Form(re.compile(head), None, _pair_of(pairs), tail)
+    if not (pairs.name and pairs.name_end and pairs.end) or pairs.name_attribute:
+        return None
+    name = re.compile(pairs.name_pattern or f"(?P<name>{_NAME})")
+    head = rf"{start}([^<\s]{{1,128}}){re.escape(pairs.name_end)}{_SPACE}(?=\{{)"
+    return _Form(re.compile(head), name, None, tail)
+
+
+def _pair_of(pairs: Pairs) -> re.Pattern[str]:
+    key = f"(?P<key>{_NAME})"
+    if pairs.key_attribute:
+        key = f'{pairs.key_attribute}="{key}"' + (f'(?: {pairs.kind}="(?P<kind>true|false)")?' if pairs.kind else "")
+    value = _SPACE + re.escape(pairs.value) if pairs.value else ""
+    start = f"{_SPACE}{re.escape(pairs.key)}{key}{re.escape(pairs.key_end)}{value}"
+    return re.compile(rf"{start}(?P<value>[^<\r]*+){re.escape(pairs.value_end)}")
