@@ -14,7 +14,7 @@ from support.ordinary_calls import law_short_way, ordinary_case, ordinary_dialec
 from support.strategies import Case, cases
 
 from xmltools import dialects
-from xmltools.models.events import CallCompleted
+from xmltools.models.events import ArgumentDelta, CallCompleted
 from xmltools.parser import COMPILED, Parser
 from xmltools.tools import Tool
 
@@ -132,6 +132,12 @@ def test_whole_calls_of_other_dialects_are_read_at_once(name: str, gap: str, mon
     text = "Now this:\n" + write(dialects.named(name), "get_weather", given, gap) + "\nDone."
     options = {"dialect": name, "argument_deltas": name in PAIRS}  # of JSON there must be no deltas
     assert opened_blocks(monkeypatch, text * 2, **options) == (0, [given, given])
+
+
+def test_values_that_are_json_have_no_deltas() -> None:
+    given = {"city": "Oslo", "days": 3}
+    events = Parser([WEATHER], dialect="dsml").feed(write(dialects.named("dsml"), "get_weather", given))
+    assert [event.path for event in events if isinstance(event, ArgumentDelta)] == [("city",)]
 
 
 @watched

@@ -45,7 +45,7 @@ class _Form(NamedTuple):
 
 class WholeCall(NamedTuple):
     """A call, up to `end` in the text, and the server that has its tool. `texts` are its arguments as they are written,
-    if they are not JSON."""
+    if they are text."""
 
     name: str
     server: str
@@ -125,7 +125,8 @@ def _read_pairs(
             if typed is UNUSUAL:
                 break
             arguments[key] = typed
-        texts[key] = value
+        if kind != "false":  # what is not said to be text has no deltas
+            texts[key] = value
         at = found.end()
     return at
 
