@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.often import examples
 from support.dialect_marks import write
+from support.often import examples
 from support.ordinary_calls import law_short_way, ordinary_case, ordinary_dialect_case, without_short_way
 from support.strategies import Case, cases
 
