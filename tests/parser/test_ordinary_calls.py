@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -130,8 +131,15 @@ def opened_blocks(monkeypatch: pytest.MonkeyPatch, text: str, **options: Any) ->
 def test_whole_calls_of_other_dialects_are_read_at_once(name: str, gap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"city": "Oslo & Bergen,\nall", "days": 3, "unit": "C"}
     text = "Now this:\n" + write(dialects.named(name), "get_weather", given, gap) + "\nDone."
-    options = {"dialect": name, "argument_deltas": name in PAIRS}  # of JSON there must be no deltas
-    assert opened_blocks(monkeypatch, text * 2, **options) == (0, [given, given])
+    assert opened_blocks(monkeypatch, text * 2, dialect=name) == (0, [given, given])
+
+
+@watched
+def test_so_is_json_in_forges(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"city": "Oslo", "at": {"lat": 1, "ok": True}, "places": ["a", "b"]}
+    text = f"<tool>{json.dumps({'tool_name': 'get_weather', 'arguments': given})}</tool>"
+    assert opened_blocks(monkeypatch, text) == (0, [given])
+    assert opened_blocks(monkeypatch, text.replace("1", "1.5"))[0] == 1  # a delta would not know how it is written
 
 
 def test_values_that_are_json_have_no_deltas() -> None:
@@ -158,7 +166,7 @@ def test_other_calls_of_them_are_left_to_the_machine(
     name: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = write(dialects.named(name), "get_weather", given)
-    assert opened_blocks(monkeypatch, text, dialect=name, argument_deltas=False)[0] == 1
+    assert opened_blocks(monkeypatch, text, dialect=name)[0] == 1
 
 
 @given(st.randoms(use_true_random=False))

@@ -6,6 +6,7 @@ they must give up.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from random import Random
 from typing import Any
@@ -90,13 +91,12 @@ def _value(rng: Random, schema: Any, space: str, depth: int) -> str:
     return rng.choice(_TEXTS) * rng.choice((1, 1, 1, 90))
 
 
-_OTHERS = tuple(dialect for dialect in dialects.all() if dialect is not dialects.FORGE)
 _JSON_SLIPS = (*_SLIPS, '"', "\\", "{", "}", "\\u0041", "\\b", "\r\n", "<function=", "</parameter>", "<arg_key>", "</")
 
 
 def ordinary_dialect_case(rng: Random) -> Case:
-    """As `ordinary_case`, in another dialect than Forge's."""
-    dialect, tool_set = rng.choice(_OTHERS), rng.choice(list(TOOL_SETS))
+    """As `ordinary_case`, in another dialect than Forge's, or with JSON in Forge's."""
+    dialect, tool_set = rng.choice(dialects.all()), rng.choice(list(TOOL_SETS))
     gap = rng.choice(("", "\n", "\n", " "))
     text = ""
     for _ in range(rng.randint(1, 3)):
@@ -105,7 +105,11 @@ def ordinary_dialect_case(rng: Random) -> Case:
         name, properties = ("f", {"a": {}}) if tool is None else (tool.name, tool.parameters.get("properties", {}))
         keys = rng.sample(list(properties), rng.randint(0, min(5, len(properties))))
         given = {key: _python_value(rng, properties[key], 0) for key in keys}
-        text += rng.choice(_BETWEEN) + write(rng.choice(dialect.forms), name, given, gap) + rng.choice(("", gap))
+        if dialect is dialects.FORGE:
+            call = f"<tool>{gap}{json.dumps({'tool_name': name, 'arguments': given})}{gap}</tool>"
+        else:
+            call = write(rng.choice(dialect.forms), name, given, gap)
+        text += rng.choice(_BETWEEN) + call + rng.choice(("", gap))
     text += rng.choice(("", "\n", "Bye."))
     for _ in range(rng.choice((0, 0, 1, 2))):
         at, how = rng.randrange(len(text) + 1), rng.randrange(5)

@@ -88,7 +88,7 @@ _FRAMED: Final = 20  # a value between marks, whose last line break is no part o
 _FRAMED_BREAK: Final = 21  # one, but for a line break that is held back
 _CLOSED: Final = -1
 
-_WHOLE: Final = (Body.PAIRS, Body.JSON)
+_WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
 _NOT_PLAIN: Final = -2
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
@@ -942,8 +942,8 @@ class Parser:
         return self._read_ordinary(call, text, at, base)
 
     def _read_whole(self, opening: Opening, text: str, base: int) -> int:
-        """Read an ordinary call of another dialect than Forge's, if the text has all of it. Returns the place after it;
-        0 if the machine must read it."""
+        """Read an ordinary call that is no elements, if the text has all of it. Returns the place after it; 0 if the
+        machine must read it."""
         start, limits = opening.start - base, self._limits
         if opening.is_fenced or opening.dialect.name != self._dialect.name or self._blocks >= limits.blocks:
             return 0
@@ -955,7 +955,7 @@ class Parser:
         call_id = self._next_id()
         self._events.append(CallStarted(call_id, call.name, None))
         if has_deltas:
-            self._events += [ArgumentDelta.make((name,), value) for name, value in call.texts.items() if value]
+            self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
         self._outside.skip_block(base + call.end)
         made = ToolCall.unchecked(
             id=call_id,
@@ -963,7 +963,7 @@ class Parser:
             arguments=call.arguments,
             server=call.server,
             repairs=(),
-            legacy_json=False,
+            legacy_json=opening.dialect.body is Body.ELEMENTS,
             dialect=self._dialect.name,
             span=(opening.start, base + call.end),
         )

@@ -1,5 +1,5 @@
-"""Whole calls of other dialects than Forge's, read in one step: names and values between marks, or JSON, from the start
-mark to the end mark in one piece of text.
+"""Whole calls that are no elements, read in one step: names and values between marks, or JSON, from the start mark to
+the end mark in one piece of text.
 
 Transcripts have nearly all calls like that. As `ordinary_calls`, this module knows when a text is ordinary, never what
 a rule means: for anything else `read_whole` returns None, and the machine reads the call. What it returns is what the
@@ -8,7 +8,6 @@ machine makes of the same text, without a repair and valid; this is tried by the
 - A call is alone in its block, of a given tool, and has all arguments that are required, each declared, and once.
 - Marks are spelled as templates spell them. Values have no `<`, and are strings, numbers, booleans, or words of an
   enumeration. JSON has no escapes but those of quotes, backslashes, slashes, tabs and line breaks.
-- Calls in JSON are only read where nobody asks for deltas: in those it would have to tell where each string stands.
 """
 
 from __future__ import annotations
@@ -29,7 +28,9 @@ _SPACE: Final = r"[ \t\r\n]{0,16}"
 _MOST: Final = 16_384
 """Characters of a call. What the machine takes for a longer one is not the time for its marks."""
 _MOST_ARGUMENTS: Final = 64
-_OTHER_ESCAPE = re.compile(r'\\[^"\\/nt]')
+_UNUSUAL = re.compile(r'\\[^"\\/nt]|-0')
+"""Other escapes, and perhaps a number that is written unlike it is printed."""
+_CONSTANTS: Final = {None: "null", True: "true", False: "false"}
 
 
 class _Form(NamedTuple):
@@ -44,13 +45,13 @@ class _Form(NamedTuple):
 
 
 class WholeCall(NamedTuple):
-    """A call, up to `end` in the text, and the server that has its tool. `texts` are its arguments as they are written,
-    if they are text."""
+    """A call, up to `end` in the text, and the server that has its tool. `deltas`: paths and texts of its values, in
+    order."""
 
     name: str
     server: str
     arguments: dict[str, Any]
-    texts: dict[str, str]
+    deltas: list[tuple[tuple[str | int, ...], str]]
     end: int
 
 
@@ -58,40 +59,51 @@ def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_de
     """Read the call at `at`, where something opens in this form of a dialect. None if the text does not have all of it,
     or if it is not ordinary."""
     form = _form_of(dialect)
-    if form is None or (form.pair is None and has_deltas):
-        return None
-    stop = text.find(dialect.closer, at + len(dialect.opener), at + _MOST)
-    head = form.head.match(text, at) if stop >= 0 else None
-    if head is None:
+    stop = text.find(dialect.closer, at + len(dialect.opener), at + _MOST) if form is not None else -1
+    head = form.head.match(text, at) if form is not None and stop >= 0 else None
+    if form is None or head is None:
         return None
     name: Any = head[1] if head.re.groups else None
     if form.name is not None and name is not None:
         named = form.name.fullmatch(name)
-        name = named["name"] if named else None
-        if name is None:
+        if named is None:
             return None
-    texts: dict[str, str] = {}
+        name = named["name"]
+    arguments: dict[str, Any] = {}
     if form.pair is None:
         read = _read_json(dialect, text, head.end(), is_call=name is None)
         if read is None:
             return None
         name, arguments, after = read if name is None else (name, *read[1:])
-    else:
-        arguments, after = {}, head.end()
     found = toolbox.find_plain(name, None, dialect.default_server)
     members = plain_members(found[1]) if found is not None else None
     if found is None or members is None:
         return None
     server, shape = found
-    if form.pair is None:
-        if not fits_plainly(arguments, members, shape):
-            return None
-    else:
-        after = _read_pairs(form.pair, dialect.pairs, members, shape, text, after, arguments, texts)
+    deltas: list[tuple[tuple[str | int, ...], str]] = []
+    if form.pair is not None:
+        after = _read_pairs(form.pair, dialect.pairs, members, shape, text, head.end(), arguments, deltas)
         if not members.required <= arguments.keys():
             return None
+    elif not fits_plainly(arguments, members, shape) or (has_deltas and not _add_deltas((), arguments, deltas)):
+        return None
     tail = form.tail.match(text, after)
-    return WholeCall(name, server, arguments, texts, tail.end()) if tail is not None else None
+    return WholeCall(name, server, arguments, deltas, tail.end()) if tail is not None else None
+
+
+def _add_deltas(path: tuple[str | int, ...], value: Any, deltas: list[tuple[tuple[str | int, ...], str]]) -> bool:
+    """Add the deltas of a value from JSON. False if it has a number whose text is not known."""
+    if isinstance(value, dict):
+        return all(_add_deltas((*path, key), each, deltas) for key, each in value.items())
+    if isinstance(value, list):
+        return all(_add_deltas((*path, index), each, deltas) for index, each in enumerate(value))
+    if isinstance(value, float):
+        return False
+    is_constant = value is None or isinstance(value, bool)
+    written = _CONSTANTS[value] if is_constant else value if isinstance(value, str) else str(value)
+    if written:
+        deltas.append((path, written))
+    return True
 
 
 def _read_pairs(
@@ -102,7 +114,7 @@ def _read_pairs(
     text: str,
     at: int,
     arguments: dict[str, Any],
-    texts: dict[str, str],
+    deltas: list[tuple[tuple[str | int, ...], str]],
 ) -> int:
     """Read the arguments that are ordinary. Returns the place after them."""
     assert pairs is not None
@@ -125,8 +137,8 @@ def _read_pairs(
             if typed is UNUSUAL:
                 break
             arguments[key] = typed
-        if kind != "false":  # what is not said to be text has no deltas
-            texts[key] = value
+        if value and kind != "false":  # what is not said to be text has no deltas
+            deltas.append(((key,), value))
         at = found.end()
     return at
 
@@ -138,7 +150,7 @@ def _read_json(dialect: Dialect, text: str, at: int, *, is_call: bool) -> tuple[
     except (ValueError, RecursionError):
         return None
     source = text[at:end]
-    if _OTHER_ESCAPE.search(source) or (not source.isprintable() and find_forbidden(source, 0, len(source)) >= 0):
+    if _UNUSUAL.search(source) or (not source.isprintable() and find_forbidden(source, 0, len(source)) >= 0):
         return None
     if not is_call:
         return "", value, end
@@ -176,7 +188,7 @@ def _form_of(dialect: Dialect) -> _Form | None:
     if not dialect.closer or dialect.may_lack_end or dialect.is_bare or dialect.fillers or dialect.json_name_is_key:
         return None
     opener, closer = re.escape(dialect.opener), re.escape(dialect.closer)
-    if dialect.body is Body.JSON:
+    if dialect.body in (Body.JSON, Body.ELEMENTS):
         return _Form(re.compile(rf"{opener}{_SPACE}(?=\{{)"), None, None, re.compile(_SPACE + closer))
     if pairs is None or pairs.python or pairs.quote or pairs.tag_mark or pairs.kind_start or pairs.object:
         return None
