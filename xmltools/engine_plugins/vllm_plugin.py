@@ -1,0 +1,8 @@
+"""The file for `--tool-parser-plugin` and `--reasoning-parser-plugin`, where vLLM does not load entry points.
+
+vLLM takes a module's name or a file's path. Importing it adds the parsers of both kinds.
+"""
+
+from xmltools.engine_plugins.vllm import register
+
+register()
