@@ -50,8 +50,8 @@ class HungError(Exception):
 class Child:
     """A process with the parsers of an engine."""
 
-    def __init__(self, engine: str) -> None:
-        command = [str(python()), "-m", "_rivals._neutral_child", engine]
+    def __init__(self, *engine: str) -> None:
+        command = [str(python()), "-m", "_rivals._neutral_child", *engine]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -129,10 +129,10 @@ def failed_checks(rows: list[Any]) -> list[str]:
     return sorted({row.check if row.check in strict else f"{row.check} (stream)" for row in failed})
 
 
-def run(engine: str) -> dict[str, Any]:
+def run(engine: str, *plugin: str) -> dict[str, Any]:
     """By family: how many fixtures pass strictly and softly, and which fail, with the checks that they fail."""
     families: dict[str, Any] = {}
-    child = Child(engine)
+    child = Child(engine, *plugin)
     raised: Counter[str] = Counter()
     for fixture in all_fixtures():
         row = families.setdefault(fixture.family, {"pass": 0, "soft": [], "fail": {}, "not_run": {}})
@@ -143,7 +143,7 @@ def run(engine: str) -> dict[str, Any]:
             answer = child.ask(job(fixture))
         except HungError:
             row["fail"][fixture.id] = {"kind": "hangs", "checks": [], "streams": []}
-            child = Child(engine)
+            child = Child(engine, *plugin)
             continue
         if "not_run" in answer:
             row["not_run"][fixture.id] = answer["not_run"]
@@ -222,9 +222,10 @@ def main() -> int:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {"vllm": VLLM, "sglang": SGLANG},
         "engines": {"xmltools": run_ours(), "vllm": run("vllm"), "sglang": run("sglang")},
+        "plugins": {f"{engine}{end}": run(engine, end) for engine in ("vllm", "sglang") for end in ("", "_whole")},
     }
     output.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for engine, families in found["engines"].items():
+    for engine, families in (*found["engines"].items(), *found["plugins"].items()):
         for family, row in families.items():
             print(engine, family, row["pass"], len(row["soft"]), len(row["fail"]), len(row["not_run"]))
     return 0

@@ -26,16 +26,22 @@ VLLM_FILES = (
     "vllm/reasoning/",
     "vllm/tool_parsers/",
     "vllm/parser/",
-    "vllm/entrypoints/generate/base/protocol.py",
-    "vllm/entrypoints/openai/chat_completion/protocol.py",
-    "vllm/entrypoints/serve/engine/protocol.py",
+    "vllm/plugins/",
+    "vllm/entrypoints/generate/base/",
+    "vllm/entrypoints/openai/chat_completion/",
+    "vllm/entrypoints/serve/engine/",
+    "vllm/entrypoints/serve/exception_handling/error_response.py",
+    "vllm/entrypoints/serve/utils/",
     "vllm/envs.py",
     "vllm/exceptions.py",
+    "vllm/utils/collection_utils.py",
+    "vllm/utils/import_utils.py",
 )
 SGLANG_FILES = (
     "sglang/srt/function_call/",
     "sglang/srt/parser/",
-    "sglang/srt/entrypoints/openai/protocol.py",
+    "sglang/srt/plugins/",
+    "sglang/srt/entrypoints/openai/",
     "sglang/srt/environ.py",
 )
 
