@@ -188,6 +188,7 @@ class Vllm:
     def whole(self, message: Message) -> None:
         text = self.job["text"]
         request, parser = self.parser(False)
+        parser.set_prompt_token_ids(self.prompt)
         reasoning, content, calls = parser.parse(
             text, request, enable_auto_tools=True, model_output_token_ids=self.tokens.encode(text)
         )
