@@ -30,7 +30,7 @@ VLLM_FILES = (
     "vllm/entrypoints/generate/base/",
     "vllm/entrypoints/openai/chat_completion/",
     "vllm/entrypoints/serve/engine/",
-    "vllm/entrypoints/serve/exception_handling/error_response.py",
+    "vllm/entrypoints/serve/exception_handling/",
     "vllm/entrypoints/serve/utils/",
     "vllm/envs.py",
     "vllm/exceptions.py",

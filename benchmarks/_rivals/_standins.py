@@ -26,6 +26,7 @@ REAL = (
     "vllm.entrypoints.openai.chat_completion",
     "vllm.entrypoints.serve.engine",
     "vllm.entrypoints.serve.exception_handling.error_response",
+    "vllm.entrypoints.serve.exception_handling.utils",
     "vllm.entrypoints.serve.utils.api_utils",
     "vllm.entrypoints.serve.utils.tool_calls_utils",
     "vllm.envs",
@@ -68,11 +69,26 @@ def new_logger(name: str) -> Logger:
     return Logger(name)
 
 
+def error_response(*args: Any, **kwargs: Any) -> Any:
+    module = import_module("vllm.entrypoints.serve.exception_handling.error_response")
+    return module.create_error_response(*args, **kwargs)
+
+
+class Off:
+    """The options of a server, none of which is set."""
+
+    def __getattr__(self, name: str) -> bool:
+        return False
+
+
 GIVEN: dict[str, dict[str, Any]] = {
+    "vllm.entrypoints.serve": {"create_error_response": error_response},
     "vllm.logger": {"init_logger": new_logger},
     "vllm.parser.metrics": {"record_tool_parser_invocation": lambda **_: None},
     "vllm.renderers.chat_utils": {"make_tool_call_id": new_id},
     "vllm.utils": {"random_uuid": lambda: uuid.uuid4().hex},
+    "sglang.srt.runtime_context": {"get_serving": Off},
+    "sglang.srt.utils.weight_versions": {"build_endpoint_weight_version_metadata": lambda _: None},
     "vllm.utils.mistral": {"is_mistral_tokenizer": lambda tokenizer: False},
 }
 
