@@ -21,7 +21,9 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
+from _rivals._dialects import write  # noqa: E402
 from _rivals._install import SGLANG, UNPACKED, VLLM, python  # noqa: E402
+from _rivals._texts import TOOL_SCHEMAS, diff_reply  # noqa: E402
 from canitoolcall import __version__ as suite_version  # noqa: E402
 from canitoolcall import results  # noqa: E402
 from support.neutral import FAMILIES, all_fixtures, cuts, judge, ours, prompt_of  # noqa: E402
@@ -42,6 +44,15 @@ NOT_RUN = {
     ("vllm", "gpt-oss"): "its parser takes Harmony's own token numbers, whose vocabulary comes from the network",
 }
 
+LARGE = {
+    "hermes": ("Qwen/Qwen3-8B", "qwen3-hermes"),
+    "qwen": ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen3-xml"),
+    "glm": ("zai-org/GLM-4.6", "glm"),
+    "dsml": ("deepseek-ai/DeepSeek-V4", "deepseek"),
+}
+"""For the clock, a call with a large argument in the notations of `_dialects`, with a model and its family."""
+LARGE_SIZE = 16_000
+
 
 class HungError(Exception):
     """The engine took too long, or died."""
@@ -50,8 +61,8 @@ class HungError(Exception):
 class Child:
     """A process with the parsers of an engine."""
 
-    def __init__(self, *engine: str) -> None:
-        command = [str(python()), "-m", "_rivals._neutral_child", *engine]
+    def __init__(self, *engine: str, module: str = "_neutral_child") -> None:
+        command = [str(python()), "-m", f"_rivals.{module}", *engine]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -211,6 +222,43 @@ def run_ours() -> dict[str, Any]:
     return families
 
 
+def large_jobs() -> list[tuple[str, dict[str, Any]]]:
+    """Replies with one large argument, by the family of the model that writes them."""
+    tools = [{"type": "function", "function": {"name": name, "parameters": made}} for name, made in TOOL_SCHEMAS.items()]
+    common = {"tools": tools, "thinking": False, "prompt": "", "inside": False, "stops": [], "grammar": False}
+    return [
+        (family, {**common, "model": model, "text": write(diff_reply(LARGE_SIZE), dialect), "marks": no_text_marks(family)})
+        for dialect, (model, family) in LARGE.items()
+    ]
+
+
+def no_text_marks(family: str) -> list[str]:
+    return [each for each in FAMILIES[family].markers if each not in NO_TOKENS]
+
+
+def times(engine: str) -> dict[str, Any]:
+    """Tokens and CPU seconds of the engine's own parsers and of ours: of all fixtures that none of them raises on, by
+    family; and of large calls."""
+    found: dict[str, Any] = {"fixtures": {}, "large": {}}
+    child = Child(engine, module="_plugin_speed")
+    jobs = [(fixture.family, job(fixture)) for fixture in all_fixtures() if (engine, fixture.family) not in NOT_RUN]
+    for part, each in (("fixtures", jobs), ("large", large_jobs())):
+        for family, made in each:
+            try:
+                answer = child.ask(made)
+            except HungError:
+                child = Child(engine, module="_plugin_speed")
+                continue
+            if None in answer["seconds"].values():
+                continue
+            row = found[part].setdefault(family, {"tokens": 0, "own": 0.0, "plugin": 0.0, "whole": 0.0})
+            row["tokens"] += answer["tokens"]
+            for name, seconds in answer["seconds"].items():
+                row[name] = round(row[name] + seconds, 6)
+    child.stop()
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the neutral suite through all parsers.", allow_abbrev=False)
     parser.add_argument("--output", type=Path, default=HERE / "conformance.json")
@@ -223,6 +271,7 @@ def main() -> int:
         "versions": {"vllm": VLLM, "sglang": SGLANG},
         "engines": {"xmltools": run_ours(), "vllm": run("vllm"), "sglang": run("sglang")},
         "plugins": {f"{engine}{end}": run(engine, end) for engine in ("vllm", "sglang") for end in ("", "_whole")},
+        "times": {engine: times(engine) for engine in ("vllm", "sglang")},
     }
     output.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for engine, families in (*found["engines"].items(), *found["plugins"].items()):
