@@ -33,6 +33,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser
 from xmltools.proxy.bridge.after_failed_call import Outgoing, failure_in_words
+from xmltools.syntax.markup import skip_space
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
@@ -49,6 +50,9 @@ __all__ = [
 ]
 
 log = logging.getLogger("xmltools.engine_plugins")
+
+_MOST_HELD = 1_024
+"""Characters of white space, and of tokens that are no text, after which no reasoning is looked for."""
 
 
 class RejectedCallError(XMLToolsError):
@@ -224,8 +228,7 @@ class ReasoningReader:
         """Return where reasoning begins in what is held, -1 if it does not, None if more has to be known."""
         openers = marks_of(self._dialect)[0]
         text, at = self._held, 0
-        while True:
-            at += len(text[at:]) - len(text[at:].lstrip())
+        while (at := skip_space(text, at)) <= _MOST_HELD:
             for mark in (*openers, *self._dialect.turn_ends):
                 if text.startswith(mark, at):
                     if mark in openers:
@@ -236,6 +239,7 @@ class ReasoningReader:
                     return None
             else:
                 return -1
+        return -1
 
     def _after(self, text: str) -> str:
         """Text that follows the reasoning, without the white space that only lays it out; or all of the reply."""
