@@ -224,10 +224,15 @@ def run_ours() -> dict[str, Any]:
 
 def large_jobs() -> list[tuple[str, dict[str, Any]]]:
     """Replies with one large argument, by the family of the model that writes them."""
-    tools = [{"type": "function", "function": {"name": name, "parameters": made}} for name, made in TOOL_SCHEMAS.items()]
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": made}} for name, made in TOOL_SCHEMAS.items()
+    ]
     common = {"tools": tools, "thinking": False, "prompt": "", "inside": False, "stops": [], "grammar": False}
     return [
-        (family, {**common, "model": model, "text": write(diff_reply(LARGE_SIZE), dialect), "marks": no_text_marks(family)})
+        (
+            family,
+            {**common, "model": model, "text": write(diff_reply(LARGE_SIZE), dialect), "marks": no_text_marks(family)},
+        )
         for dialect, (model, family) in LARGE.items()
     ]
 

@@ -19,7 +19,6 @@ from typing import Any
 
 from _rivals import _standins
 from _rivals._install import UNPACKED
-
 from xmltools.dialects import for_model
 from xmltools.engine_plugins.names import ParserName, reasoning_parsers
 

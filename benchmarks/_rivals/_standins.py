@@ -103,6 +103,19 @@ class Placeholder:
         return core_schema.any_schema()
 
 
+class Fields(Placeholder):
+    """Takes any fields; others are None."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+GIVEN["vllm.sampling_params"] = {"StructuredOutputsParams": type("StructuredOutputsParams", (Fields,), {})}
+
+
 class Empty(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -106,7 +106,9 @@ def steps(replies: Sequence[Sequence[str]]) -> list[tuple[int, str, str, bool]]:
 class Server:
     """One server. `tool_parser` and `reasoning_parser` are its flags."""
 
-    def __init__(self, tool_parser: str | None, reasoning_parser: str | None = None, *, marks: Sequence[str] = ()) -> None:
+    def __init__(
+        self, tool_parser: str | None, reasoning_parser: str | None = None, *, marks: Sequence[str] = ()
+    ) -> None:
         from _rivals._neutral_child import Tokens
 
         self.tokens = Tokens(list(marks) or ["<think>", "</think>"])
@@ -115,9 +117,7 @@ class Server:
     def start(self, tool_parser: str | None, reasoning_parser: str | None) -> None:
         raise NotImplementedError
 
-    def ask(
-        self, replies: Sequence[Sequence[str]], *, prompt: str = "", finish: str = "stop", **fields: Any
-    ) -> Answer:
+    def ask(self, replies: Sequence[Sequence[str]], *, prompt: str = "", finish: str = "stop", **fields: Any) -> Answer:
         """Return what a client gets if the model writes `replies`, one for each choice, in these pieces."""
         body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "n": len(replies), **fields}
         return asyncio.run(self.answer(body, replies, prompt, finish))
@@ -178,11 +178,20 @@ class VllmServer(Server):
             return answer
         outputs = [[(piece, number, last)] for number, _, piece, last in steps(replies)]
         lines = self.serving.chat_completion_stream_generator(
-            request, self.results(outputs, prompt, finish), "id", "m", [], self.tokens, metadata, chat_template_kwargs={}
+            request,
+            self.results(outputs, prompt, finish),
+            "id",
+            "m",
+            [],
+            self.tokens,
+            metadata,
+            chat_template_kwargs={},
         )
         return folded([line async for line in lines], len(replies))
 
-    async def results(self, rounds: Iterable[Iterable[tuple[str, int, bool]]], prompt: str, finish: str) -> AsyncIterator[Any]:
+    async def results(
+        self, rounds: Iterable[Iterable[tuple[str, int, bool]]], prompt: str, finish: str
+    ) -> AsyncIterator[Any]:
         for outputs in rounds:
             made = [
                 SimpleNamespace(
@@ -221,7 +230,10 @@ class SglangServer(Server):
         vars(self.serving).update(
             tokenizer_manager=SimpleNamespace(generate_request=self.generate, tokenizer=self.tokens),
             template_manager=SimpleNamespace(
-                force_reasoning=False, reasoning_config=None, chat_template_name=None, jinja_template_content_format=None
+                force_reasoning=False,
+                reasoning_config=None,
+                chat_template_name=None,
+                jinja_template_content_format=None,
             ),
             tool_call_parser=tool_parser,
             reasoning_parser=reasoning_parser,

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from sglang.srt.function_call.base_format_detector import BaseFormatDetector
-from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallItem
+from sglang.srt.function_call.core_types import StreamingParseResult, StructureInfo, ToolCallItem
 from sglang.srt.parser.reasoning_parser import BaseReasoningFormatDetector
 from sglang.srt.parser.reasoning_parser import StreamingParseResult as ReasoningResult
 from sglang.srt.plugins.hook_registry import HookRegistry, HookType
@@ -24,7 +24,7 @@ from xmltools.engine_plugins.replies import CallReader, Kind, Piece, ReasoningRe
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool, load_tools
 
-STRUCTURAL_TAGS = {"qwen3_coder": "qwen_3_coder", "kimi_k2": "kimi", "harmony": "harmony"}
+STRUCTURAL_TAGS = {"qwen3_coder": "qwen_3_coder", "kimi_k2": "kimi"}
 """The names under which xgrammar has grammars for calls, by dialect. Dialects of several models whose calls differ have
 none: a detector does not know the model."""
 
@@ -54,8 +54,8 @@ class XMLToolsDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is n
         self._named = getattr(getattr(tool_choice, "function", None), "name", None)
 
     def supports_structural_tag(self) -> bool:
-        """Whether a call is JSON between two fixed texts: here it is whatever the dialect says."""
-        return False
+        """Whether a call is JSON between two fixed texts, for which SGLang makes a grammar itself."""
+        return self.dialect.name == "hermes"
 
     def parses_required_natively(self) -> bool:
         """Whether calls that must be made are written as all others."""
@@ -66,8 +66,11 @@ class XMLToolsDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is n
         return STRUCTURAL_TAGS.get(self.dialect.name)
 
     def structure_info(self) -> Callable[[str], Any]:
-        """Refuse: see `supports_structural_tag`."""
-        raise XMLToolsError(f"calls in {self.dialect.name} are no JSON between fixed texts: there is no structure_info")
+        """Return what makes those texts of a tool's name. Raises `XMLToolsError` if there are none."""
+        if not self.supports_structural_tag():
+            raise XMLToolsError(f"there is no grammar for calls in {self.dialect.name}: leave it to the prompt")
+        start, end = self.dialect.opener, self.dialect.closer
+        return lambda name: StructureInfo(f'{start}\n{{"name": "{name}", "arguments": ', f"}}\n{end}", start)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
         """Read a whole reply."""

@@ -42,7 +42,6 @@ STRUCTURAL_TAGS = {
     "qwen3_coder": "qwen_3_coder",
     "glm": "glm_4_7",
     "kimi_k2": "kimi",
-    "kimi_k3": "kimi_k3",
     "llama3_json": "llama",
 }
 """The names under which vLLM has grammars for calls, by dialect. Dialects of several models whose calls differ have
