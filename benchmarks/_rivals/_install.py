@@ -1,7 +1,7 @@
 """Gets the rivals into `.venv-rivals`, beside xmltools itself: `python benchmarks/rivals.py --install`.
 
-Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked. The wheels themselves
-are not kept.
+Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked, and what serves chats.
+The wheels themselves are not kept.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ UNPACKED = VENV / "wheels"
 NODE = VENV / "node"
 COMPILED = VENV / "compiled"
 VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
+
+# Of the grammars of both. It asks for torch, of which nothing is used here.
+XGRAMMAR = "xgrammar>=0.2"
 
 VLLM_FILES = (
     "vllm/reasoning/",
@@ -99,8 +102,9 @@ def install() -> None:
     """Make the environment, or bring it up to date."""
     if not python().exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    pip("install", "--quiet", "-e", f"{ROOT}[cli]")
+    pip("install", "--quiet", "-e", f"{ROOT}[test]")
     pip("install", "--quiet", "-r", ROOT / "benchmarks" / "rivals-requirements.txt")
+    pip("install", "--quiet", "--no-deps", XGRAMMAR)
     compile_ours()
     unpack(f"sglang=={SGLANG}", SGLANG_FILES, UNPACKED)
     unpack(f"vllm=={VLLM}", VLLM_FILES, UNPACKED)

@@ -1,9 +1,9 @@
 """The clock for our plugins: the engine's own parsers and ours on the same streams, in turns, in `.venv-rivals`.
 
 `conformance.py` starts it with the name of an engine. For each line of JSON on standard input (a job, as for
-`_neutral_child`), it writes a line with the tokens of the text and the CPU seconds of each for a stream of single tokens:
-the least of some rounds. It counts all of a request but its prompt: the request, the parsers, the reply. Who raises has
-no time.
+`_neutral_child`), it writes a line with the tokens of the text and the CPU seconds of each for a stream of single
+tokens: the least of some rounds. It counts all of a request but its prompt: the request, the parsers, the reply. Who
+raises has no time.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ def seconds(engine: Any, chunks: list[list[str]]) -> float | None:
     return spent
 
 
+def least_of(runs: list[float | None]) -> float | None:
+    times = [run for run in runs if run is not None]
+    return min(times) if len(times) == len(runs) else None
+
+
 def main() -> None:
     _standins.install(UNPACKED)
     logging.disable(logging.CRITICAL)
@@ -50,7 +55,7 @@ def main() -> None:
         for engine in engines.values():
             engine.start(job)
         runs = [{name: seconds(engine, chunks) for name, engine in engines.items()} for _ in range(ROUNDS)]
-        least = {name: None if None in (all_ := [run[name] for run in runs]) else min(all_) for name in engines}
+        least = {name: least_of([run[name] for run in runs]) for name in engines}
         print("\x1e" + json.dumps({"tokens": len(pieces), "seconds": least}), flush=True)
 
 

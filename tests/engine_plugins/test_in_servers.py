@@ -43,9 +43,7 @@ OSLO, NICE = call("weather", city="Oslo", days=3), call("weather", city="Nice")
 
 def cuts(text: str) -> list[list[str]]:
     """The text whole, by one, by three, and in random pieces."""
-    found = [[text]]
-    for size in (1, 3):
-        found.append([text[at : at + size] for at in range(0, len(text), size)])
+    found = [[text], *([text[at : at + size] for at in range(0, len(text), size)] for size in (1, 3))]
     pick, pieces = random.Random(7), []
     while text:
         size = pick.randint(1, 20)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -61,17 +62,17 @@ def test_the_plugin_file_of_vllm(by_path: bool, monkeypatch: pytest.MonkeyPatch)
     plugin = str(Path(vllm_parsers.__file__).with_name("vllm_plugin.py")) if by_path else name
     monkeypatch.setattr(ToolParserManager, "lazy_parsers", {})
     monkeypatch.setattr(ToolParserManager, "tool_parsers", {})
-    monkeypatch.delitem(__import__("sys").modules, name, raising=False)
+    monkeypatch.delitem(sys.modules, name, raising=False)
     ToolParserManager.import_tool_parser(plugin)
     assert set(ToolParserManager.list_registered()) == TOOL_NAMES
 
 
 def test_an_engine_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(import_module("vllm.tool_parsers.abstract_tool_parser").ToolParser, "engine_based_streaming")
-    with pytest.raises(xt.XMLToolsError, match="needs vLLM 0.33 or later: this one does not tell a parser"):
+    with pytest.raises(xt.XMLToolsError, match=r"needs vLLM 0\.33 or later: this one does not tell a parser"):
         import_module("xmltools.engine_plugins.vllm").register()
     monkeypatch.delattr(import_module("sglang.srt.function_call.base_format_detector").BaseFormatDetector, "finish")
-    with pytest.raises(xt.XMLToolsError, match="needs SGLang 0.5.23 or later: this one does not tell a parser"):
+    with pytest.raises(xt.XMLToolsError, match=r"needs SGLang 0\.5\.23 or later: this one does not tell a parser"):
         import_module("xmltools.engine_plugins.sglang").register()
 
 

@@ -93,7 +93,7 @@ def folded(lines: Iterable[str], count: int) -> Answer:
 
 
 def steps(replies: Sequence[Sequence[str]]) -> list[tuple[int, str, str, bool]]:
-    """The pieces of all choices in turns: the number of a choice, its text so far, the piece, whether it is the last."""
+    """The pieces of all choices in turns: a choice, its text so far, the piece, and whether it is the last."""
     longest = max(map(len, replies))
     return [
         (number, "".join(reply[: at + 1]), reply[at], at + 1 == len(reply))
