@@ -33,10 +33,7 @@ assert all(getattr(xt, name) is not None for name in xt.__all__)
 
 for group in ("vllm.general_plugins", "sglang.srt.plugins"):
     [point] = entry_points(group=group, name="xmltools")
-    try:
-        point.load()()
-    except xt.XMLToolsError as error:
-        assert "or later" in str(error), error  # the engine is not installed
+    point.load()()  # logs that the engine is not installed
 
 reply = xt.parse(TEXT, [xt.Tool.of(add)])
 assert reply.text == "Hi " and reply.calls[0].arguments == {"a": 5, "b": 3} and reply.calls[0].clean

@@ -234,3 +234,35 @@ def test_special_tokens_stay_where_reasoning_is_looked_for() -> None:
     vllm, sglang = SERVERS["vllm"](HERMES, HERMES), SERVERS["sglang"](HERMES, HERMES)
     assert vllm.adjusted().skip_special_tokens is False  # type: ignore[attr-defined]
     assert sglang.processed().skip_special_tokens is False  # type: ignore[attr-defined]
+
+
+OWN_REASONING = {"vllm": ("qwen3", "deepseek_r1"), "sglang": ("qwen3", "deepseek-r1")}
+
+
+def test_the_reasoning_parser_of_the_engine_before_ours(engine: str) -> None:
+    for reasoning in OWN_REASONING[engine]:
+        server = SERVERS[engine](HERMES, reasoning)
+        text = f"<think>\nOslo?\n</think>\n\nYes.\n{OSLO}"
+        for stream, pieces in ((False, [text]), (True, server.tokens.pieces(text))):
+            answer = server.ask([pieces], stream=stream, tools=TOOLS).only
+            assert (answer.reasoning.strip(), answer.content.strip()) == ("Oslo?", "Yes.")
+            assert answer.arguments == [{"city": "Oslo", "days": 3}]
+
+
+def test_our_reasoning_parser_before_the_tool_parser_of_the_engine(engine: str) -> None:
+    server = SERVERS[engine]("hermes", HERMES)
+    text = f"<think>\nOslo?\n</think>\n\n{OSLO}"
+    for stream, pieces in ((False, [text]), (True, server.tokens.pieces(text))):
+        answer = server.ask([pieces], stream=stream, tools=TOOLS).only
+        assert (answer.reasoning, answer.content.strip()) == ("Oslo?", "")
+        assert answer.arguments == [{"city": "Oslo", "days": 3}]
+
+
+def test_without_a_reasoning_parser_reasoning_is_text(engine: str) -> None:
+    """With no rule that a call ends it, as in Forge's dialect, a call in it is none."""
+    text = f"<think>Shall I <b>?</think>\n\nYes.\n{OSLO}"
+    answer = everyway(SERVERS[engine](HERMES), text, tools=TOOLS).only
+    assert (answer.reasoning, answer.content) == ("", "<think>Shall I <b>?</think>Yes.")
+    draft = "<tool><tool_name>weather</tool_name><arguments><city>Oslo</city></arguments></tool>"
+    answer = everyway(SERVERS[engine]("xmltools_forge"), f"<think>Or {draft}?</think>No.", tools=TOOLS).only
+    assert (answer.content, answer.calls) == (f"<think>Or {draft}?</think>No.", [])

@@ -45,6 +45,8 @@ SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
 CONFORMANCE = ROOT / "docs" / "conformance.md"
 MODELS = ROOT / "docs" / "models.md"
+VLLM = ROOT / "docs" / "vllm.md"
+SGLANG = ROOT / "docs" / "sglang.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 
@@ -60,6 +62,7 @@ TITLES = {
     LINT: "checking",
     SERVE: "serving",
     BATCH: "batches",
+    VLLM: "vLLM",
     GRAMMARS: "grammars",
     CORPUS: "corpus",
 }
@@ -126,6 +129,7 @@ HOMES = {
     LINT: ("lint",),
     SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
     BATCH: ("batch",),
+    VLLM: ("engine_plugins",),
 }
 """The modules that a page tells more of."""
 
@@ -294,11 +298,15 @@ PARTS = {
         "summary": conformance.summary,
         "how": conformance.how,
         "wrong": conformance.wrong,
+        "inside": conformance.inside,
+        "clock": conformance.clock,
         "others": conformance.others,
         "hurry": conformance.hurry,
         "disputed": conformance.disputed,
         "not_ours": conformance.not_ours,
     },
+    VLLM: {"better": lambda: conformance.better("vllm")},
+    SGLANG: {"better": lambda: conformance.better("sglang")},
     MODELS: {"models": models, "without": models_without},
 }
 """What is made, by the name in the comments around it."""

@@ -5,10 +5,21 @@ SGLang calls it in each of its processes before it reads its arguments, and then
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 
 from xmltools.engine_plugins.names import reasoning_parsers, tool_parsers
 from xmltools.errors import XMLToolsError
+
+log = logging.getLogger("xmltools.engine_plugins")
+
+
+def on_start() -> None:
+    """Do what `register` does. A problem is a line in the log: SGLang can run without the plugin."""
+    try:
+        register()
+    except XMLToolsError as problem:
+        log.warning("the parsers xmltools_* are not there: %s", problem)
 
 
 def register() -> None:
@@ -19,7 +30,7 @@ def register() -> None:
     try:
         tools = import_module("sglang.srt.function_call.function_call_parser")
         reasoning = import_module("sglang.srt.parser.reasoning_parser")
-    except ModuleNotFoundError as problem:
+    except ImportError as problem:
         raise XMLToolsError(
             f"the plugin for SGLang needs SGLang 0.5.23 or later, in which there is {problem.name}; install it in the "
             "environment in which `sglang serve` runs"

@@ -6,12 +6,24 @@ when the server uses one of them.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 
 from xmltools.engine_plugins.names import reasoning_parsers, tool_parsers
 from xmltools.errors import XMLToolsError
 
 PARSERS = "xmltools.engine_plugins.vllm_parsers"
+
+
+log = logging.getLogger("xmltools.engine_plugins")
+
+
+def on_start() -> None:
+    """Do what `register` does. A problem is a line in the log: vLLM can run without the plugin."""
+    try:
+        register()
+    except XMLToolsError as problem:
+        log.warning("the parsers xmltools_* are not there: %s", problem)
 
 
 def register() -> None:
@@ -22,7 +34,7 @@ def register() -> None:
     try:
         tools = import_module("vllm.tool_parsers.abstract_tool_parser")
         reasoning = import_module("vllm.reasoning.abs_reasoning_parsers")
-    except ModuleNotFoundError as problem:
+    except ImportError as problem:
         raise XMLToolsError(
             f"the plugin for vLLM needs vLLM 0.33 or later, in which there is {problem.name}; install it in the "
             "environment in which `vllm serve` runs"
