@@ -110,13 +110,13 @@ def marks(fixture: Any) -> list[str]:
     return [each for each in FAMILIES[fixture.family].markers if each not in without]
 
 
-def job(fixture: Any) -> dict[str, Any]:
+def job(fixture: Any, *, is_plugin: bool = False) -> dict[str, Any]:
     text, prompt = fixture.raw_output, prompt_of(fixture)
     models = FAMILIES[fixture.family].reference_models
     stops: tuple[str, ...] = next((each.stop_tokens for each in models if each.repo == fixture.models[0]), ())
     if fixture.family == "gpt-oss" and "to=" in text.rpartition("<|start|>")[2] and "truncated" not in fixture.tags:
-        # The server keeps this one stop token in the text, because the parser needs it.
-        text = text.removesuffix("<|call|>") + "<|call|>"
+        # The server keeps this one stop token in the text for its own parser, which needs it.
+        text = text.removesuffix("<|call|>") + "<|call|>" * (not is_plugin)
     return {
         "model": fixture.models[0],
         "text": text,
@@ -151,7 +151,7 @@ def run(engine: str, *plugin: str) -> dict[str, Any]:
             row["not_run"][fixture.id] = NOT_RUN[engine, fixture.family]
             continue
         try:
-            answer = child.ask(job(fixture))
+            answer = child.ask(job(fixture, is_plugin=bool(plugin)))
         except HungError:
             row["fail"][fixture.id] = {"kind": "hangs", "checks": [], "streams": []}
             child = Child(engine, *plugin)
