@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-NEEDED = ("msgspec", "partial_json_parser", "xgrammar")
+OPENERS = ("<think>", "[THINK]", "<|open|>think<|sep|>")
+NEEDED = ("canitoolcall", "msgspec", "partial_json_parser", "xgrammar")
 
 
 def load() -> None:
@@ -258,7 +259,7 @@ class SglangServer(Server):
 
         request = ChatCompletionRequest(**body)
         # The server tells from the chat template whether it opens the reasoning.
-        self.serving.template_manager.force_reasoning = prompt.rstrip().endswith("<think>")
+        self.serving.template_manager.force_reasoning = prompt.rstrip().endswith(OPENERS)
         if not request.stream:
             made = [self.content(number, "".join(reply), True, finish) for number, reply in enumerate(replies)]
             data = self.serving._build_chat_response(request, made, 0).model_dump()
