@@ -26,12 +26,15 @@ NEEDED = ("canitoolcall", "msgspec", "partial_json_parser", "xgrammar")
 
 def load() -> None:
     """Make `vllm` and `sglang` importable, and let them load their plugins; else skip the module that asks."""
+    if not all(map(find_spec, NEEDED)):
+        pytest.skip("needs the parsers of vLLM and SGLang: make rivals, then make plugins", allow_module_level=True)
+    # Only now: its modules have names that folders of tests have, too.
     sys.path.append(str(BENCHMARKS))
     from _rivals import _standins
     from _rivals._install import UNPACKED
 
-    if not (UNPACKED / "vllm" / "plugins").is_dir() or not all(map(find_spec, NEEDED)):
-        pytest.skip("needs the parsers of vLLM and SGLang: make plugins", allow_module_level=True)
+    if not (UNPACKED / "vllm" / "plugins").is_dir():
+        pytest.skip(f"the parsers of vLLM and SGLang are not in {UNPACKED}: make rivals", allow_module_level=True)
     _standins.install(UNPACKED)
     import_module("vllm.plugins").load_general_plugins()
     import_module("sglang.srt.plugins").load_plugins()

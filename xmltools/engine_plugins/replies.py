@@ -33,7 +33,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser
 from xmltools.proxy.bridge.after_failed_call import Outgoing, failure_in_words
-from xmltools.syntax.markup import skip_space
+from xmltools.syntax.markup import is_cut_off, skip_space
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
@@ -106,9 +106,9 @@ class CallReader:
             match event:
                 case ReasoningDelta():
                     yield TextDelta.make(self._source.take(event.span), event.span[0])
-                case Skipped():
+                case Skipped() if self._is_text:
                     text = self._source.take(event.span)
-                    if self._is_text and text.isspace():
+                    if text.isspace():  # the others are tokens
                         yield TextDelta.make(text, event.span[0])
                 case CallStarted(id):
                     self._written = id
@@ -124,7 +124,7 @@ class CallReader:
                     yield event
                 case CallFailed():
                     yield from self._failure(event)
-                case Noticed():
+                case Skipped() | Noticed():
                     pass
                 case _:
                     yield event
@@ -235,7 +235,7 @@ class ReasoningReader:
                         return at
                     at += len(mark)
                     break
-                if mark.startswith(text[at:]):
+                if is_cut_off(text, at, mark):
                     return None
             else:
                 return -1
@@ -243,7 +243,7 @@ class ReasoningReader:
 
     def _after(self, text: str) -> str:
         """Text that follows the reasoning, without the white space that only lays it out; or all of the reply."""
-        return text.lstrip() if self._was_there and self._dialect.layout else text
+        return text[skip_space(text, 0) :] if self._was_there and self._dialect.layout else text
 
     def _think(self, text: str, thoughts: list[str]) -> str:
         assert self._parser is not None

@@ -14,7 +14,6 @@ from xmltools.errors import XMLToolsError
 
 PARSERS = "xmltools.engine_plugins.vllm_parsers"
 
-
 log = logging.getLogger("xmltools.engine_plugins")
 
 
