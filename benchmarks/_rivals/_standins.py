@@ -55,18 +55,12 @@ def new_id(*_: object, **__: object) -> str:
     return f"call_{uuid.uuid4().hex}"
 
 
-class Logger(logging.Logger):
-    """With the methods that vLLM's has beside."""
-
-    def info_once(self, message: str, *args: object, **_: object) -> None:
-        self.info(message, *args)
-
-    def warning_once(self, message: str, *args: object, **_: object) -> None:
-        self.warning(message, *args)
-
-
-def new_logger(name: str) -> Logger:
-    return Logger(name)
+def new_logger(name: str) -> logging.Logger:
+    """A logger with the methods that vLLM's has beside."""
+    made = logging.getLogger(name)
+    for level in ("debug", "info", "warning"):
+        setattr(made, f"{level}_once", lambda message, *args, level=level, **_: getattr(made, level)(message, *args))
+    return made
 
 
 def error_response(*args: Any, **kwargs: Any) -> Any:
