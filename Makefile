@@ -1,7 +1,7 @@
 # make demo      plays a recorded coding task
 # make test      the small half of the tests: some three minutes on two cores
 # make test-all  all tests: first the small half, then the rest, with 95 % of the lines covered by both
-# make lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled | release: see CONTRIBUTING.md
+# make lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled | release | plugins: see CONTRIBUTING.md
 # Each makes .venv by itself; all they need is Python 3.11 and make. Options are given as ARGS="...".
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -15,7 +15,7 @@ PARSER_TESTS := parser/test_corpus.py parser/test_laws.py parser/test_parser.py 
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled release clean
+.PHONY: demo test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled release plugins clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -99,6 +99,10 @@ rivals: .venv/test.stamp
 # The neutral suite through our parsers and those of vLLM and SGLang, of which docs/conformance.md is made. `make rivals` first.
 conformance: .venv/test.stamp
 	$(BIN)/python benchmarks/conformance.py $(ARGS)
+
+# The plugins inside vLLM and SGLang, as far as these run without a GPU. `make rivals` first.
+plugins: .venv/test.stamp
+	PYTHONPATH=tests .venv-rivals/bin/python -m pytest tests/engine_plugins $(ARGS)
 
 # What the libraries that run agents do with calls that go wrong. They take the network, an environment of their own, and
 # three minutes, half of them to install.

@@ -21,7 +21,9 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
+from _rivals._dialects import write  # noqa: E402
 from _rivals._install import SGLANG, UNPACKED, VLLM, python  # noqa: E402
+from _rivals._texts import TOOL_SCHEMAS, diff_reply  # noqa: E402
 from canitoolcall import __version__ as suite_version  # noqa: E402
 from canitoolcall import results  # noqa: E402
 from support.neutral import FAMILIES, all_fixtures, cuts, judge, ours, prompt_of  # noqa: E402
@@ -42,6 +44,15 @@ NOT_RUN = {
     ("vllm", "gpt-oss"): "its parser takes Harmony's own token numbers, whose vocabulary comes from the network",
 }
 
+LARGE = {
+    "hermes": ("Qwen/Qwen3-8B", "qwen3-hermes"),
+    "qwen": ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen3-xml"),
+    "glm": ("zai-org/GLM-4.6", "glm"),
+    "dsml": ("deepseek-ai/DeepSeek-V4", "deepseek"),
+}
+"""For the clock, a call with a large argument in the notations of `_dialects`, with a model and its family."""
+LARGE_SIZE = 16_000
+
 
 class HungError(Exception):
     """The engine took too long, or died."""
@@ -50,8 +61,8 @@ class HungError(Exception):
 class Child:
     """A process with the parsers of an engine."""
 
-    def __init__(self, engine: str) -> None:
-        command = [str(python()), "-m", "_rivals._neutral_child", engine]
+    def __init__(self, *engine: str, module: str = "_neutral_child") -> None:
+        command = [str(python()), "-m", f"_rivals.{module}", *engine]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -99,13 +110,13 @@ def marks(fixture: Any) -> list[str]:
     return [each for each in FAMILIES[fixture.family].markers if each not in without]
 
 
-def job(fixture: Any) -> dict[str, Any]:
+def job(fixture: Any, *, is_plugin: bool = False) -> dict[str, Any]:
     text, prompt = fixture.raw_output, prompt_of(fixture)
     models = FAMILIES[fixture.family].reference_models
     stops: tuple[str, ...] = next((each.stop_tokens for each in models if each.repo == fixture.models[0]), ())
     if fixture.family == "gpt-oss" and "to=" in text.rpartition("<|start|>")[2] and "truncated" not in fixture.tags:
-        # The server keeps this one stop token in the text, because the parser needs it.
-        text = text.removesuffix("<|call|>") + "<|call|>"
+        # The server keeps this one stop token in the text for its own parser, which needs it.
+        text = text.removesuffix("<|call|>") + "<|call|>" * (not is_plugin)
     return {
         "model": fixture.models[0],
         "text": text,
@@ -129,10 +140,10 @@ def failed_checks(rows: list[Any]) -> list[str]:
     return sorted({row.check if row.check in strict else f"{row.check} (stream)" for row in failed})
 
 
-def run(engine: str) -> dict[str, Any]:
+def run(engine: str, *plugin: str) -> dict[str, Any]:
     """By family: how many fixtures pass strictly and softly, and which fail, with the checks that they fail."""
     families: dict[str, Any] = {}
-    child = Child(engine)
+    child = Child(engine, *plugin)
     raised: Counter[str] = Counter()
     for fixture in all_fixtures():
         row = families.setdefault(fixture.family, {"pass": 0, "soft": [], "fail": {}, "not_run": {}})
@@ -140,10 +151,10 @@ def run(engine: str) -> dict[str, Any]:
             row["not_run"][fixture.id] = NOT_RUN[engine, fixture.family]
             continue
         try:
-            answer = child.ask(job(fixture))
+            answer = child.ask(job(fixture, is_plugin=bool(plugin)))
         except HungError:
             row["fail"][fixture.id] = {"kind": "hangs", "checks": [], "streams": []}
-            child = Child(engine)
+            child = Child(engine, *plugin)
             continue
         if "not_run" in answer:
             row["not_run"][fixture.id] = answer["not_run"]
@@ -211,6 +222,48 @@ def run_ours() -> dict[str, Any]:
     return families
 
 
+def large_jobs() -> list[tuple[str, dict[str, Any]]]:
+    """Replies with one large argument, by the family of the model that writes them."""
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": made}} for name, made in TOOL_SCHEMAS.items()
+    ]
+    common = {"tools": tools, "thinking": False, "prompt": "", "inside": False, "stops": [], "grammar": False}
+    return [
+        (
+            family,
+            {**common, "model": model, "text": write(diff_reply(LARGE_SIZE), dialect), "marks": no_text_marks(family)},
+        )
+        for dialect, (model, family) in LARGE.items()
+    ]
+
+
+def no_text_marks(family: str) -> list[str]:
+    return [each for each in FAMILIES[family].markers if each not in NO_TOKENS]
+
+
+def times(engine: str) -> dict[str, Any]:
+    """Tokens and CPU seconds of the engine's own parsers and of ours: of all fixtures that none of them raises on, by
+    family; and of large calls."""
+    found: dict[str, Any] = {"fixtures": {}, "large": {}}
+    child = Child(engine, module="_plugin_speed")
+    jobs = [(fixture.family, job(fixture)) for fixture in all_fixtures() if (engine, fixture.family) not in NOT_RUN]
+    for part, each in (("fixtures", jobs), ("large", large_jobs())):
+        for family, made in each:
+            try:
+                answer = child.ask(made)
+            except HungError:
+                child = Child(engine, module="_plugin_speed")
+                continue
+            if None in answer["seconds"].values():
+                continue
+            row = found[part].setdefault(family, {"tokens": 0, "own": 0.0, "plugin": 0.0, "whole": 0.0})
+            row["tokens"] += answer["tokens"]
+            for name, seconds in answer["seconds"].items():
+                row[name] = round(row[name] + seconds, 6)
+    child.stop()
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the neutral suite through all parsers.", allow_abbrev=False)
     parser.add_argument("--output", type=Path, default=HERE / "conformance.json")
@@ -222,9 +275,11 @@ def main() -> int:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {"vllm": VLLM, "sglang": SGLANG},
         "engines": {"xmltools": run_ours(), "vllm": run("vllm"), "sglang": run("sglang")},
+        "plugins": {f"{engine}{end}": run(engine, end) for engine in ("vllm", "sglang") for end in ("", "_whole")},
+        "times": {engine: times(engine) for engine in ("vllm", "sglang")},
     }
     output.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for engine, families in found["engines"].items():
+    for engine, families in (*found["engines"].items(), *found["plugins"].items()):
         for family, row in families.items():
             print(engine, family, row["pass"], len(row["soft"]), len(row["fail"]), len(row["not_run"]))
     return 0

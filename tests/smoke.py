@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from importlib.resources import files
 
 import xmltools as xt
@@ -30,6 +30,10 @@ assert version("xmltools") == xt.__version__
 assert (files("xmltools") / "py.typed").is_file()
 assert "# The tool-call protocol" in (files("xmltools") / "grammars" / "PROTOCOL.md").read_text(encoding="utf-8")
 assert all(getattr(xt, name) is not None for name in xt.__all__)
+
+for group in ("vllm.general_plugins", "sglang.srt.plugins"):
+    [point] = entry_points(group=group, name="xmltools")
+    point.load()()  # logs that the engine is not installed
 
 reply = xt.parse(TEXT, [xt.Tool.of(add)])
 assert reply.text == "Hi " and reply.calls[0].arguments == {"a": 5, "b": 3} and reply.calls[0].clean

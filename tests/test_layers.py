@@ -27,7 +27,7 @@ LAYERS = (
     ("",),
     ("lint", "proxy", "proxy.scripted", "proxy.transport", "proxy.playground"),
     ("proxy.recordings",),
-    ("proxy.server", "batch"),
+    ("proxy.server", "batch", "engine_plugins"),
     ("cli",),
     ("__main__",),
 )

@@ -22,8 +22,10 @@ class Compiled(Ours):
 
     def __init__(self) -> None:
         # The wheel has the source beside what was made of it. An older one would be no fair comparison.
-        sources = [path.with_name(path.name.split(".")[0] + ".py") for path in (COMPILED / "xmltools").glob("*.so")]
-        if not sources or any(x.read_bytes() != (ROOT / "xmltools" / x.name).read_bytes() for x in sources):
+        made = COMPILED / "xmltools"
+        sources = [path.with_name(path.name.split(".")[0] + ".py") for path in made.rglob("*.so")]
+        ours = ROOT / "xmltools"
+        if not sources or any(x.read_bytes() != (ours / x.relative_to(made)).read_bytes() for x in sources):
             raise MissingError(self.install)
 
     @property

@@ -1,7 +1,7 @@
 """Gets the rivals into `.venv-rivals`, beside xmltools itself: `python benchmarks/rivals.py --install`.
 
-Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked. The wheels themselves
-are not kept.
+Of the wheels of vLLM and SGLang, which are large and want a GPU, only the parsers are unpacked, and what serves chats.
+The wheels themselves are not kept.
 """
 
 from __future__ import annotations
@@ -22,20 +22,29 @@ NODE = VENV / "node"
 COMPILED = VENV / "compiled"
 VLLM, VLLM_RUST, SGLANG, AI_SDK = "0.33.0", "0.31.0", "0.5.23", "4.1.26"
 
+# Of the grammars of both. It asks for torch, of which nothing is used here.
+XGRAMMAR = "xgrammar>=0.2"
+
 VLLM_FILES = (
     "vllm/reasoning/",
     "vllm/tool_parsers/",
     "vllm/parser/",
-    "vllm/entrypoints/generate/base/protocol.py",
-    "vllm/entrypoints/openai/chat_completion/protocol.py",
-    "vllm/entrypoints/serve/engine/protocol.py",
+    "vllm/plugins/",
+    "vllm/entrypoints/generate/base/",
+    "vllm/entrypoints/openai/chat_completion/",
+    "vllm/entrypoints/serve/engine/",
+    "vllm/entrypoints/serve/exception_handling/",
+    "vllm/entrypoints/serve/utils/",
     "vllm/envs.py",
     "vllm/exceptions.py",
+    "vllm/utils/collection_utils.py",
+    "vllm/utils/import_utils.py",
 )
 SGLANG_FILES = (
     "sglang/srt/function_call/",
     "sglang/srt/parser/",
-    "sglang/srt/entrypoints/openai/protocol.py",
+    "sglang/srt/plugins/",
+    "sglang/srt/entrypoints/openai/",
     "sglang/srt/environ.py",
 )
 
@@ -93,8 +102,9 @@ def install() -> None:
     """Make the environment, or bring it up to date."""
     if not python().exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    pip("install", "--quiet", "-e", f"{ROOT}[cli]")
+    pip("install", "--quiet", "-e", f"{ROOT}[test]")
     pip("install", "--quiet", "-r", ROOT / "benchmarks" / "rivals-requirements.txt")
+    pip("install", "--quiet", "--no-deps", XGRAMMAR)
     compile_ours()
     unpack(f"sglang=={SGLANG}", SGLANG_FILES, UNPACKED)
     unpack(f"vllm=={VLLM}", VLLM_FILES, UNPACKED)

@@ -1,6 +1,7 @@
 """Reads the fixtures of the neutral suite with the parsers of vLLM and SGLang, in `.venv-rivals`.
 
-`conformance.py` starts it with the name of an engine. For each line of JSON on standard input (a fixture), it writes a
+`conformance.py` starts it with the name of an engine, and for our plugin in it with the end of its names too (`""` or
+`_whole`). For each line of JSON on standard input (a fixture), it writes a
 line of JSON with what the engine's parsers made of it: whole, and of each stream. Their tokenizers would come from the
 network. In their place is one whose tokens are the marks of the family, words, and signs in a row: it cuts only where
 theirs may cut, too.
@@ -8,7 +9,6 @@ theirs may cut, too.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import logging
@@ -19,6 +19,8 @@ from typing import Any
 
 from _rivals import _standins
 from _rivals._install import UNPACKED
+from xmltools.dialects import for_model
+from xmltools.engine_plugins.names import ParserName, reasoning_parsers
 
 PIECE = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\s\w]+| ?_+|\s")
 """A word, a digit, or signs in a row, each with the space before it: most tokenizers cut a text so before all else."""
@@ -72,8 +74,14 @@ SGLANG = (
 """Models, with the tool parser and the reasoning parser that their cards and the engine's pages name."""
 
 
-def choice(table: Iterable[tuple[str, str, str | None]], model: str) -> tuple[str, str | None]:
-    return next((tool, reasoning) for pattern, tool, reasoning in table if re.search(pattern, model))
+def choice(
+    table: Iterable[tuple[str, str, str | None]], model: str, plugin: str | None = None
+) -> tuple[str, str | None]:
+    """The tool parser and the reasoning parser for a model: of the engine, or of the plugin whose names end so."""
+    if plugin is None:
+        return next((tool, reasoning) for pattern, tool, reasoning in table if re.search(pattern, model))
+    name = str(ParserName(for_model(model), whole=False))
+    return f"{name}{plugin}", name if name in map(str, reasoning_parsers()) else None
 
 
 class Tokens:
@@ -147,52 +155,21 @@ class Message:
 class Vllm:
     """The parser that the server composes, fed as the server feeds it."""
 
-    def __init__(self) -> None:
-        # As their `__init__.py` does, which do not run here.
-        for package, module, name in (
-            ("reasoning", "abs_reasoning_parsers", "ReasoningParser"),
-            ("tool_parsers", "abstract_tool_parser", "ToolParser"),
-        ):
-            whole = importlib.import_module(f"vllm.{package}")
-            setattr(whole, name, getattr(importlib.import_module(f"vllm.{package}.{module}"), name))
-        self.tool_parsers = self.registered("tool_parsers", "_TOOL_PARSERS_TO_REGISTER")
-        self.reasoning_parsers = self.registered("reasoning", "_REASONING_PARSERS_TO_REGISTER")
-
-    @staticmethod
-    def registered(package: str, table: str) -> dict[str, tuple[str, str]]:
-        """The table of an `__init__.py` that can't be run here, as it imports the server."""
-        tree = ast.parse((UNPACKED / "vllm" / package / "__init__.py").read_text("utf-8"))
-        return next(
-            ast.literal_eval(node.value)
-            for node in tree.body
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == table
-        )
+    def __init__(self, plugin: str | None = None) -> None:
+        importlib.import_module("vllm.plugins").load_general_plugins()
+        self.plugin = plugin
 
     def start(self, job: dict[str, Any]) -> None:
-        from vllm.parser.abstract_parser import DelegatingParser
+        from vllm.parser import ParserManager
 
-        tool, reasoning = choice(VLLM, job["model"])
-        base: Any = DelegatingParser
-        if tool == "kimi_k3":
-            base = importlib.import_module("vllm.parser.kimi_k3").KimiK3Parser
-        self.kind = type(
-            "Composed",
-            (base,),
-            {
-                "tool_parser_cls": self.load("tool_parsers", self.tool_parsers[tool]),
-                "reasoning_parser_cls": reasoning and self.load("reasoning", self.reasoning_parsers[reasoning]),
-            },
-        )
+        tool, reasoning = choice(VLLM, job["model"], self.plugin)
+        self.kind = ParserManager.get_parser(tool, reasoning, enable_auto_tools=True)
         self.tokens = Tokens(job["marks"], job["stops"], job["grammar"])
         self.kwargs = {"enable_thinking": job["thinking"], "thinking": job["thinking"]}
         if job["thinking"] is None:
             self.kwargs = {}
         self.prompt = self.tokens.encode(job["prompt"])
         self.job = job
-
-    @staticmethod
-    def load(package: str, place: tuple[str, str]) -> Any:
-        return getattr(importlib.import_module(f"vllm.{package}.{place[0]}"), place[1])
 
     def parser(self, stream: bool) -> tuple[Any, Any]:
         from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
@@ -210,6 +187,7 @@ class Vllm:
     def whole(self, message: Message) -> None:
         text = self.job["text"]
         request, parser = self.parser(False)
+        parser.set_prompt_token_ids(self.prompt)
         reasoning, content, calls = parser.parse(
             text, request, enable_auto_tools=True, model_output_token_ids=self.tokens.encode(text)
         )
@@ -237,11 +215,15 @@ class Vllm:
 class Sglang:
     """The reasoning parser, and after it the tool parser, as the server chains them."""
 
+    def __init__(self, plugin: str | None = None) -> None:
+        importlib.import_module("sglang.srt.plugins").load_plugins()
+        self.plugin = plugin
+
     def start(self, job: dict[str, Any]) -> None:
         from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, Tool
 
         self.job = job
-        self.tool, self.reasoning = choice(SGLANG, job["model"])
+        self.tool, self.reasoning = choice(SGLANG, job["model"], self.plugin)
         self.tokens = Tokens(job["marks"], job["stops"], job["grammar"])
         self.tools = [Tool(**each) for each in job["tools"]]
         self.request = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "x"}])
@@ -340,7 +322,7 @@ def cut(pieces: list[str], sizes: list[int]) -> list[list[str]]:
 def main() -> None:
     _standins.install(UNPACKED)
     logging.disable(logging.CRITICAL)
-    engine = {"vllm": Vllm, "sglang": Sglang}[sys.argv[1]]()
+    engine = {"vllm": Vllm, "sglang": Sglang}[sys.argv[1]](*sys.argv[2:])
     for line in sys.stdin:
         job = json.loads(line)
         try:

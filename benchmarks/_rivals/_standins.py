@@ -12,6 +12,7 @@ import logging
 import sys
 import uuid
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -21,33 +22,67 @@ from typing import Any
 __all__ = ["install"]
 
 REAL = (
-    "vllm.entrypoints.generate.base.protocol",
-    "vllm.entrypoints.openai.chat_completion.protocol",
-    "vllm.entrypoints.serve.engine.protocol",
+    "vllm.entrypoints.generate.base",
+    "vllm.entrypoints.openai.chat_completion",
+    "vllm.entrypoints.serve.engine",
+    "vllm.entrypoints.serve.exception_handling.error_response",
+    "vllm.entrypoints.serve.exception_handling.utils",
+    "vllm.entrypoints.serve.utils.api_utils",
+    "vllm.entrypoints.serve.utils.tool_calls_utils",
     "vllm.envs",
     "vllm.exceptions",
     "vllm.parser",
+    "vllm.plugins",
     "vllm.reasoning",
     "vllm.tool_parsers",
-    "sglang.srt.entrypoints.openai.protocol",
+    "vllm.utils.collection_utils",
+    "vllm.utils.import_utils",
+    "sglang.srt.entrypoints.openai",
     "sglang.srt.environ",
     "sglang.srt.function_call",
     "sglang.srt.parser",
+    "sglang.srt.plugins",
 )
-# Metrics and grammars for the server's engine: they sit among the parsers, and play no part in parsing.
-NOT_REAL = ("vllm.parser.metrics", "vllm.tool_parsers.structural_tag_registry")
-STANDS_IN = ("vllm", "sglang", "xgrammar", "transformers")
+TESTS = Path(__file__).parents[2] / "tests"
+# Metrics, and prompts of the models of old: they sit among the parsers, and play no part in parsing.
+NOT_REAL = ("vllm.parser.metrics", "sglang.srt.parser.conversation", "sglang.srt.parser.python_chat_template")
+RUN = ("vllm.parser", "vllm.plugins", "vllm.reasoning", "vllm.tool_parsers", "sglang.srt.plugins")
+"""Packages whose own `__init__.py` runs."""
+STANDS_IN = ("vllm", "sglang", "transformers", "torch", "fastapi", "openai_harmony")
 
 
 def new_id(*_: object, **__: object) -> str:
     return f"call_{uuid.uuid4().hex}"
 
 
+def new_logger(name: str) -> logging.Logger:
+    """A logger with the methods that vLLM's has beside."""
+    made = logging.getLogger(name)
+    for level in ("debug", "info", "warning"):
+        setattr(made, f"{level}_once", lambda message, *args, level=level, **_: getattr(made, level)(message, *args))
+    return made
+
+
+def error_response(*args: Any, **kwargs: Any) -> Any:
+    module = import_module("vllm.entrypoints.serve.exception_handling.error_response")
+    return module.create_error_response(*args, **kwargs)
+
+
+class Off:
+    """The options of a server, none of which is set."""
+
+    def __getattr__(self, name: str) -> bool:
+        return False
+
+
 GIVEN: dict[str, dict[str, Any]] = {
-    "vllm.logger": {"init_logger": logging.getLogger},
+    "vllm.entrypoints.serve": {"create_error_response": error_response},
+    "vllm.logger": {"init_logger": new_logger},
     "vllm.parser.metrics": {"record_tool_parser_invocation": lambda **_: None},
     "vllm.renderers.chat_utils": {"make_tool_call_id": new_id},
     "vllm.utils": {"random_uuid": lambda: uuid.uuid4().hex},
+    "sglang.srt.runtime_context": {"get_serving": Off},
+    "sglang.srt.utils.weight_versions": {"build_endpoint_weight_version_metadata": lambda _: None},
     "vllm.utils.mistral": {"is_mistral_tokenizer": lambda tokenizer: False},
 }
 
@@ -60,6 +95,19 @@ class Placeholder:
         from pydantic_core import core_schema
 
         return core_schema.any_schema()
+
+
+class Fields(Placeholder):
+    """Takes any fields; others are None."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+GIVEN["vllm.sampling_params"] = {"StructuredOutputsParams": type("StructuredOutputsParams", (Fields,), {})}
 
 
 class Empty(ModuleType):
@@ -83,6 +131,8 @@ class Finder(MetaPathFinder, Loader):
         if not below(name, STANDS_IN):
             return None
         place = self.folder.joinpath(*name.split("."))
+        if name in RUN:
+            return PathFinder.find_spec(name, path)
         if below(name, REAL) and name not in NOT_REAL and place.with_suffix(".py").is_file():
             return PathFinder.find_spec(name, path)
         spec = ModuleSpec(name, self, is_package=True)
@@ -99,4 +149,6 @@ class Finder(MetaPathFinder, Loader):
 def install(folder: Path) -> None:
     """Let `vllm` and `sglang` be imported from `folder`, in which their wheels are unpacked."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.path.append(str(TESTS))
+        import_module("support.engines.xgrammar_torch").import_xgrammar()  # before there is a torch that stands in
         sys.meta_path.insert(0, Finder(folder))

@@ -1,7 +1,8 @@
 """The tables of `docs/conformance.md`: what parsers make of the neutral suite.
 
-Our own counts and those of vLLM and SGLang come from `benchmarks/conformance.json`, which `benchmarks/conformance.py`
-writes; the published ones from `benchmarks/conformance_published.json`.
+Our own counts and those of vLLM and SGLang, with their own parsers and with our plugins, come from
+`benchmarks/conformance.json`, which `benchmarks/conformance.py` writes; the published ones from
+`benchmarks/conformance_published.json`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FIXTURES = "https://github.com/redd34/canitoolcall/tree/main/fixtures"
 NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
+LIVE, WHOLE = "", "_whole"
+"""What the names of the plugins' parsers end with: arguments stream, or calls are sent when they are whole."""
 
 KINDS = {
     "calls in streams": "a call is lost, or its arguments are, in a stream that is right when read whole",
@@ -81,16 +84,20 @@ def summary() -> str:
     """Families by engines."""
     ran, known = run(), published()
     head = ["family", "fixtures", "xmltools"]
-    head += [f"{NAMES[engine]} {version}" for engine, version in ran["versions"].items()]
+    for engine, version in ran["versions"].items():
+        head += [f"{NAMES[engine]} {version}", f"xmltools in {NAMES[engine]}"]
     head += [f"{engine} {version}, published" for engine, version in known["versions"].items()]
+    columns = [ran["engines"]["xmltools"]]
+    for engine in ran["versions"]:
+        columns += [ran["engines"][engine], ran["plugins"][f"{engine}{LIVE}"]]
     rows = []
     for family, numbers in known["families"].items():
-        here = [counts(engine[family]) for engine in ran["engines"].values()]
+        here = [counts(families[family]) for families in columns]
         row = ran["engines"]["xmltools"][family]
         whole = sum(counts(row)) + len(row["not_run"])
         theirs = [numbers.get(engine) for engine in known["versions"]]
         rows.append([family, str(whole), *map(cell, here), *map(cell, theirs)])
-    here = [added(counts(row) for row in families.values()) for families in ran["engines"].values()]
+    here = [added(counts(row) for row in families.values()) for families in columns]
     theirs = [known["totals"][engine] for engine in known["versions"]]
     rows.append(["all", str(sum(int(row[1]) for row in rows)), *map(cell, here), *map(cell, theirs)])
     return table(head, rows)
@@ -144,6 +151,60 @@ def wrong() -> str:
         shown = table(("what goes wrong", "fixtures"), rows)
         parts.append(f"<details><summary>The fixtures that {NAMES[name]} fails</summary>\n\n{shown}\n</details>\n")
     return "\n".join(parts)
+
+
+def inside() -> str:
+    """The plugins in both engines, beside the engine's own parsers: counts, then what goes wrong."""
+    ran = run()
+    names, columns = [], []
+    for engine, version in ran["versions"].items():
+        names += [f"{NAMES[engine]} {version}", f"xmltools in {NAMES[engine]}", "the same, whole calls"]
+        columns += [ran["engines"][engine], *(ran["plugins"][f"{engine}{end}"] for end in (LIVE, WHOLE))]
+    families = next(iter(columns))
+    rows = [[family, *(cell(counts(each[family])) for each in columns)] for family in families]
+    rows.append(["all", *(cell(added(counts(row) for row in each.values())) for each in columns)])
+    kinds = [by_kind(each) for each in columns]
+    found = [kind for kind in KINDS if any(each[kind] for each in kinds)]
+    wrong = ([KINDS[kind], *(str(len(each[kind])) for each in kinds)] for kind in found)
+    left = defaultdict(list)
+    for engine in ran["versions"]:
+        for row in ran["plugins"][f"{engine}{WHOLE}"].values():
+            for name in (*row["soft"], *row["fail"]):
+                left[name].append(
+                    f"{'only white space differs' if name in row['soft'] else 'fails'} in {NAMES[engine]}"
+                )
+    rest = table(("fixture", "with whole calls"), ([f"`{name}`", ", ".join(said)] for name, said in left.items()))
+    return "\n".join((table(("family", *names), rows), table(("what goes wrong", *names), wrong), rest))
+
+
+def better(engine: str) -> str:
+    """How many fixtures an engine reads with its own parsers, and with ours."""
+    ran = run()
+    own, live, whole = (
+        added(counts(row) for row in families.values())
+        for families in (ran["engines"][engine], *(ran["plugins"][f"{engine}{end}"] for end in (LIVE, WHOLE)))
+    )
+    name = NAMES[engine]
+    return (
+        f"Of the {sum(own)} replies of the neutral suite that run in {name} here, its own parsers read {own[0]} as "
+        f"expected, and {own[1]} more but for white space. `xmltools_DIALECT` reads {live[0]} and {live[1]}, "
+        f"`xmltools_DIALECT_whole` {whole[0]} and {whole[1]}.\n"
+    )
+
+
+def clock() -> str:
+    """Microseconds for a token, with the engine's own parsers and with ours."""
+    ran = run()
+    parts = {"fixtures": "the fixtures", "large": "a call with 16 KB in one argument"}
+    rows = []
+    for engine in ran["versions"]:
+        for part, what in parts.items():
+            for family, found in ran["times"][engine][part].items():
+                own, live, whole = (found[name] * 1e6 / found["tokens"] for name in ("own", "plugin", "whole"))
+                numbers = (f"{own:.1f}", f"{live:.1f}", f"{whole:.1f}", f"{live / own:.2f}")
+                rows.append([NAMES[engine], family, what, f"{found['tokens']:,}", *numbers])
+    head = ("engine", "family", "replies", "tokens", "own", "xmltools", "xmltools, whole calls", "xmltools : own")
+    return table(head, rows)
 
 
 def others() -> str:

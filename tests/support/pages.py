@@ -45,6 +45,8 @@ SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
 CONFORMANCE = ROOT / "docs" / "conformance.md"
 MODELS = ROOT / "docs" / "models.md"
+VLLM = ROOT / "docs" / "vllm.md"
+SGLANG = ROOT / "docs" / "sglang.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 
@@ -60,6 +62,7 @@ TITLES = {
     LINT: "checking",
     SERVE: "serving",
     BATCH: "batches",
+    VLLM: "vLLM",
     GRAMMARS: "grammars",
     CORPUS: "corpus",
 }
@@ -112,6 +115,7 @@ VERBS = (
     Verb("explain", ("lint.explain",), LINT),
     Verb("batch", ("batch.parse_files", "batch.parse_table"), BATCH),
     Verb("dialects", ("dialects.named", "dialects.for_model", "dialects.all", "parser.detect"), PARSING),
+    Verb("give vLLM and SGLang parsers for the calls and the reasoning of every dialect", (), VLLM),
     Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
     Verb("replay", (), SERVE),
     Verb("conformance", (), CORPUS),
@@ -126,6 +130,7 @@ HOMES = {
     LINT: ("lint",),
     SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
     BATCH: ("batch",),
+    VLLM: ("engine_plugins",),
 }
 """The modules that a page tells more of."""
 
@@ -294,11 +299,15 @@ PARTS = {
         "summary": conformance.summary,
         "how": conformance.how,
         "wrong": conformance.wrong,
+        "inside": conformance.inside,
+        "clock": conformance.clock,
         "others": conformance.others,
         "hurry": conformance.hurry,
         "disputed": conformance.disputed,
         "not_ours": conformance.not_ours,
     },
+    VLLM: {"better": lambda: conformance.better("vllm")},
+    SGLANG: {"better": lambda: conformance.better("sglang")},
     MODELS: {"models": models, "without": models_without},
 }
 """What is made, by the name in the comments around it."""
