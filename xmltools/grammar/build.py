@@ -73,7 +73,10 @@ def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> 
     - `cdata`: `"allowed"`, `"required"` (strings stand in CDATA sections) or `"forbidden"`;
     - `end_tag_in_cdata`: False keeps `</tool>` out of CDATA, for readers that look for it with a regular expression;
     - `reasoning`: a tag, such as `"think"`, in which the reply may begin with reasoning;
-    - `starts_in_reasoning`: the prompt has opened that tag already.
+    - `starts_in_reasoning`: the prompt has opened that tag already;
+    - `dialect`: the name of the dialect in which calls are written (grammars/DIALECTS.md); Forge's without it. In other
+      dialects there is no CDATA, `tool_choice` can't be `"arguments"`, arguments in JSON keep the schema's order, and
+      at most 20 characters of white space stand between two marks unless `white_space` says otherwise.
 
     What a schema demands and the grammar can't say is told by `grammar_issues`. Raises XMLToolsError for options and
     tools that make no grammar.
