@@ -40,8 +40,9 @@ _MAX_EXACT = 80
 _MAX_LEAST = 50
 """Characters that an automaton counts."""
 
-UNICODE = chars((0, 0xD7FF), (0xE000, LAST))
-"""All characters that a text can hold."""
+_ALL = Chars(ALL)
+_UNICODE = chars((0, 0xD7FF), (0xE000, LAST))
+"""All but the surrogates, which no text holds. Where all is meant anyway, no back end needs to be told."""
 _BREAK = choice(literal("\r\n"), literal("\n"))
 
 
@@ -78,7 +79,7 @@ class Marked:
 
     marks: tuple[str, ...]
     framing: bool = False
-    characters: Chars = UNICODE
+    characters: Chars = _ALL
 
     def any(self, *, filled: bool = False) -> Regular:
         """Return how all strings are written; `filled`: all but the empty one."""
@@ -111,19 +112,28 @@ class Marked:
         """See `Spelling`. Without `exact`, what is counted has no <, so that it can hold no mark."""
         if high == 0:
             return self.framed(EMPTY, EMPTY)
-        if (exact and max(low, high or 0) <= _MAX_EXACT) or (high is None and low <= _MAX_LEAST):
-            return self.fitting(Repeat(UNICODE, low, high), intersects=exact)
-        inside = Repeat(_but("<\r" if self.framing else "<"), low, high)
-        return self.framed(inside, Repeat(_but("<\r\n"), low, high) if self.framing else inside)
+        if high is None and low <= _MAX_LEAST and not exact:
+            return self.fitting(Repeat(_ALL, low), intersects=False)
+        alone = Repeat(_but("<\r\n" if self.framing else "<"), low, high)
+        inside: Regular = Repeat(_but("<\r" if self.framing else "<"), low, high)
+        if exact and max(low, high or 0) <= _MAX_EXACT:
+            inside = And((Repeat(_but("\r") if self.framing else _ALL, low, high), _safe(self.marks)))
+        return self.framed(inside, alone if self.framing else inside)
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""
-        counted = Repeat(UNICODE, low, high)
+        counted = Repeat(_ALL, low, high)
         return self.framed(counted, counted)
 
 
+def _safe(marks: Sequence[str]) -> Regular:
+    """Return texts without anything that may begin a mark: a small complement, with which llguidance counts, too."""
+    seconds = chars(*{mark[1] for mark in marks})
+    return Not(sequence(ANYTHING, literal("<"), seconds, ANYTHING))
+
+
 def _but(left_out: str) -> Chars:
-    return Chars(subtract(UNICODE.ranges, chars(left_out).ranges))
+    return Chars(subtract(ALL, chars(left_out).ranges))
 
 
 # Strings in JSON
@@ -145,7 +155,7 @@ _MAX_ESCAPES = 8
 _WORDS: Words = {
     ord(character): (f"\\{letter}",) for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)
 }
-JSON_PLAIN = Chars(subtract(UNICODE.ranges, chars('"\\', (0, 0x1F)).ranges))
+JSON_PLAIN = Chars(subtract(_UNICODE.ranges, chars('"\\', (0, 0x1F)).ranges))
 """What stands for itself in a string of JSON."""
 
 
@@ -155,7 +165,7 @@ class Quoted:
 
     plain: Chars = JSON_PLAIN
     marks: tuple[str, ...] = ()
-    characters: Chars = UNICODE
+    characters: Chars = _UNICODE
 
     def any(self) -> Regular:
         """Return all strings."""
@@ -184,7 +194,7 @@ class Quoted:
         """See `Spelling`."""
         most = max(low, high or 0)
         if exact and most <= _MAX_EXACT:
-            return self._spared(self.quoted(low, high))
+            return And((self.quoted(low, high), _safe(self.marks))) if self.marks else self.quoted(low, high)
         escapes = exact or most <= _MAX_ESCAPES
         language = self.quoted(low, high, escapes=escapes and not self.marks)
         return self._spared(language) if high is None else language
