@@ -33,7 +33,7 @@ from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
 from xmltools.tools import Tool
 
-__all__ = ["DIALECTS", "FORMATS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
+__all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
 
 DIALECTS = ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json")
 OTHERS = ("deepseek_v3", "seed_oss", "hunyuan", "internlm2", "gigachat3", "minicpm5", "k2_horizon")
@@ -43,6 +43,7 @@ FORMATS = ("gbnf", "lark", "structural_tag")
 OUTSIDE = {Code.CODE_FENCE}
 """What stands around a call is not the grammar's business: a model may open a fence in its text."""
 
+_SECTION = re.compile(r"<!--|<!\[CDATA\[", re.IGNORECASE)
 _LONG = 10_000
 """Characters in which patterns are looked for: longer values fit none."""
 _SHOWN = re.compile(r"`[^`\n][^\n]*{}|<!(?:--|\[CDATA\[).*{}", re.DOTALL)
@@ -56,9 +57,9 @@ def local(tools: list[Tool]) -> list[Tool]:
 SAMPLE_TOOLS = local(SAMPLE)
 
 
-def random_tools(rng: Random) -> list[Tool]:
-    """Return tools with schemas that grammars can say."""
-    return local(grammar_values.tools(rng)[0])
+def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
+    """Return tools with schemas that grammars can say, or with any."""
+    return local(grammar_values.wild(rng) if wild else grammar_values.tools(rng)[0])
 
 
 # Engines
@@ -110,8 +111,8 @@ def wrong_with(
     Read whole and at random cuts it is text and valid calls without repairs. With `issues`, calls may break what these
     name.
     """
-    if len(text) > _LONG:
-        return ""
+    if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
+        return ""  # comments and sections that are open hide calls, and those calls may hold their ends
     reading = {"dialect": dialect, "starts_in_reasoning": bool(options.get("starts_in_reasoning"))}
     if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
@@ -158,7 +159,9 @@ def _hides(text: str, dialect: str) -> bool:
 
 
 def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue] | None) -> str:
-    repairs = [repair for repair in call.repairs if repair.code not in OUTSIDE]
+    broken = {issue.keyword for issue in issues or () if issue.tool == call.name} - {"additionalProperties"}
+    allowed = OUTSIDE | ({Code.COERCED_VALUE} if broken else set())
+    repairs = [repair for repair in call.repairs if repair.code not in allowed]
     if repairs:
         return f"repaired: {repairs[0]}"
     if issues:
@@ -227,8 +230,11 @@ def options(rng: Random, dialect: str) -> dict[str, Any]:
 
 
 class Trial:
-    """Toolset `number` of a seed, with one dialect and format. Every fifth one is that of the examples; every second
-    one has options. `counts` has what was tried."""
+    """Toolset `number` of a seed, with one dialect and format. `counts` has what was tried.
+
+    Every fifth toolset is that of the examples. Every fourth one is wild: its calls need only be as valid as the issues
+    of the grammar say. Every second one has options.
+    """
 
     def __init__(self, seed: int, number: int, dialect: str, format: str) -> None:
         self._name = f"{seed}/{dialect}/{format}/{number}"
@@ -236,7 +242,7 @@ class Trial:
         self._format = format
         self.counts: Counter[str] = Counter()
         rng = Random(f"{seed}/{dialect}/{number}")
-        self._tools = SAMPLE_TOOLS if number % 5 == 0 else random_tools(rng)
+        self._tools = SAMPLE_TOOLS if number % 5 == 0 else random_tools(rng, wild=number % 4 == 3)
         self._options = options(rng, dialect) if number % 2 else {}
 
     def run(self, walks: int) -> str:
@@ -246,6 +252,8 @@ class Trial:
         except XMLToolsError:
             self.counts["refused"] += 1  # a name that the dialect can't say
             return ""
+        except (ValueError, RuntimeError) as error:
+            return f"{self._name} {self._options}\n  {error}\n  {self._tools}"
         issues = grammar_issues(self._tools, self._format, dialect=self._dialect, **self._options) or None
         for number in range(walks):
             rng = Random(f"{self._name}/{number}")

@@ -6,6 +6,7 @@ end it or begin another call. A parser takes some of these for content; a gramma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,11 +48,29 @@ _BREAK = choice(literal("\r\n"), literal("\n"))
 
 
 def value_marks(form: Dialect) -> tuple[str, ...]:
-    """Return the marks that no value of a dialect's pairs may hold."""
+    """Return the marks that no value of a dialect's pairs may hold: they could end it, alone or with others."""
     pairs = form.pairs
     assert pairs is not None
-    opener = () if form.pairs is None or pairs.name else (form.opener,)
-    return tuple(filter(None, (pairs.value_end, pairs.key, pairs.end, form.closer, pairs.name, *opener)))
+    others = (pairs.key, pairs.end or form.closer, pairs.name or form.opener, "<![CDATA[" if pairs.cdata else "")
+    return (pairs.value_end, *(shortened(mark, pairs.value_end) for mark in others if mark))
+
+
+def shortened(mark: str, other: str) -> str:
+    """Return what a mark begins with, if that is unlike all other text; `other` is a mark that begins in another way.
+
+    What a grammar looks out for makes it larger, character by character.
+    """
+    found = _FIRST_WORD.match(mark)
+    if not found or not _UNUSUAL.search(mark):
+        return mark
+    size = found.end()
+    while other.startswith(mark[:size]) and size < len(mark):
+        size += 1
+    return mark[:size]
+
+
+_FIRST_WORD = re.compile(r"[^A-Za-z]*[A-Za-z]+[^A-Za-z]")
+_UNUSUAL = re.compile(r"[|:~\[]|[^\x00-\x7f]")
 
 
 def any_of(marks: Sequence[str]) -> Regular:
@@ -96,13 +115,12 @@ class Marked:
         return self.framed(decoded, decoded)
 
     def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
-        """See `Spelling`."""
-        if not self.framing:
-            return And((decoded, free_of(self.marks)))
+        """See `Spelling`. llguidance gets one automaton: several operators in a terminal are too much for it."""
         edge = chars("\r\n")
         inside = And((decoded, Not(sequence(ANYTHING, chars("\r")))))
         alone = And((decoded, Not(choice(sequence(edge, ANYTHING), sequence(ANYTHING, edge)))))
-        return And((self.framed(inside, alone), free_of(self.marks)))
+        text = self.framed(inside, alone) if self.framing else decoded
+        return automaton(And((text, _safe(self.marks) if intersects else free_of(self.marks))))
 
     def framed(self, inside: Regular, alone: Regular) -> Regular:
         """Return what stands between two line breaks, or without them."""

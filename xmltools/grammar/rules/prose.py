@@ -22,7 +22,7 @@ from xmltools.grammar.regular.regular import (
     star,
     subtract,
 )
-from xmltools.grammar.rules.marked_strings import any_of
+from xmltools.grammar.rules.marked_strings import any_of, shortened
 from xmltools.grammar.rules.strings import without
 from xmltools.grammar.text_tree import Dispatch, Node
 
@@ -77,7 +77,9 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
     """Other dialects: all marks by which something begins that is no text, in any of the dialect's forms."""
     starts = [form.opener for form in dialect.forms if not form.is_bare]
     starts += [form.pairs.name for form in dialect.forms if form.pairs is not None and form.pairs.bare]
-    marks = tuple(dict.fromkeys((*starts, *dialect.turn_ends, *(start for start, _ in dialect.thoughts))))
+    opener = starts[0] if starts and not dialect.is_bare else ""
+    others = (*starts, *dialect.turn_ends, *(start for start, _ in dialect.thoughts))
+    marks = tuple(dict.fromkeys(mark if mark == opener else shortened(mark, opener) for mark in others))
     ends = (reasoning[1],) if reasoning else ()
     opens_thought = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
     text = _free_of(any_of((*marks, *ends)), *opens_thought)
@@ -85,13 +87,13 @@ def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str,
         text = And((text, Not(sequence(star(chars(" \t\r\n")), chars("{["), ANYTHING))))
     words = [word for mark in (*marks, *ends) for word in _words(mark)]
     words += [f"<{tag}{end}" for tag in tags for end in _TAG_ENDS]
-    escaped = [f"{sign}{dialect.opener}" for sign in "`\\"]
+    escaped = [f"{sign}{opener}" for sign in "`\\"]
     calls = tuple(dict.fromkeys(starts)) if dialect.ends_reasoning else ()
     thought: Regular = EMPTY
     if reasoning:
         nested = [each for tag, each in zip(tags, opens_thought, strict=True) if f"<{tag}>" == reasoning[0]]
         thought = sequence(_free_of(any_of((*calls, reasoning[1])), *nested), literal(reasoning[1]))
-    excluded = tuple(word for word in dict.fromkeys((*escaped, *words)) if word != dialect.opener)
+    excluded = tuple(word for word in dict.fromkeys((*escaped, *words)) if word != opener)
     return Around(_lead(text), text, thought, excluded, (*ends, *(word for mark in calls for word in _words(mark))))
 
 
