@@ -113,7 +113,7 @@ class JsonText:
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
-        self._others(shape, place)
+        self._rules.report.add_others(place, shape, where=self._style.where, of_any_type=True)
         return self._anything()
 
     def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
