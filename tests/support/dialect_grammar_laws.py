@@ -104,12 +104,18 @@ def judge(tools: list[Tool], dialect: str, format: str, **options: Any) -> Any:
 
 
 def wrong_with(
-    text: str, tools: list[Tool], dialect: str, rng: Random, issues: list[GrammarIssue] | None = None, **options: Any
+    text: str,
+    tools: list[Tool],
+    dialect: str,
+    rng: Random,
+    issues: list[GrammarIssue] | None = None,
+    counts: Counter[str] | None = None,
+    **options: Any,
 ) -> str:
     """Return what is wrong with a reply that an engine wrote: nothing, if all is well.
 
     Read whole and at random cuts it is text and valid calls without repairs. With `issues`, calls may break what these
-    name.
+    name. `counts` gets the number of calls.
     """
     if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
         return ""  # comments and sections that are open hide calls, and those calls may hold their ends
@@ -122,6 +128,8 @@ def wrong_with(
         return f"failed: {failed[0]}"
     calls = [event.call for event in events if isinstance(event, CallCompleted)]
     reply = parse(text, tools, **reading)
+    if counts is not None:
+        counts["calls"] += len(calls)
     if [_said(call) for call in calls] != [_said(call) for call in reply.calls]:
         return "the chunks matter"
     outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
@@ -261,13 +269,12 @@ class Trial:
             self.counts["walks" if text is not None else "walks without end"] += 1
             if text is None:
                 continue
-            wrong = wrong_with(text, self._tools, self._dialect, rng, issues, **self._options)
+            wrong = wrong_with(text, self._tools, self._dialect, rng, issues, self.counts, **self._options)
             if not wrong and not engine.accepts(text):
                 wrong = "the masks of the engine allow what it refuses"
             if wrong:
                 tools = [(tool.name, tool.parameters) for tool in self._tools]
                 return f"{self._name} {self._options}\n  {wrong}\n  {text!r}\n  {tools}"
-            self.counts["calls"] += len(parse(text, self._tools, dialect=self._dialect).calls)
         return ""
 
 

@@ -18,6 +18,7 @@ from xmltools.grammar.rules.json_text import JsonText
 from xmltools.grammar.rules.shared import (
     MAX_COUNT,
     NUMBER_WORDS,
+    OBJECT_WORDS,
     TEXT_WORDS,
     Rules,
     chain,
@@ -58,7 +59,6 @@ from xmltools.tools.schema import (
 )
 
 _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
-_OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 
 
 class Builder(Rules):
@@ -192,7 +192,7 @@ class Builder(Rules):
 
     def object(self, shape: ObjectShape, place: str, own: str) -> Node:
         """Return the properties of an object, in any order."""
-        self.report.add_others(place, shape, _OBJECT_WORDS)
+        self.report.add_others(place, shape, OBJECT_WORDS)
         properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
         self.check_count(shape, properties, place)
         members = [self._member(shape, each, place, f"{own}-{letters(n)}") for n, each in enumerate(properties)]

@@ -28,7 +28,16 @@ from xmltools.grammar.regular.regular import (
 )
 from xmltools.grammar.rules.json_text import JsonText, style_between
 from xmltools.grammar.rules.marked_strings import Marked, value_marks
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, TEXT_WORDS, Rules, is_map, letters, scalars
+from xmltools.grammar.rules.shared import (
+    MAX_COUNT,
+    NUMBER_WORDS,
+    OBJECT_WORDS,
+    TEXT_WORDS,
+    Rules,
+    is_map,
+    letters,
+    scalars,
+)
 from xmltools.grammar.rules.strings import Strings
 from xmltools.grammar.rules.written_form import WrittenForm, refuse_unreadable, written_form
 from xmltools.grammar.schema_values import overlap, valid_values
@@ -132,8 +141,14 @@ class DialectCalls(Rules):
                 self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
 
     def _json_arguments(self, tool: Tool) -> Node:
-        found = [self._json.one(each, "") for each in self._shapes(tool) if properties_of(each) or is_map(each)]
-        return alternatives(*found) if found else series(Literal("{"), self._json.space, Literal("}"))
+        nodes: list[Node] = []
+        for shape in self._shapes(tool):
+            if properties_of(shape) or is_map(shape):
+                nodes.append(self._json.one(shape, ""))
+            else:
+                self._note_others(shape, [])
+                nodes.append(series(Literal("{"), self._json.space, Literal("}")))
+        return alternatives(*nodes) if nodes else series(Literal("{"), self._json.space, Literal("}"))
 
     def _arguments(self, tool: Tool, prefix: str) -> Node:
         shapes = self._shapes(tool)
@@ -146,16 +161,18 @@ class DialectCalls(Rules):
 
     def _object(self, shape: ObjectShape, own: str) -> Node:
         """Return the arguments as pairs, in any order."""
-        self.report.add_others(
-            "", shape, ("properties", "required", "additionalProperties", "minProperties", "maxProperties")
-        )
         properties = [each for each in properties_of(shape) if self.has_values(each.shape)]
-        self.check_count(shape, properties, "")
-        if is_map(shape):
-            self.report.add("", "additionalProperties", "only the properties that are named are generated")
+        self._note_others(shape, properties)
         members = [self._member(each, f"{own}-{letters(number)}") for number, each in enumerate(properties)]
         inner = series(*(each.node if each.required else maybe(each.node) for each in members))
         return Permutation(tuple(members)) if len(members) > 1 else inner
+
+    def _note_others(self, shape: ObjectShape, properties: list[Property]) -> None:
+        """Take down what the schema demands of the arguments, of which these are written."""
+        self.report.add_others("", shape, OBJECT_WORDS)
+        self.check_count(shape, properties, "")
+        if is_map(shape):
+            self.report.add("", "additionalProperties", "only the properties that are named are generated")
 
     def _member(self, of: Property, name: str) -> Member:
         refuse_unreadable(self.form, of.name, "an argument")

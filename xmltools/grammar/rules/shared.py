@@ -25,6 +25,7 @@ from xmltools.tools.schema import (
 
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
+OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 _MAX_DEPTH = 16
 """Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
 
