@@ -27,7 +27,6 @@ BUILTIN = {
     "qwen_3_coder": "qwen3_coder",
     "glm_4_7": "glm",
     "minimax": "minimax_m2",
-    "deepseek_v3_2": "dsml",
     "deepseek_v4": "dsml",
     "llama": "llama3_json",
     "deepseek_v3_1": "deepseek_v3",
@@ -69,8 +68,9 @@ def tried(model: str, walks: int, seed: int) -> tuple[Counter[str], dict[str, st
             counts["walks"] += 1
             wrong = wrong_with(text, tools, dialect, rng)
             if wrong:
+                counts["wrong"] += 1
                 kind = " ".join(wrong.split("code=<Code.")[-1].split()[:2]).strip(":'")
-                counts[f"wrong: {kind}"] += 1
+                counts[f"- {kind}"] += 1
                 examples.setdefault(kind, f"{wrong[:300]}\n    {text[:600]!r}")
     return counts, examples
 

@@ -207,7 +207,8 @@ def _keeps_promises(reply: Reply, text: str, tools: list[Tool], options: dict[st
     if options.get("order") == "schema":
         properties = {tool.name: list(tool.parameters.get("properties", ())) for tool in tools}
         for call in reply.calls:
-            known = [properties[call.name].index(name) for name in call.arguments]
+            declared = properties[call.name]
+            known = [declared.index(name) for name in call.arguments if name in declared]
             if known != sorted(known):
                 return f"order {list(call.arguments)}"
     return ""
