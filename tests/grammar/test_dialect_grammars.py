@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from random import Random
 from statistics import median
@@ -320,6 +321,15 @@ def test_what_the_schema_demands_and_the_grammar_cannot_say_is_an_issue() -> Non
     assert [(issue.place, issue.keyword) for issue in found] == [("x", "maxProperties"), ("y", "multipleOf")]
     assert engine_issues("vllm", tool, dialect="hermes") == found
     assert [issue.place for issue in grammar_issues(tool, "gbnf", dialect="glm")] == ["y"]  # any text fits x
+
+
+@every_dialect
+def test_a_regular_expression_is_one_call(dialect: str) -> None:
+    expression = re.compile(build_grammar(TOOLS, "regex", dialect=dialect))
+    for gap in ("", "\n"):
+        assert expression.fullmatch(call(dialect, "get", {"n": 5, "s": "a < b </", "on": False}, gap).strip())
+    assert not expression.fullmatch(call(dialect, "get", {"n": "five"}))
+    assert not expression.fullmatch(f"text {call(dialect, 'get', {'n': 5})}")
 
 
 # Engines

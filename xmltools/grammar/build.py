@@ -12,6 +12,7 @@ from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.printers.lark import print_lark
 from xmltools.grammar.printers.regex import print_regex
 from xmltools.grammar.printers.structural_tag import print_structural_tag
+from xmltools.grammar.regular.automata import TooLarge
 from xmltools.grammar.relaxng.schema import relaxng
 from xmltools.grammar.rules.reply import chosen_tools, make_grammar
 from xmltools.grammar.text_tree import Grammar
@@ -107,7 +108,13 @@ def _build(
     chosen = chosen_tools(listed, options)
     backend = Backend(format in ("lark", "regex"), format == "lark" and options.has_llguidance)
     grammar, issues = make_grammar(chosen, options, backend, only_server(listed))
-    return _PRINTERS[format](grammar, options), issues
+    try:
+        return _PRINTERS[format](grammar, options), issues
+    except TooLarge:
+        raise XMLToolsError(
+            f"a value that the tools allow is too much for the regular expressions of {format!r}; "
+            "use another format, or fewer options"
+        ) from None
 
 
 def _listed(tools: Tool | Iterable[Tool]) -> list[Tool]:
