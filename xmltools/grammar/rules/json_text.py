@@ -114,6 +114,8 @@ class JsonText:
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
         self._rules.report.add_others(place, shape, where=self._style.where, of_any_type=True)
+        if self._style.constrained:  # in an element, the map around it has said so already
+            self._note_names(place)
         return self._anything()
 
     def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
@@ -202,11 +204,14 @@ class JsonText:
             map(self._rules.has_values, others)
         ):
             return series(Literal("{"), self.space, Literal("}"))
-        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
+        self._note_names(place)
         if len(others) > 1:
             self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
         return self._map_of(value)
+
+    def _note_names(self, place: str) -> None:
+        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
 
     def _map_of(self, value: Node) -> Node:
         pair = series(self._any_string, self.space, Literal(":"), self.space, value, self.space)
