@@ -24,6 +24,7 @@ from xmltools.grammar.regular.regular import (
 )
 from xmltools.grammar.rules.marked_strings import any_of, shortened
 from xmltools.grammar.rules.strings import without
+from xmltools.grammar.rules.written_form import written_form
 from xmltools.grammar.text_tree import Dispatch, Node
 
 _TAG_ENDS = "> \t\r\n"
@@ -74,27 +75,27 @@ def _around_elements(tags: tuple[str, ...], reasoning: tuple[str, str] | None) -
 
 @lru_cache(maxsize=64)
 def _around_marks(dialect: Dialect, tags: tuple[str, ...], reasoning: tuple[str, str] | None) -> Around:
-    """Other dialects: all marks by which something begins that is no text, in any of the dialect's forms."""
-    starts = [form.opener for form in dialect.forms if not form.is_bare]
-    starts += [form.pairs.name for form in dialect.forms if form.pairs is not None and form.pairs.bare]
-    opener = starts[0] if starts and not dialect.is_bare else ""
-    others = (*starts, *dialect.turn_ends, *(start for start, _ in dialect.thoughts))
-    marks = tuple(dict.fromkeys(mark if mark == opener else shortened(mark, opener) for mark in others))
-    ends = (reasoning[1],) if reasoning else ()
-    opens_thought = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
-    text = _free_of(any_of((*marks, *ends)), *opens_thought)
+    """Other dialects: no mark by which something begins that is no text, in any of the dialect's forms."""
+    trigger = written_form(dialect).trigger
+    calls = [form.opener for form in dialect.forms if not form.is_bare]
+    calls += [form.pairs.name for form in dialect.forms if form.pairs is not None and form.pairs.bare]
+    others = [*calls, *dialect.turn_ends, *(start for start, _ in dialect.thoughts)]
+    marks = list(dict.fromkeys(mark if mark == trigger else shortened(mark, trigger) for mark in others))
+    marks += [reasoning[1]] if reasoning else []
+    openers = [sequence(_any_case(f"<{tag}"), chars(_TAG_ENDS + "/")) for tag in tags]
+    text = _free_of(any_of(marks), *openers)
     if dialect.is_bare:  # a reply that begins as JSON does may be a call
         text = And((text, Not(sequence(star(chars(" \t\r\n")), chars("{["), ANYTHING))))
-    words = [word for mark in (*marks, *ends) for word in _words(mark)]
+    words = [f"`{trigger}", f"\\{trigger}", *(word for mark in marks for word in _words(mark))]
     words += [f"<{tag}{end}" for tag in tags for end in _TAG_ENDS]
-    escaped = [f"{sign}{opener}" for sign in "`\\"]
-    calls = tuple(dict.fromkeys(starts)) if dialect.ends_reasoning else ()
-    thought: Regular = EMPTY
-    if reasoning:
-        nested = [each for tag, each in zip(tags, opens_thought, strict=True) if f"<{tag}>" == reasoning[0]]
-        thought = sequence(_free_of(any_of((*calls, reasoning[1])), *nested), literal(reasoning[1]))
-    excluded = tuple(word for word in dict.fromkeys((*escaped, *words)) if word != opener)
-    return Around(_lead(text), text, thought, excluded, (*ends, *(word for mark in calls for word in _words(mark))))
+    excludes = tuple(word for word in dict.fromkeys(words) if word != trigger)
+    if reasoning is None:
+        return Around(_lead(text), text, EMPTY, excludes, ())
+    # A call ends reasoning in most dialects, and another opener asks for another end.
+    ends = list(dict.fromkeys([reasoning[1], *(calls if dialect.ends_reasoning else ())]))
+    nested = [opener for tag, opener in zip(tags, openers, strict=True) if f"<{tag}>" == reasoning[0]]
+    thought = sequence(_free_of(any_of(ends), *nested), literal(reasoning[1]))
+    return Around(_lead(text), text, thought, excludes, tuple(word for mark in ends for word in _words(mark)))
 
 
 def _lead(text: Regular) -> Regular:
