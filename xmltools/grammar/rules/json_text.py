@@ -15,7 +15,7 @@ from typing import Any
 from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.numbers import numbers
 from xmltools.grammar.regular.regular import NOTHING, Chars, Repeat, chars, subtract
-from xmltools.grammar.rules.marked_strings import Quoted
+from xmltools.grammar.rules.marked_strings import MAX_ESCAPES, Quoted
 from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, TEXT_WORDS, Rules, chain, countable, scalars
 from xmltools.grammar.rules.strings import SPACE, XML, Strings, json_literal
 from xmltools.grammar.schema_values import valid_values
@@ -134,8 +134,10 @@ class JsonText:
         if self._style.constrained:
             self._others(shape, place, TEXT_WORDS)
             language = self._strings.spellings(facts, place, self._rules.report)
+            if language is None and facts.low:
+                language = self._style.string.counted(1, None, exact=self._rules.backend.intersects)
             if language is None:
-                return self._text(facts.low, None)
+                return self._any_string
             if language != NOTHING:
                 return self._rules.lexeme(language, "jsontext")
             self._rules.report.add(place, "the schema", "has no value that can be written; any string is")
@@ -147,14 +149,10 @@ class JsonText:
                 place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted"
             )
             low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
-        return self._text(low, high)
-
-    def _text(self, low: int, high: int | None) -> Node:
-        """Return a string of so many characters."""
         if not low and high is None:
             return self._any_string
-        language = self._style.string.counted(low, high, exact=self._rules.backend.expressions)
-        return self._rules.lexeme(language, "jsonbounded")
+        escapes = self._rules.backend.expressions or max(low, high or 0) <= MAX_ESCAPES
+        return self._rules.lexeme(self._style.string.quoted(low, high, escapes=escapes), "jsonbounded")
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
         self._others(shape, place, NUMBER_WORDS)

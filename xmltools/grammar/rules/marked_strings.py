@@ -126,17 +126,31 @@ class Marked:
         """Return what stands between two line breaks, or without them."""
         return choice(sequence(literal("\n"), inside, literal("\n")), alone) if self.framing else alone
 
+    def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
+        """See `Spelling`."""
+        return high is None or high <= _MAX_EXACT
+
     def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
-        """See `Spelling`. Without `exact`, what is counted has no <, so that it can hold no mark."""
+        """See `Spelling`. What is counted has no <, so that it can hold no mark; long text with one is not counted."""
         if high == 0:
             return self.framed(EMPTY, EMPTY)
-        if high is None and low <= _MAX_LEAST and not exact:
-            return self.fitting(Repeat(_ALL, low), intersects=False)
+        if high is None:
+            return self._at_least(low, exact)
         alone = Repeat(_but("<\r\n" if self.framing else "<"), low, high)
         inside: Regular = Repeat(_but("<\r" if self.framing else "<"), low, high)
-        if exact and max(low, high or 0) <= _MAX_EXACT:
+        if exact and high <= _MAX_EXACT:
             inside = And((Repeat(_but("\r") if self.framing else _ALL, low, high), _safe(self.marks)))
-        return self.framed(inside, alone if self.framing else inside)
+        text = self.framed(inside, alone if self.framing else inside)
+        if self.counts(low, high, exact=exact):
+            return text
+        return choice(text, And((sequence(ANYTHING, literal("<"), ANYTHING), free_of(self.marks))))
+
+    def _at_least(self, low: int, exact: bool) -> Regular:
+        if low <= _MAX_LEAST and not exact:
+            return self.fitting(Repeat(_ALL, low), intersects=False)
+        first = Repeat(_but("<\r\n" if self.framing else "<"), low, low)
+        frame = optional(literal("\n")) if self.framing else EMPTY
+        return And((sequence(frame, first, ANYTHING), free_of(self.marks)))
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""
@@ -168,7 +182,7 @@ _ESCAPED = sequence(
     _HEX,
     _HEX,
 )
-_MAX_ESCAPES = 8
+MAX_ESCAPES = 8
 """Characters that may be escapes where GBNF counts them: with more xgrammar takes a second for a mask."""
 _WORDS: Words = {
     ord(character): (f"\\{letter}",) for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)
@@ -189,11 +203,15 @@ class Quoted:
         """Return all strings."""
         return self._spared(self.quoted(0, None))
 
+    @property
+    def _inside(self) -> Regular:
+        return star(choice(self.plain, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED))
+
     def quoted(self, low: int, high: int | None, *, escapes: bool = True) -> Regular:
         """Return strings of so many characters; where these are counted, none is an escape unless `escapes` is set."""
         unit = choice(self.plain, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED)
-        counted = unit if escapes else Chars(subtract(self.plain.ranges, chars("<" if self.marks else "").ranges))
-        inside = [Repeat(counted, low, low), star(unit)] if low and high is None else [Repeat(counted, low, high)]
+        counted = unit if escapes else self.plain
+        inside = [Repeat(counted, low, low), self._inside] if low and high is None else [Repeat(counted, low, high)]
         return sequence(literal('"'), *inside, literal('"'))
 
     def as_it_is(self, decoded: Regular) -> Regular | None:
@@ -208,14 +226,28 @@ class Quoted:
         spelled = encoded(automaton(decoded), self.plain.ranges, _WORDS)
         return self._spared(sequence(literal('"'), spelled, literal('"')))
 
-    def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
+    def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
         """See `Spelling`."""
-        most = max(low, high or 0)
-        if exact and most <= _MAX_EXACT:
-            return And((self.quoted(low, high), _safe(self.marks))) if self.marks else self.quoted(low, high)
-        escapes = exact or most <= _MAX_ESCAPES
-        language = self.quoted(low, high, escapes=escapes and not self.marks)
-        return self._spared(language) if high is None else language
+        return max(low, high or 0) <= _MAX_EXACT or (exact and (high is None or not self.marks))
+
+    def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
+        """See `Spelling`. GBNF gets an automaton with the quotes in it: a count before a quote makes xgrammar slow."""
+        if not exact:
+            return automaton(self._short(low, high) if self.counts(low, high, exact=False) else self.any())
+        if not self.marks:
+            return self.quoted(low, high)
+        if self.counts(low, high, exact=True):
+            return And((self.quoted(low, high), _safe(self.marks)))
+        left = Quoted(Chars(subtract(self.plain.ranges, chars("<").ranges)))
+        return choice(left.quoted(low, high), And((self.any(), sequence(ANYTHING, literal("<"), ANYTHING))))
+
+    def _short(self, low: int, high: int | None) -> Regular:
+        """Return short strings: what is counted is no escape by number, and with marks no <."""
+        plain = Chars(subtract(self.plain.ranges, chars("<" if self.marks else "").ranges))
+        unit = choice(plain, sequence(literal("\\"), chars('"\\/bfnrt')))
+        rest = sequence() if high is not None else self._inside
+        text = sequence(literal('"'), Repeat(unit, low, low if high is None else high), rest, literal('"'))
+        return self._spared(text) if high is None else text
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""

@@ -225,8 +225,11 @@ class Spelling(Protocol):
     def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
         """Return the spellings of the strings of a language; a back end may intersect. Raises TooLarge."""
 
+    def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
+        """Return whether `counted` has no strings of another length."""
+
     def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
-        """Return the spellings of all strings of `low` to `high` characters, or of many, if they are not `exact`."""
+        """Return the spellings of strings of `low` to `high` characters: of all of them, if they are `exact`."""
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """Return the spellings of such strings, and other texts: it is for intersections."""
@@ -247,6 +250,10 @@ class InTags:
     def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
         """See `Spelling`."""
         return fitting_text(decoded, cdata=self.cdata, end_tag=self.end_tag)
+
+    def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
+        """See `Spelling`."""
+        return True
 
     def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
         """See `Spelling`."""
@@ -281,7 +288,7 @@ class Strings:
         low, high = self._countable(facts, place, report)
         wanted = [*_pattern_languages(facts, place, report), *_format_languages(facts, place, report)]
         if not wanted:
-            return self._counted(low, high)
+            return self._counted(low, high, place, report)
         found = self._spelled(wanted, low, high)
         if found is not None:
             return found
@@ -289,16 +296,19 @@ class Strings:
         language = self._spelled(wanted, 0, None) if low or high is not None else None
         if language is None:
             report.add(place, "pattern or format", "is too large for a grammar")
-            return self._counted(low, high)
+            return self._counted(low, high, place, report)
         if self._backend.intersects:
             return And((language, self._spelling.of_length(low, high)))
         report.add(place, "minLength or maxLength", "is not enforced together with the pattern or format")
         return language
 
-    def _counted(self, low: int, high: int | None) -> Regular | None:
+    def _counted(self, low: int, high: int | None, place: str, report: Report) -> Regular | None:
         if high is None and low < 2:
             return None
-        return self._spelling.counted(low, high, exact=self._backend.intersects)
+        exact = self._backend.intersects
+        if not self._spelling.counts(low, high, exact=exact):
+            report.add(place, "minLength or maxLength", "is not enforced for all text")
+        return self._spelling.counted(low, high, exact=exact)
 
     def _spelled(self, wanted: list[Regular], low: int, high: int | None) -> Regular | None:
         """Return how strings of all these languages are written; None if that is too large, or not tried any more."""
