@@ -333,6 +333,42 @@ def test_a_regular_expression_is_one_call(dialect: str) -> None:
     assert not expression.fullmatch(f"text {call(dialect, 'get', {'n': 5})}")
 
 
+# Lengths
+
+
+@every_dialect
+@every_format
+def test_short_lengths_are_kept(dialect: str, format: str) -> None:
+    text = {"type": "string", "minLength": 2, "maxLength": 5}
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": text}})
+    judged = judge([tool], dialect, format)
+    for value in ("ab", "abcde", "a b", "é☺"):
+        assert judged.accepts(call(dialect, "f", {"a": value}).replace("\\u00e9\\u263a", value)), value
+    for value in ("a", "abcdef", ""):
+        assert not judged.accepts(call(dialect, "f", {"a": value})), value
+    assert grammar_issues(tool, format, dialect=dialect) == []
+
+
+@with_json
+@every_format
+def test_escapes_count_as_one_character(dialect: str, format: str) -> None:
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
+    judged = judge([tool], dialect, format)
+    assert judged.accepts(call(dialect, "f", {"a": '"\n\\'}))
+    assert not judged.accepts(call(dialect, "f", {"a": '"\n\\a'}))
+
+
+@every_dialect
+@every_format
+def test_long_text_is_not_kept_from_what_cannot_be_counted(dialect: str, format: str) -> None:
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"a": {"type": "string", "maxLength": 90}}})
+    judged = judge([tool], dialect, format)
+    html = '<div class="a">\n</div>'
+    assert judged.accepts(call(dialect, "f", {"a": html}))
+    words = [issue.keyword for issue in grammar_issues(tool, format, dialect=dialect)]
+    assert words == ([] if judged.prefix(call(dialect, "f", {"a": html * 9})) is False else ["minLength or maxLength"])
+
+
 # Engines
 
 
