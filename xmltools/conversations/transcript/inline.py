@@ -21,7 +21,7 @@ from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text,
 from xmltools.models.conversation import checked_conversation
 from xmltools.parser import Parser
 from xmltools.render import render_call, render_result_parts
-from xmltools.render.calls import write_call
+from xmltools.render.forge_calls import write_call
 from xmltools.render.writable import only_server, refuse_foreign
 from xmltools.tools import Tool
 
