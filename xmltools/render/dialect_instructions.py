@@ -14,7 +14,7 @@ from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.dialect_calls import form_of, write_calls
-from xmltools.render.marks import COMMON, marks_for
+from xmltools.render.marks import COMMON, marks_beside, marks_for
 from xmltools.render.prompt_sentences import ENGLISH, Wording
 from xmltools.render.tool_lists import write_tools
 from xmltools.render.writable import ORDINARY_NAME
@@ -100,8 +100,8 @@ def _check_name(tool: Tool, dialect: Dialect) -> None:
 
 def list_tools(tools: Sequence[Tool], dialect: Dialect, *, compact: bool) -> str:
     """Return the list of tools in the form of the dialect."""
-    form, writing = form_of(dialect)
-    return write_tools(tools, writing.tools, marks_for(form), compact=compact)
+    _, writing = form_of(dialect)
+    return write_tools(tools, writing.tools, marks_beside(tools, dialect), compact=compact)
 
 
 def example_of(tools: Sequence[Tool], dialect: Dialect) -> str:
@@ -111,16 +111,16 @@ def example_of(tools: Sequence[Tool], dialect: Dialect) -> str:
         arguments = example_arguments(tool.shape)
         if arguments is not None:
             call = ToolCall(id="", name=tool.name, server=tool.server, arguments=arguments)
-            if example := write_example(call, tool, dialect):
+            if example := write_example(call, tool, dialect, tools):
                 return example
     return write_example(
         ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"}), None, dialect
     )
 
 
-def write_example(call: ToolCall, tool: Tool | None, dialect: Dialect) -> str:
-    """Return a call to show; nothing if the dialect can't say it, or if its values hold marks."""
-    if marks_for(dialect).is_in(repr((call.name, call.arguments))):
+def write_example(call: ToolCall, tool: Tool | None, dialect: Dialect, tools: Sequence[Tool] = ()) -> str:
+    """Return a call to show beside tools; nothing if the dialect can't say it, or if its values hold marks."""
+    if marks_beside(tools, dialect).is_in(repr((call.name, call.arguments))):
         return ""
     try:
         return write_calls([(call, tool)], dialect)

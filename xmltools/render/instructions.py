@@ -20,7 +20,7 @@ from xmltools.render.calls import refuse_forges_options, render_call, render_cal
 from xmltools.render.dialect_calls import form_of
 from xmltools.render.dialect_instructions import check_tools, example_of, list_tools, sentences_in, shows_others
 from xmltools.render.forge_calls import write_call
-from xmltools.render.marks import marks_for
+from xmltools.render.marks import marks_beside
 from xmltools.render.prompt_sentences import ENGLISH, Wording, fill, neutral, neutral_line
 from xmltools.render.results import render_results
 from xmltools.render.type_descriptions import (
@@ -290,7 +290,7 @@ def _conversation(
 
 def _turn(message: Message, tools: list[Tool], wording: Wording, only: str | None, dialect: Dialect) -> str:
     parts: list[str] = []
-    marks = marks_for(dialect)
+    marks = marks_beside(tools, dialect)
     for kind, group in groupby(message.parts, type):
         run = list(group)
         if kind is Text:

@@ -8,13 +8,14 @@ already gets one level more, `&amp;lt;`, so that it can be undone exactly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html import unescape
 from itertools import chain
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect
+from xmltools.tools import Tool
 
 _TURNS = (
     *("<start_of_turn>", "<end_of_turn>", "<bos>", "<sop>", "[gMASK]", "]~b]", "]~!b[", "[e~["),
@@ -150,7 +151,7 @@ def _openers(dialect: Dialect) -> Iterator[str]:
             yield form.pairs.name
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def marks_for(dialect: Dialect, *, thoughts: bool = True, names: tuple[str, ...] | None = ()) -> Marks:
     """Return the marks that no data may hold in what is written in a dialect.
 
@@ -158,6 +159,17 @@ def marks_for(dialect: Dialect, *, thoughts: bool = True, names: tuple[str, ...]
     of elements that are marks too; None: all are.
     """
     return Marks(dialect, thoughts, names)
+
+
+def marks_beside(tools: Iterable[Tool] | None, dialect: Dialect, *, thoughts: bool = True) -> Marks:
+    """Return the same for what is written for these tools: in some dialects calls begin with a tag that is named as the
+    tool, or with that of an argument. None: they are not known, so any name may be one."""
+    if dialect.body is not Body.TAGS:
+        return marks_for(dialect, thoughts=thoughts)
+    if tools is None:
+        return marks_for(dialect, thoughts=thoughts, names=None)
+    names = {name for tool in tools for name in (tool.name, *tool.shape.properties)}
+    return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)))
 
 
 COMMON = marks_for(FORGE)

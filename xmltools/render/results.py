@@ -33,11 +33,11 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from xmltools.dialects import FORGE, Body, Dialect, ResultForm, named
+from xmltools.dialects import FORGE, Dialect, ResultForm, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 from xmltools.render.dialect_calls import form_of
-from xmltools.render.marks import Marks, marks_for
+from xmltools.render.marks import Marks, marks_beside
 from xmltools.tools import Tool
 
 # Everything that some reader takes for the end of a line: a model, a terminal, str.splitlines.
@@ -442,23 +442,14 @@ class _Bare(_Frame):
 
 
 def _frame_of(dialect: Dialect, tools: Iterable[Tool] | None) -> _Frame:
-    if dialect.body is Body.TAGS:
-        names = None if tools is None else tuple(sorted(_names_in(tools)))
-        return _kept_frame(dialect, names)
-    return _kept_frame(dialect, ())
-
-
-def _names_in(tools: Iterable[Tool]) -> set[str]:
-    """Return the names of tools and of their arguments: both may begin a call."""
-    return {name for tool in tools for name in (tool.name, *tool.shape.properties)}
+    return _kept_frame(dialect, marks_beside(tools, dialect, thoughts=False))
 
 
 @lru_cache(maxsize=64)
-def _kept_frame(dialect: Dialect, names: tuple[str, ...] | None) -> _Frame:
+def _kept_frame(dialect: Dialect, marks: Marks) -> _Frame:
     if dialect == FORGE:
-        return _Frame(ResultForm(between="\n\n"), marks_for(FORGE, thoughts=False))
+        return _Frame(ResultForm(between="\n\n"), marks)
     form = form_of(dialect)[1].result
-    marks = marks_for(dialect, thoughts=False, names=names)
     if form.is_headed:
         return _Frame(form, marks)
     return _Marked(form, marks) if form.each_start else _Bare(form, marks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -20,7 +20,7 @@ from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
 from xmltools.render.dialect_instructions import shows_others, write_example
-from xmltools.render.marks import COMMON
+from xmltools.render.marks import COMMON, marks_beside
 from xmltools.render.prompt_sentences import neutral
 from xmltools.render.writable import only_server
 from xmltools.syntax.markup import (
@@ -139,11 +139,13 @@ def _in_dialect(
         "Write the whole call again, in this form (here for a tool get with an argument n):",
     )
     if dialect.written:
-        example, lead = _example(tool, given, False, dialect), _lead(tool)
+        example, lead = _example(tool, given, False, dialect, offered), _lead(tool)
         # The example says it better, and a form with words in place of its parts may be read as a call.
         error = replace(error, hint=_FORM.sub("", error.hint.replace(dialect.form, "")) if example else error.hint)
     room = most - len(example) - 1 if len(example) <= most else _BESIDE_LONG
-    rest = _fit(_what(error), _where(error), _expected(error, offered), lead if example else _AGAIN, room)
+    neutral = marks_beside(offered, dialect).neutral
+    where = [neutral(line) for line in _where(error)]
+    rest = _fit(neutral(_what(error)), where, neutral(_expected(error, offered)), lead if example else _AGAIN, room)
     return _joined(rest, example)
 
 
@@ -294,11 +296,17 @@ def _lead(tool: Tool | None) -> str:
     return f"Write the whole call again. A correct call of {name} looks like this, with your own values:"
 
 
-def _example(tool: Tool | None, given: dict[str, Any], with_server: bool, dialect: Dialect = FORGE) -> str:
+def _example(
+    tool: Tool | None,
+    given: dict[str, Any],
+    with_server: bool,
+    dialect: Dialect = FORGE,
+    offered: Sequence[Tool] = (),
+) -> str:
     """The smallest right call: with the values that the model gave, where they fit and can be written."""
     if tool is None:
         call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
-        return _written(call, None, with_server, dialect)
+        return _written(call, None, with_server, dialect, offered)
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
     sample = example_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
     if sample is None:
@@ -306,7 +314,7 @@ def _example(tool: Tool | None, given: dict[str, Any], with_server: bool, dialec
     for arguments in (_with_given(sample, given, tool), sample):
         try:
             call = ToolCall(id="", name=tool.name, arguments=arguments, server=tool.server)
-            block = _written(call, tool, with_server, dialect)
+            block = _written(call, tool, with_server, dialect, offered)
         except ValueError:  # a value that cannot be written, or (pydantic's own) text that is no Unicode
             continue
         if block:
@@ -314,10 +322,10 @@ def _example(tool: Tool | None, given: dict[str, Any], with_server: bool, dialec
     return ""
 
 
-def _written(call: ToolCall, tool: Tool | None, with_server: bool, dialect: Dialect) -> str:
+def _written(call: ToolCall, tool: Tool | None, with_server: bool, dialect: Dialect, offered: Sequence[Tool]) -> str:
     """A call to show; nothing if it holds what would be read as something else, or what XML forbids."""
     if dialect != FORGE:
-        return write_example(call, tool, dialect)
+        return write_example(call, tool, dialect, offered)
     block = render_call(call, tool, server_names=with_server)
     return "" if find_forbidden(block, 0, len(block)) >= 0 or shows_others(call.name, call.arguments) else block
 
