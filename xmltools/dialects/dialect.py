@@ -82,7 +82,7 @@ class ToolList:
 
     form: str = "function"
     """How a tool is told: as JSON, `{"type": "function", "function": {…}}` (`function`) or only what is in that
-    (`schema`); as elements of XML (`elements`); or under a heading (`heading`)."""
+    (`schema`); as elements of XML (`elements`); under a heading (`heading`); or as Gemma's objects (`declaration`)."""
     start: str = ""
     end: str = ""
     """Around all tools."""
@@ -103,7 +103,8 @@ class ResultForm:
     """Around all results of a turn."""
     each_start: str = ""
     each_end: str = ""
-    """Around each; `{name}` stands for the name of the tool, and `{number}` for how many results came before."""
+    """Around each; `{name}` stands for the name of the tool, `{number}` for how many results came before, and `{next}`
+    for one more."""
     between: str = "\n"
     is_headed: bool = False
     """Whether each begins with lines as Forge's, `Tool: NAME` and `Result: `, in place of marks."""

@@ -8,6 +8,7 @@ can.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
@@ -215,6 +216,44 @@ def _write_named_json(form: Dialect, writing: Writing, call: ToolCall, shape: Ob
     return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure)
 
 
+def _write_python(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece | None:
+    """A call in Python. Its strings are those of JSON, which are Python's too."""
+    if not all(map(_PYTHON_NAME.fullmatch, call.arguments)):
+        return None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    inside = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+    return Piece(f"{call.name}({inside})", is_sure and _PYTHON_NAME.fullmatch(call.name) is not None)
+
+
+_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _literal(value: Any) -> str:
+    """Return a value as a literal of Python."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{to_json(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value) if value is None or isinstance(value, bool) else to_json(value)
+
+
+def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """A name and an object of Gemma's, with marks around strings."""
+    assert form.pairs is not None
+    arguments, _ = _spelled(call.arguments, shape)
+    text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
+    return Piece(f"{writing.call_start}{text}{writing.call_end}", False)
+
+
+def marked(value: Any, quote: str) -> str:
+    """Return a value in Gemma's notation."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{marked(each, quote)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(marked(each, quote) for each in value)}]"
+    return f"{quote}{value}{quote}" if isinstance(value, str) else scalar_text(value)
+
+
 def _spelled(arguments: dict[str, Any], shape: ObjectShape | None) -> tuple[dict[str, Any], bool]:
     """Return arguments as the schema asks for them, 5 and not 5.0 for an integer; and whether they are surely read as
     they are where they are JSON."""
@@ -304,6 +343,10 @@ def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
 
 
 def _kind_of(pairs: Pairs) -> str:
+    if pairs.python:
+        return "python"
+    if pairs.quote:
+        return "marked"
     return "named json" if pairs.json else "pairs"
 
 
@@ -311,5 +354,7 @@ _WRITERS: dict[str, Write] = {
     Body.JSON: _write_json,
     Body.TAGS: _write_tags,
     "named json": _write_named_json,
+    "python": _write_python,
+    "marked": _write_marked,
     "pairs": _write_pairs,
 }

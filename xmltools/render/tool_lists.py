@@ -13,6 +13,7 @@ from typing import Any
 
 from xmltools.dialects import ToolList
 from xmltools.errors import XMLToolsError
+from xmltools.render.dialect_calls import marked
 from xmltools.render.marks import Marks
 from xmltools.render.prompt_sentences import one_line
 from xmltools.tools import Tool
@@ -48,10 +49,30 @@ def _told(tool: Tool, form: ToolList, marks: Marks, compact: bool) -> str:
         lines = [f"### {marks.neutral(tool.name)}"]
         lines += [f"Description: {_indented(description, marks)}"] if description else []
         return "\n".join((*lines, "", f"Parameters: {_json(parameters, marks)}"))
+    if form.form == "declaration":
+        facts = {"description": description, "parameters": _in_capitals(parameters)}
+        name = marks.neutral(tool.name)
+        return f"declaration:{name}{marks.neutral(marked({key: each for key, each in facts.items() if each}, _QUOTE))}"
     said: dict[str, Any] = {"name": tool.name, "description": description, "parameters": parameters}
     if not description:
         del said["description"]
     return _json({"type": "function", "function": said} if form.form == "function" else said, marks, form.indent)
+
+
+_QUOTE = '<|"|>'
+"""What stands around Gemma's strings."""
+
+
+def _in_capitals(schema: Any) -> Any:
+    """Return a schema with the names of types in capitals, as Gemma's declarations have them."""
+    if isinstance(schema, list):
+        return [_in_capitals(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value.upper() if key == "type" and isinstance(value, str) else _in_capitals(value)
+        for key, value in schema.items()
+    }
 
 
 def _json(value: Any, marks: Marks, indent: int | None = None) -> str:
