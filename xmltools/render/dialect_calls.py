@@ -240,9 +240,17 @@ def _literal(value: Any) -> str:
 def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
     """A name and an object of Gemma's, with marks around strings."""
     assert form.pairs is not None
-    arguments, _ = _spelled(call.arguments, shape)
+    arguments, is_sure = _spelled(call.arguments, shape)
+    first = form.pairs.quote.partition('"')[0]  # JSON escapes what follows
+    is_plain = first not in to_json(arguments) and _has_plain_keys(arguments)
     text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
-    return Piece(f"{writing.call_start}{text}{writing.call_end}", False)
+    return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure and is_plain)
+
+
+def _has_plain_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(ORDINARY_NAME.fullmatch, value)) and all(map(_has_plain_keys, value.values()))
+    return not isinstance(value, list) or all(map(_has_plain_keys, value))
 
 
 def marked(value: Any, quote: str) -> str:
