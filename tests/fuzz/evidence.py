@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from support.dialect_texts import KINDS
-from support.written import WRITTEN
 from support.ordinary_calls import law_short_way
 from support.schema_laws import LAWS as SCHEMA_LAWS
 from support.schema_laws import SchemaTrial
 from support.schema_laws import first_broken as first_broken_of_schema
 from support.strategies import Case
+from support.written import WRITTEN
 
 import xmltools
 from fuzz import deep
