@@ -76,6 +76,9 @@ if TYPE_CHECKING:
         render_retry,
     )
     from xmltools.render import (
+        render_calls as render_calls,
+    )
+    from xmltools.render import (
         render_result_parts as render_result_parts,
     )
     from xmltools.render import (
@@ -109,6 +112,7 @@ _HOMES = {
         "Wording",
         "read_results",
         "render_call",
+        "render_calls",
         "render_instructions",
         "render_result",
         "render_result_parts",

@@ -16,7 +16,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import parse
 from xmltools.render import render_call
-from xmltools.render.calls import write_elements
+from xmltools.render.forge_calls import write_elements
 from xmltools.render.writable import same
 from xmltools.tools import Tool
 from xmltools.tools.schema import read_arguments

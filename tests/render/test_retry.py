@@ -13,6 +13,7 @@ from support.strategies import TOOL_SETS, cases, clean_cases
 from xmltools.dialects import named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.parser import Limits, parse
+from xmltools.render.calls import render_call
 from xmltools.render.retry_message import render_retry
 from xmltools.tools import Tool
 
@@ -531,10 +532,13 @@ def test_a_model_that_writes_another_dialect_is_told_nothing_in_forges_words(dia
         reply = parse(text, [number], dialect=dialect)
         for found in (*reply.errors, *reply.notices):
             retry = render_retry(found, [number], dialect=dialect)
-            first, *_, form, example = retry.split("\n")
-            assert first.startswith("Your tool call was not carried out: ")
-            assert (form[:26], example) == ("Write the whole call again", named(dialect).example)
+            assert retry.startswith("Your tool call was not carried out: ")
+            asked, _, example = retry.partition("A correct call of read_file looks like this, with your own values:\n")
+            assert asked.endswith("\nWrite the whole call again. ")
+            assert example == render_call(parse(example, [number], dialect=dialect).calls[0], number, dialect=dialect)
             assert not re.search(r"<tool>|tool_name|CDATA|XML", retry)
+            shown = parse(retry, dialect=dialect)
+            assert [call.clean for call in shown.calls] == [True] and not shown.errors
     error = parse(renamed, [number], dialect=dialect).errors[0]
     assert "Did you mean read_file?" in render_retry(error, [number], dialect=dialect)
     error = parse(whole, [number], dialect=dialect).errors[0]
@@ -545,12 +549,14 @@ def test_a_model_that_writes_another_dialect_is_told_nothing_in_forges_words(dia
 def test_the_limit_holds_in_every_dialect(dialect):
     error = CallError(Code.INVALID_JSON, (0, 9), "x" * 5000, Code.INVALID_JSON.hint)
     retry = render_retry(error, TOOLS, dialect=dialect, max_characters=400)
-    assert len(retry) <= 400 and retry.endswith(named(dialect).example)
+    assert len(retry) <= 400 and len(parse(retry, TOOLS, dialect=dialect).calls) == 1
 
 
-def test_a_dialect_without_an_example_is_told_without_one():
-    bare = replace(named("glm"), example="")
-    error = parse("<tool_call>reed_file</tool_call>", TOOLS, dialect=bare).errors[0]
+def test_where_it_is_not_known_how_calls_are_written_the_example_is_that_of_the_dialect():
+    read_only = replace(named("glm"), writing=None)
+    error = parse("<tool_call>reed_file</tool_call>", TOOLS, dialect=read_only).errors[0]
+    assert render_retry(error, TOOLS, dialect=read_only).endswith(f"\n{named('glm').example}")
+    bare = replace(read_only, example="")
     assert render_retry(error, TOOLS, dialect=bare).endswith("\nWrite the whole call again.")
 
 

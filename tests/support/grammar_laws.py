@@ -25,7 +25,7 @@ from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
 from xmltools.models import Reasoning, Reply, Text, ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.parser import Parser, parse
-from xmltools.render.calls import write_call
+from xmltools.render.forge_calls import write_call
 from xmltools.render.writable import only_server
 from xmltools.tools import Tool
 

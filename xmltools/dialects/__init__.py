@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs, forms_for, plain, spellings
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing, forms_for, plain, spellings
 from xmltools.dialects.forge import FORGE
 from xmltools.errors import Code, XMLToolsError
 from xmltools.first_use import on_first_use
@@ -23,6 +23,9 @@ __all__ = [
     "Dialect",
     "Family",
     "Pairs",
+    "ResultForm",
+    "ToolList",
+    "Writing",
     "all",
     "beside",
     "for_model",

@@ -77,6 +77,71 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolList:
+    """How a prompt lists the tools, as the model's chat template does."""
+
+    form: str = "function"
+    """How a tool is told: as JSON, `{"type": "function", "function": {…}}` (`function`) or only what is in that
+    (`schema`); as elements of XML (`elements`); under a heading (`heading`); or as Gemma's objects (`declaration`)."""
+    start: str = ""
+    end: str = ""
+    """Around all tools."""
+    each_start: str = ""
+    each_end: str = ""
+    between: str = "\n"
+    indent: int | None = None
+    """Blanks for each level of JSON, if it is not on one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultForm:
+    """How results are written, as the model's chat template does. Without marks a result is its content, and nothing
+    else."""
+
+    start: str = ""
+    end: str = ""
+    """Around all results of a turn."""
+    each_start: str = ""
+    each_end: str = ""
+    """Around each; `{name}` stands for the name of the tool, `{number}` for how many results came before, and `{next}`
+    for one more."""
+    between: str = "\n"
+    is_headed: bool = False
+    """Whether each begins with lines as Forge's, `Tool: NAME` and `Result: `, in place of marks."""
+    role: str = "user"
+    """In which role the template writes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How calls, results and tools are laid out where the model's chat template writes them. The marks of a call are
+    those with which it is read."""
+
+    start: str = ""
+    end: str = ""
+    """Around all calls of a turn."""
+    call_start: str = ""
+    call_end: str = ""
+    """Around each call."""
+    between: str = "\n"
+    before: str = "\n"
+    """What stands between text or reasoning and the calls of a message."""
+    after_name: str = ""
+    after_key: str = ""
+    around_value: str = ""
+    after_value: str = ""
+    """What lays out a call of pairs, between its marks."""
+    name: str = "{name}"
+    """How a call names its tool; `{number}` says how many calls of the turn came before."""
+    name_attributes: str = ""
+    """Attributes beside that of the name; `{next}` counts the calls from 1."""
+    result: ResultForm = ResultForm()
+    tools: ToolList = ToolList()
+    most: int | None = None
+    """How many calls a turn may have, if the template says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """How calls are written. All element names are without brackets; words that a kind of body does not have are empty.
 
@@ -122,6 +187,8 @@ class Dialect:
     turn_ends: tuple[str, ...] = ()
     """Tokens that end a turn, or a part of it. They are no text."""
     pairs: Pairs | None = None
+    writing: Writing | None = None
+    """How calls are written, if that is known. Of several forms the first that has it is written."""
     default_server: str = "local"
 
     # Of a body of elements.
@@ -211,6 +278,11 @@ class Dialect:
     def forms(self) -> tuple[Dialect, ...]:
         """The dialect itself, and its variants."""
         return (self, *self.variants)
+
+    @property
+    def written(self) -> Dialect | None:
+        """The form in which calls are written; None if that is not known."""
+        return next((form for form in self.forms if form.writing is not None), None)
 
     @property
     def form(self) -> str:

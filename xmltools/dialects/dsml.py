@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _EOS = "<｜end▁of▁sentence｜>"
 
@@ -42,6 +42,15 @@ _V4 = Dialect(
     many=True,
     turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
     pairs=_pairs("｜DSML｜"),
+    writing=Writing(
+        before="\n\n",
+        start="<｜DSML｜tool_calls>\n",
+        end="\n</｜DSML｜tool_calls>",
+        after_name="\n",
+        after_value="\n",
+        result=ResultForm(each_start="<tool_result>", each_end="</tool_result>"),
+        tools=ToolList(form="schema"),
+    ),
 )
 
 DSML = replace(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
+
+_WRITING = Writing(
+    call_start="<tool_call>\n",
+    call_end="\n</tool_call>",
+    result=ResultForm(each_start="<tool_response>\n", each_end="\n</tool_response>"),
+    tools=ToolList(start="<tools>\n", end="\n</tools>"),
+)
 
 _HERMES = Dialect(
     name="hermes",
@@ -15,6 +22,7 @@ _HERMES = Dialect(
     ends_reasoning=True,
     layout=True,
     turn_ends=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
+    writing=_WRITING,
 )
 
 _LONGCAT = Pairs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect, ResultForm, ToolList, Writing
 from xmltools.dialects.minimax_m2 import INVOKE
 
 _PLAIN = Dialect(
@@ -16,6 +16,26 @@ _PLAIN = Dialect(
     ends_reasoning=True,
     layout=True,
     pairs=replace(INVOKE, framing=True),
+    writing=Writing(
+        before="\n\n",
+        start="<function_calls>\n",
+        end="\n</function_calls>",
+        after_name="\n",
+        after_value="\n",
+        result=ResultForm(
+            start="<function_results>\n",
+            end="\n</function_results>",
+            each_start="<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",
+            each_end="\n</stdout>\n</result>",
+        ),
+        tools=ToolList(
+            form="schema",
+            start="<functions>\n",
+            end="\n</functions>",
+            each_start="<function>",
+            each_end="</function>",
+        ),
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 KIMI_K2 = Dialect(
     name="kimi_k2",
@@ -25,5 +25,14 @@ KIMI_K2 = Dialect(
         end="<|tool_call_end|>",
         json=True,
         bare=True,
+    ),
+    writing=Writing(
+        before="",
+        start="<|tool_calls_section_begin|>",
+        end="<|tool_calls_section_end|>",
+        between="",
+        name="functions.{name}:{number}",
+        result=ResultForm(each_start="## Return of functions.{name}:{number}\n", between="\n\n", role="tool"),
+        tools=ToolList(start="[", end="]", between=", "),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect, ResultForm, ToolList, Writing
 
 _BARE = Dialect(
     name="llama3_json",
@@ -18,6 +18,12 @@ _BARE = Dialect(
     reasoning=(),
     turn_ends=("<|eom_id|>", "<|eot_id|>"),
     json_arguments=("parameters", "arguments"),
+    writing=Writing(
+        before="\n\n",
+        between="; ",
+        result=ResultForm(between="\n\n", role="tool"),
+        tools=ToolList(between="\n\n", indent=4),
+    ),
 )
 
 LLAMA3_JSON = replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 INVOKE = Pairs(
     name="<invoke ",
@@ -28,4 +28,12 @@ MINIMAX_M2 = Dialect(
     many=True,
     turn_ends=("[e~[",),
     pairs=INVOKE,
+    writing=Writing(
+        start="<minimax:tool_call>\n",
+        end="\n</minimax:tool_call>",
+        after_name="\n",
+        after_value="\n",
+        result=ResultForm(each_start="<response>", each_end="</response>", role="tool"),
+        tools=ToolList(form="schema", start="<tools>\n", end="\n</tools>", each_start="<tool>", each_end="</tool>"),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _LIST = Dialect(
     name="mistral",
@@ -28,6 +28,13 @@ MISTRAL = replace(
             _LIST,
             body=Body.PAIRS,
             pairs=Pairs(name_end="[ARGS]", name_pattern=r"(?P<name>[^\[\]]+)(?:\[CALL_ID\].*)?", json=True),
+            writing=Writing(
+                before="",
+                call_start="[TOOL_CALLS]",
+                between="",
+                result=ResultForm(each_start="[TOOL_RESULTS]", each_end="[/TOOL_RESULTS]", between="", role="tool"),
+                tools=ToolList(start="[AVAILABLE_TOOLS][", end="][/AVAILABLE_TOOLS]", between=", "),
+            ),
         ),
     ),
 )

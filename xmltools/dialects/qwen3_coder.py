@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 QWEN3_CODER = Dialect(
     name="qwen3_coder",
@@ -22,5 +22,15 @@ QWEN3_CODER = Dialect(
         value_end="</parameter>",
         framing=True,
         bare=True,
+    ),
+    writing=Writing(
+        before="\n\n",
+        call_start="<tool_call>\n",
+        call_end="\n</tool_call>",
+        after_name="\n",
+        around_value="\n",
+        after_value="\n",
+        result=ResultForm(each_start="<tool_response>\n", each_end="\n</tool_response>"),
+        tools=ToolList(form="elements", start="<tools>\n", end="\n</tools>"),
     ),
 )

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Dialect
+from xmltools.dialects import named as dialect_named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
-from xmltools.render.calls import render_call, write_call
+from xmltools.render.calls import refuse_forges_options, render_call, render_calls
+from xmltools.render.dialect_calls import form_of
+from xmltools.render.dialect_instructions import check_tools, example_of, list_tools, sentences_in, shows_others
+from xmltools.render.forge_calls import write_call
+from xmltools.render.marks import marks_beside
 from xmltools.render.prompt_sentences import ENGLISH, Wording, fill, neutral, neutral_line
 from xmltools.render.results import render_results
 from xmltools.render.type_descriptions import (
@@ -62,6 +68,7 @@ def render_instructions(
     preamble: str = "",
     wording: Wording = ENGLISH,
     server_names: bool = False,
+    dialect: Dialect | str = FORGE,
 ) -> str:
     """Write the instructions for a system prompt: how to call tools, and which there are.
 
@@ -73,20 +80,31 @@ def render_instructions(
     `server_names`: whether calls name their server also where all tools are on one, as Forge's do. Where the tools are
     on several servers, they always do.
 
+    `dialect`, a name or a record, is the one that the model was trained to write. The tools are listed in the form that
+    the chat template of such models has, mostly as JSON, and one example shows how a call looks; `"compact"` leaves out
+    the descriptions of arguments. Sentences of `wording` that are about Forge's notation are replaced by others, unless
+    they are your own. Calls in other dialects name no server, and have no reasoning in brackets.
+
     Returns text without a line break at its end, which is the preamble alone if there are no tools. Raises
-    XMLToolsError for options that are none, two tools of one name and server, names that no call can say, and invalid
-    schemas.
+    XMLToolsError for options that are none, two tools of one name and server (in other dialects than Forge's: of one
+    name), names that no call can say, invalid schemas, and a dialect in which nothing can be written.
     """
     tools = list(tools)
+    spelled = dialect_named(dialect)
     _check(tools, style, tool_choice, reasoning_tag, wording)
     if reasoning_tag is not None and bracket_reasoning:
         raise XMLToolsError("bracket_reasoning: expected one place to think in; leave it out, or reasoning_tag")
+    if spelled != FORGE:
+        form_of(spelled)
+        refuse_forges_options(spelled, server_names=server_names, bracket_reasoning=bracket_reasoning)
+        check_tools(tools, spelled)
+        wording = sentences_in(wording, spelled)
     if not tools:
         return preamble.rstrip()
     only = None if server_names else only_server(tools)
     rules = [
         wording.names,
-        wording.servers if only is None else "",
+        wording.servers if only is None and spelled == FORGE else "",
         wording.cdata,
         wording.nesting,
         wording.empty,
@@ -101,13 +119,26 @@ def render_instructions(
     tag = reasoning_tag or ""
     sections = [
         preamble.rstrip(),
-        fill(wording.heading, FORGE),
-        fill(wording.intro, FORGE),
-        "\n".join(f"- {fill(rule, FORGE, tag=tag)}" for rule in rules if rule),
-        *_document(tools, style, wording, only is None),
-        _conversation(turns, tools, wording, only),
+        fill(wording.heading, spelled),
+        fill(wording.intro, spelled),
+        "\n".join(f"- {fill(rule, spelled, tag=tag)}" for rule in rules if rule),
+        *(
+            _document(tools, style, wording, only is None)
+            if spelled == FORGE
+            else _listed(tools, style, wording, spelled)
+        ),
+        _conversation(turns, tools, wording, only, spelled),
     ]
     return "\n\n".join(filter(None, sections))
+
+
+def _listed(tools: list[Tool], style: Style, wording: Wording, dialect: Dialect) -> list[str]:
+    """Return what is said of the tools in another dialect than Forge's."""
+    example = example_of(tools, dialect)
+    return [
+        f"{fill(wording.example, dialect)}\n{example}" if example else "",
+        list_tools(tools, dialect, compact=style == "compact"),
+    ]
 
 
 def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str | None, wording: Wording) -> None:
@@ -154,7 +185,7 @@ def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) ->
 @lru_cache(maxsize=256)
 def _tool_section(name: str, server: str | None, description: str, shape: ObjectShape, wording: Wording) -> str:
     """Return the section of one tool in the full style; nothing of its server if that is None."""
-    lines = [f"## {name}"]
+    lines = [f"## {neutral(name)}"]
     if server is not None and server != FORGE.default_server:
         lines.append(fill(wording.server, FORGE, server=server))
     lines += _after_mark("> ", description)
@@ -184,7 +215,9 @@ def _example(name: str, server: str | None, shape: ObjectShape) -> str:
     block = write_call(call, shape, exact=True, server_names=server is not None, in_cdata=_is_code)
     # A JSON body would teach what is deprecated, a control character what needs a repair.
     is_json = block.startswith("{", len(f"<{FORGE.block}>\n"))
-    return "" if is_json or find_forbidden(block, 0, len(block)) >= 0 else block
+    if is_json or find_forbidden(block, 0, len(block)) >= 0 or shows_others(name, arguments):
+        return ""
+    return block
 
 
 def _is_code(name: str, text: str) -> bool:
@@ -246,26 +279,39 @@ class _Listing:
         return f"like {neutral_line(name)} above" if name is not None else ""
 
 
-def _conversation(turns: Sequence[Message], tools: list[Tool], wording: Wording, only: str | None) -> str:
+def _conversation(
+    turns: Sequence[Message], tools: list[Tool], wording: Wording, only: str | None, dialect: Dialect
+) -> str:
     if not turns:
         return ""
-    by_name = {(tool.name, tool.server): tool for tool in tools}
-    return "\n\n".join([fill(wording.turns, FORGE), *(_turn(message, by_name, wording, only) for message in turns)])
+    shown = (_turn(message, tools, wording, only, dialect) for message in turns)
+    return "\n\n".join([fill(wording.turns, dialect), *shown])
 
 
-def _turn(message: Message, tools: dict[tuple[str, str], Tool], wording: Wording, only: str | None) -> str:
+def _turn(message: Message, tools: list[Tool], wording: Wording, only: str | None, dialect: Dialect) -> str:
     parts: list[str] = []
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            tool = tools.get((part.name, part.server))
-            parts.append(render_call(part, tool, server_names=part.server != only))
-        elif isinstance(part, Text):
-            parts.append(neutral(part.text).strip())
+    marks = marks_beside(tools, dialect)
+    for kind, group in groupby(message.parts, type):
+        run = list(group)
+        if kind is Text:
+            parts += (neutral(part.text, marks).strip() for part in run if isinstance(part, Text))
+        elif kind is ToolCall:
+            parts.append(_calls([part for part in run if isinstance(part, ToolCall)], tools, only, dialect))
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     if results:
-        parts.append(render_results(results))
+        parts.append(render_results(results, dialect=dialect, tools=tools))
     speaker = wording.assistant if message.role == "assistant" else wording.user
-    return f"{fill(speaker, FORGE)}\n" + "\n\n".join(filter(None, parts))
+    return f"{fill(speaker, dialect)}\n" + "\n\n".join(filter(None, parts))
+
+
+def _calls(calls: list[ToolCall], tools: list[Tool], only: str | None, dialect: Dialect) -> str:
+    if dialect != FORGE:
+        return render_calls(calls, tools, dialect=dialect)
+    by_name = {(tool.name, tool.server): tool for tool in tools}
+    blocks = (
+        render_call(call, by_name.get((call.name, call.server)), server_names=call.server != only) for call in calls
+    )
+    return "\n\n".join(blocks)
 
 
 # The compact style: a tool on one line
@@ -291,7 +337,7 @@ def _signature(name: str, server: str | None, description: str, shape: ObjectSha
     description = neutral_line(description)
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3].rstrip() + "..."
-    return f"- {name}({arguments}){where}" + (f": {description}" if description else "")
+    return f"- {neutral(name)}({arguments}){where}" + (f": {description}" if description else "")
 
 
 class _TypeWriter:

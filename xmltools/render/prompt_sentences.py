@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
-from xmltools.dialects import FORGE, Dialect
+from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
+from xmltools.render.marks import COMMON, Marks
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -113,24 +114,23 @@ ENGLISH = Wording(
 """The sentences that are used if no others are given."""
 
 
-# Data inside prompts: text that others wrote can't open a block or a reasoning region, nor start a line of its own
+# Data inside prompts: text that others wrote can't open a call or a reasoning region, nor start a line of its own
 
 
-OPENS = re.compile(rf"<(?=(?i:{'|'.join((FORGE.block, *FORGE.reasoning))})(?![\w.-]))")
-"""The `<` of what could open a block or a reasoning region."""
-
-
-def neutral(text: str) -> str:
-    """Return text in which the `<` of what could open a block or a reasoning region is written as `&lt;`.
+def neutral(text: str, marks: Marks = COMMON) -> str:
+    """Return text in which what could begin a call or a reasoning region in any dialect is written as a reference.
 
     >>> neutral("a <b> in a <tool>")
     'a <b> in a &lt;tool>'
     """
-    return OPENS.sub("&lt;", text) if "<" in text else text
+    return marks.neutral(text)
 
 
-def neutral_line(text: str) -> str:
+def neutral_line(text: str, marks: Marks = COMMON) -> str:
     """Return the same on one line: line breaks of any kind, and white space around them, become a space."""
-    if not text.isprintable():
-        text = " ".join(filter(None, map(str.strip, text.splitlines())))
-    return neutral(text)
+    return marks.neutral(one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Return text without line breaks of any kind."""
+    return text if text.isprintable() else " ".join(filter(None, map(str.strip, text.splitlines())))

@@ -4,14 +4,21 @@ A result is data, and whoever wrote the data may know the protocol. Three things
 run over the rendered text, finds a call in it; that a result ends before its end; and that text passes for an
 attachment. So three changes are made to the content, no others, and all can be undone exactly (`read_results`):
 
-- The `<` of an opener, `<tool` as a whole name in any case, is written `&lt;`. Where `&lt;tool` stood already, it gets
-  one `amp;` more: `&amp;lt;tool`, and so on. Other markup, entities and ampersands stay as they are.
-- A line that looks like a header, `Tool:`, `Result:` or `Error:` after any number of spaces, gets one more.
+- The first character of what begins a call in any dialect (`<tool` as a whole name in any case, `[TOOL_CALLS]`), of a
+  token with which templates begin and end turns, and of the marks around results is written as a reference: `&lt;`,
+  `&#91;`. Where `&lt;tool` stood already, it gets one `amp;` more: `&amp;lt;tool`, and so on. Other markup, entities
+  and ampersands stay as they are. (`marks`)
+- A line that looks like a header, `Tool:`, `Result:` or `Error:` after any number of spaces, gets one more, where
+  results have such headers.
 - Text that looks like the placeholder of a medium, `[attachment 1:` with any number of spaces after the `[`,
   gets one more there.
 
 One thing is not undone, since no header is written twice: content that begins with the word of its own header
 (`Result: `, or `Error: ` if it is an error) has its header already, and is read back without that word.
+
+Other dialects have marks around each result in place of headers, or nothing: a `ResultForm` says which. There an error
+begins with `Error: `, and content that looks so gets one space. Without marks a result is its content, and only
+several of them, and errors, have headers.
 
 Content that is too long is cut first and changed afterwards, so what the cut brings to the start of a line is
 changed as well. The names of tools are on one line anyway. Should one hold `&`, `<`, a line break or what looks
@@ -22,34 +29,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Dialect, ResultForm, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
+from xmltools.render.dialect_calls import form_of
+from xmltools.render.marks import Marks, marks_beside
+from xmltools.tools import Tool
 
 # Everything that some reader takes for the end of a line: a model, a terminal, str.splitlines.
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-_HEADER = re.compile(r"(?:\A|\n\n)Tool: ([^\n]*)\n(Result|Error): ")
+_HEADER = r"Tool: (?P<name>[^\n]*)\n(?P<word>Result|Error): "
 
 # What is escaped, and how to find it. A search over ordinary text must cost next to nothing, so each pattern begins
 # with the one character that it looks for, and is not tried before a plain search has found its words.
 _HEADER_WORDS = ("Tool:", "Result:", "Error:")
-_FORGED = {mark: re.compile(f"{mark}(?= *(?:Tool|Result|Error):)") for mark in _BREAKS}
-_ESCAPED_FORGED = {mark: re.compile(f"{mark} (?= *(?:Tool|Result|Error):)") for mark in _BREAKS}
-_NAME_END = rf"(?i:{FORGE.block})(?![\w.-])"
-_OPENER_WORDS = tuple(f"{start}{first}" for start in ("<", "lt;") for first in (FORGE.block[0], FORGE.block[0].upper()))
-_OPENER = re.compile(f"<(?={_NAME_END})")
-_ESCAPED_OPENER = re.compile(f"&lt;(?={_NAME_END})")
-_AMPERSAND = re.compile(f"&(?=(?:amp;)*lt;{_NAME_END})")
-_ESCAPED_AMPERSAND = re.compile(f"&amp;(?=(?:amp;)*lt;{_NAME_END})")
 _ATTACHMENT_WORD = "attachment "
 _LIKE_PLACEHOLDER = " *attachment [0-9]+:"
 _ATTACHMENT = re.compile(rf"\[(?={_LIKE_PLACEHOLDER})")
 _ESCAPED_ATTACHMENT = re.compile(rf"\[ (?={_LIKE_PLACEHOLDER})")
 _NAME_SPECIAL = re.compile(rf"[&<{_BREAKS}]|\[(?={_LIKE_PLACEHOLDER})")
 _NAME_REFERENCE = re.compile(r"&#([0-9]{1,4});")
+_ERROR = "Error: "
+_LIKE_ERROR = re.compile(" *Error: ")
+_LIKE_HEADER = re.compile(rf" *{_HEADER}")
 
 # Placeholders say no more of a medium than these allow: nothing that ends the line, the placeholder or the URL, and no
 # control that turns the direction of writing.
@@ -76,7 +82,14 @@ class _Content(NamedTuple):
     media: Sequence[tuple[int, Media]] = ()
 
 
-def render_result(result: ToolResult, *, unsafe_verbatim: bool = False, max_characters: int | None = None) -> str:
+def render_result(
+    result: ToolResult,
+    *,
+    unsafe_verbatim: bool = False,
+    max_characters: int | None = None,
+    dialect: Dialect | str = FORGE,
+    tools: Iterable[Tool] | None = None,
+) -> str:
     """Write a result as Forge text, without a line break at the end.
 
     Takes the result. Returns two lines or more: `Tool: name`, then `Result: content` or, if it is an error,
@@ -88,33 +101,54 @@ def render_result(result: ToolResult, *, unsafe_verbatim: bool = False, max_char
     `max_characters` characters loses its middle: at most so many are kept, and a line of its own says how many were
     cut. Media are kept all the same.
 
-    Raises `XMLToolsError` for what is no result, and if `max_characters` is no whole number from 1.
+    `dialect`, a name or a record, is the one that the model writes: the result gets the marks that the chat template of
+    such models puts around it. Where calls have no mark (`llama3_json`, `pythonic`), a result that is a call stays one:
+    only the assistant's text may be parsed. Where they are named as tools (`tag_per_tool`), the names of `tools` are
+    defused, and without `tools` all start tags.
+
+    Raises `XMLToolsError` for what is no result, if `max_characters` is no whole number from 1, and for a dialect in
+    which nothing can be written.
     """
-    return render_results((result,), unsafe_verbatim=unsafe_verbatim, max_characters=max_characters)
+    return render_results(
+        (result,), unsafe_verbatim=unsafe_verbatim, max_characters=max_characters, dialect=dialect, tools=tools
+    )
 
 
 def render_results(
-    results: Iterable[ToolResult], *, unsafe_verbatim: bool = False, max_characters: int | None = None
+    results: Iterable[ToolResult],
+    *,
+    unsafe_verbatim: bool = False,
+    max_characters: int | None = None,
+    dialect: Dialect | str = FORGE,
+    tools: Iterable[Tool] | None = None,
 ) -> str:
-    """Write several results as `render_result` does, with a blank line between two.
+    """Write several results as `render_result` does, with a blank line between two, or what the dialect has there.
 
     `max_characters` holds for each of them. Media are numbered through all of them. Raises `XMLToolsError` as
     `render_result` does.
     """
     _check_limit(max_characters)
-    escape = str if unsafe_verbatim else _escape
-    escape_name = str if unsafe_verbatim else _escape_name
+    frame = _frame_of(named(dialect), tools)
+    results = list(results)
     numbers = count(1)
-    blocks = []
-    for result in results:
-        word, content = _read_result(result)
-        body = _write(_cut(content, max_characters), numbers, escape)
-        blocks.append(f"Tool: {escape_name(result.name)}\n{word}{body}")
-    return "\n\n".join(blocks)
+    written = []
+    for number, result in enumerate(results):
+        _check(result)
+        content = _cut(frame.content(result, len(results)), max_characters)
+        escape = frame.escape_alone if frame.is_alone(result, len(results)) else frame.escape
+        body = _write(content, numbers, str if unsafe_verbatim else escape)
+        name = result.name if unsafe_verbatim else frame.marks.neutral(_escape_name(result.name))
+        written.append(frame.around(result, name, number, body, len(results)))
+    return frame.joined(written)
 
 
 def render_result_parts(
-    results: Iterable[ToolResult], *, unsafe_verbatim: bool = False, max_characters: int | None = None
+    results: Iterable[ToolResult],
+    *,
+    unsafe_verbatim: bool = False,
+    max_characters: int | None = None,
+    dialect: Dialect | str = FORGE,
+    tools: Iterable[Tool] | None = None,
 ) -> tuple[Text | Media, ...]:
     """Write several results for a model that sees images.
 
@@ -122,25 +156,39 @@ def render_result_parts(
     results, unchanged: the first is attachment 1. Raises `XMLToolsError` as `render_result` does.
     """
     results = list(results)
-    text = render_results(results, unsafe_verbatim=unsafe_verbatim, max_characters=max_characters)
+    text = render_results(
+        results, unsafe_verbatim=unsafe_verbatim, max_characters=max_characters, dialect=dialect, tools=tools
+    )
     return Text(text=text), *(medium for result in results for _, medium in _join(result.content).media)
 
 
-def read_results(text: str, media: Sequence[Media] = ()) -> list[ReadResult]:
+def read_results(
+    text: str,
+    media: Sequence[Media] = (),
+    *,
+    dialect: Dialect | str = FORGE,
+    tools: Iterable[Tool] | None = None,
+) -> list[ReadResult]:
     """Read what `render_result` or `render_results` wrote (not verbatim), every character as it was.
 
-    Takes the text and, if they are at hand, the media in the order of their numbers. Placeholders become these
-    media again, and content with a medium is a tuple of `Text` and `Media`; a placeholder whose number has no medium
-    stays text. Raises `XMLToolsError` if `text` does not begin with the header of a result.
+    Takes the text and, if they are at hand, the media in the order of their numbers; the dialect and the tools that
+    were given there. Placeholders become these media again, and content with a medium is a tuple of `Text` and `Media`;
+    a placeholder whose number has no medium stays text. The name is empty where the dialect does not say it. Raises
+    `XMLToolsError` if `text` is not as results are written in the dialect.
     """
-    headers = list(_HEADER.finditer(text))
-    if text and not (headers and headers[0][0].startswith("Tool: ") and headers[0].start() == 0):
-        raise XMLToolsError(f"expected a line 'Tool: name' and a line 'Result: …' or 'Error: …', got {text[:40]!r}")
-    ends = [header.start() for header in headers[1:]] + [len(text)]
+    frame = _frame_of(named(dialect), tools)
+    if frame.is_read_alone(text):
+        return [ReadResult("", _read_content(frame.alone(text), media, frame.unescape_alone), False)]
     return [
-        ReadResult(_unescape_name(header[1]), _read_content(text[header.end() : end], media), header[2] == "Error")
-        for header, end in zip(headers, ends, strict=False)
+        ReadResult(_unescape_name(name), _read_content(inside, media, frame.unescape), is_error)
+        for name, inside, is_error in frame.split(text)
     ]
+
+
+def begins_results(text: str, dialect: Dialect) -> bool:
+    """Return whether a text begins as results in a dialect do, if these have marks or headers there."""
+    frame = _frame_of(dialect, ())
+    return text.startswith(frame.form.start) and frame.each.match(text, len(frame.form.start)) is not None
 
 
 def _check_limit(limit: int | None) -> None:
@@ -153,16 +201,9 @@ def _check_limit(limit: int | None) -> None:
 # Content
 
 
-def _read_result(result: ToolResult) -> tuple[str, _Content]:
-    """Return the word of a result's header, and its content without that word."""
+def _check(result: ToolResult) -> None:
     if not isinstance(result, ToolResult):
         raise XMLToolsError(f"expected a ToolResult, or several in a list, got {type(result).__name__}")
-    word = "Error: " if result.is_error else "Result: "
-    content = _join(result.content)
-    # A medium may stand inside what would be the word if it did not.
-    if not content.text.startswith(word) or (content.media and content.media[0][0] < len(word)):
-        return word, content
-    return word, _Content(content.text[len(word) :], _moved(content.media, -len(word)))
 
 
 def _join(content: str | tuple[Text | Media, ...]) -> _Content:
@@ -200,19 +241,19 @@ def _placeholder(number: int, medium: Media) -> str:
     return f"[attachment {number}: {media_type} {url}]" if shown else f"[attachment {number}: {media_type}]"
 
 
-def _read_content(text: str, media: Sequence[Media]) -> str | tuple[Text | Media, ...]:
+def _read_content(text: str, media: Sequence[Media], unescape: Callable[[str], str]) -> str | tuple[Text | Media, ...]:
     parts: list[Text | Media] = []
     texts: list[str] = []
     at = 0
     for found in _PLACEHOLDER.finditer(text):
-        texts.append(_unescape(text[at : found.start()]))
+        texts.append(unescape(text[at : found.start()]))
         at = found.end()
         if int(found[1]) <= len(media):
             parts += (*_text_part(texts), media[int(found[1]) - 1])
             texts.clear()
         else:
             texts.append(found[0])
-    texts.append(_unescape(text[at:]))
+    texts.append(unescape(text[at:]))
     return (*parts, *_text_part(texts)) if parts else "".join(texts)
 
 
@@ -264,37 +305,186 @@ def _break_after(text: str, end: int, media: list[tuple[int, Media]]) -> str:
     return "" if end == len(text) or text[end] in "\r\n" else "\n"
 
 
-# Escapes
+# Frames: what stands around results, and what must not stand in them
 
 
-def _escape(text: str) -> str:
-    if _holds(text, _OPENER_WORDS):
-        # The ampersands come first: those that this makes of openers are right already.
-        text = _OPENER.sub("&lt;", _AMPERSAND.sub("&amp;", text))
-    if _ATTACHMENT_WORD in text:
-        text = _ATTACHMENT.sub("[ ", text)
-    return _replace_at_breaks(text, _FORGED, " ")
+class _Frame:
+    """Results with headers, as Forge's. Other frames are kinds of it."""
+
+    header = _HEADER
+    words: tuple[str, ...] = _HEADER_WORDS
+
+    def __init__(self, form: ResultForm, marks: Marks) -> None:
+        self.form = form
+        self.marks = marks
+        like = "|".join(map(re.escape, self.words))
+        self._forged = {mark: re.compile(f"{mark}(?= *(?:{like}))") for mark in _BREAKS}
+        self._escaped_forged = {mark: re.compile(f"{mark} (?= *(?:{like}))") for mark in _BREAKS}
+        self.each = re.compile(self.header)
+        self._start = re.compile(rf"(?:\A|{re.escape(form.between)}){self.header}")
+
+    def content(self, result: ToolResult, total: int) -> _Content:
+        """Return the content of one of `total` results, without the word of its header."""
+        word = _ERROR if result.is_error else "Result: "
+        content = _join(result.content)
+        # A medium may stand inside what would be the word if it did not.
+        if not content.text.startswith(word) or (content.media and content.media[0][0] < len(word)):
+            return content
+        return _Content(content.text[len(word) :], _moved(content.media, -len(word)))
+
+    def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
+        """Return one of `total` results with what stands around it."""
+        return f"Tool: {name}\n{_ERROR if result.is_error else 'Result: '}{body}"
+
+    def joined(self, written: Sequence[str]) -> str:
+        """Return all results of a turn."""
+        return self.form.between.join(written)
+
+    def split(self, text: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield the name and the content of each result, escaped, and whether it is an error."""
+        starts = list(self._start.finditer(text))
+        if text and not self.each.match(text):
+            raise XMLToolsError(f"expected a line 'Tool: name' and a line 'Result: …' or 'Error: …', got {text[:40]!r}")
+        ends = [start.start() for start in starts[1:]] + [len(text)]
+        for start, end in zip(starts, ends, strict=False):
+            yield self.read(start, text[start.end() : end])
+
+    def read(self, start: re.Match[str], inside: str) -> tuple[str, str, bool]:
+        """Return the name, the content and whether it is an error, of what begins with this match."""
+        return start["name"], inside, start["word"] == "Error"
+
+    def is_alone(self, result: ToolResult, total: int) -> bool:
+        """Return whether a result is written without anything around it."""
+        return False
+
+    def is_read_alone(self, text: str) -> bool:
+        """Return whether a text is such a result."""
+        return False
+
+    def alone(self, text: str) -> str:
+        """Return the content of such a result, escaped."""
+        return text
+
+    def escape_alone(self, text: str) -> str:
+        """Return content in which nothing begins a call or is taken for an attachment."""
+        text = self.marks.hide(text)
+        return _ATTACHMENT.sub("[ ", text) if _ATTACHMENT_WORD in text else text
+
+    def unescape_alone(self, text: str) -> str:
+        """Undo `escape_alone`."""
+        if _ATTACHMENT_WORD in text:
+            text = _ESCAPED_ATTACHMENT.sub("[", text)
+        return self.marks.show(text)
+
+    def escape(self, text: str) -> str:
+        """Return content in which nothing is taken for something else."""
+        return self._replace_at_breaks(self.escape_alone(text), self._forged, " ")
+
+    def unescape(self, text: str) -> str:
+        """Undo `escape`."""
+        return self._replace_at_breaks(self.unescape_alone(text), self._escaped_forged, "")
+
+    def _replace_at_breaks(self, text: str, patterns: dict[str, re.Pattern[str]], indent: str) -> str:
+        """Replace what the pattern of each line break finds by that line break and `indent`."""
+        if any(word in text for word in self.words):
+            for mark, pattern in patterns.items():
+                if mark in text:
+                    text = pattern.sub(mark + indent, text)
+        return text
 
 
-def _unescape(text: str) -> str:
-    if _ATTACHMENT_WORD in text:
-        text = _ESCAPED_ATTACHMENT.sub("[", text)
-    if _holds(text, _OPENER_WORDS):
-        text = _ESCAPED_AMPERSAND.sub("&", _ESCAPED_OPENER.sub("<", text))
-    return _replace_at_breaks(text, _ESCAPED_FORGED, "")
+class _Marked(_Frame):
+    """Results between marks; or after one that is a line of its own, if there is none at the end."""
+
+    words: tuple[str, ...] = ()
+
+    def __init__(self, form: ResultForm, marks: Marks) -> None:
+        name = re.escape(form.each_start).replace(r"\{name\}", "(?P<name>[^\n]*?)")
+        name = name.replace(r"\{number\}", r"\d+").replace(r"\{next\}", r"\d+")
+        self.header = name
+        if not form.each_end:
+            self.words = (form.each_start.partition("{")[0],)
+        super().__init__(form, marks)
+
+    def content(self, result: ToolResult, total: int) -> _Content:
+        content = _join(result.content)
+        if result.is_error:
+            word = _ERROR
+        elif _LIKE_ERROR.match(content.text):
+            word = " "
+        else:
+            return content
+        return _Content(word + content.text, _moved(content.media, len(word)))
+
+    def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
+        start = self.form.each_start.replace("{number}", str(number)).replace("{next}", str(number + 1))
+        start = start.replace("{name}", name)
+        return f"{start}{body}{self.form.each_end}"
+
+    def joined(self, written: Sequence[str]) -> str:
+        return f"{self.form.start}{self.form.between.join(written)}{self.form.end}" if written else ""
+
+    def split(self, text: str) -> Iterator[tuple[str, str, bool]]:
+        form = self.form
+        if not form.each_end:
+            yield from super().split(text)
+            return
+        at, stop = len(form.start), len(text) - len(form.end)
+        while text:
+            start = self.each.match(text, at)
+            end = text.find(form.each_end, start.end()) if start else -1
+            if start is None or end < 0 or not text.startswith(form.start):
+                got = text[at : at + 40]
+                raise XMLToolsError(f"expected a result that begins with {form.each_start!r}, got {got!r}")
+            yield self.read(start, text[start.end() : end])
+            at = end + len(form.each_end)
+            if at == stop and text.startswith(form.end, at):
+                return
+            at += len(form.between)
+
+    def read(self, start: re.Match[str], inside: str) -> tuple[str, str, bool]:
+        if inside.startswith(_ERROR):
+            return start.groupdict().get("name", ""), inside.removeprefix(_ERROR), True
+        inside = inside[1:] if inside[:1] == " " and _LIKE_ERROR.match(inside) else inside
+        return start.groupdict().get("name", ""), inside, False
 
 
-def _replace_at_breaks(text: str, patterns: dict[str, re.Pattern[str]], indent: str) -> str:
-    """Replace what the pattern of each line break finds by that line break and `indent`."""
-    if _holds(text, _HEADER_WORDS):
-        for mark, pattern in patterns.items():
-            if mark in text:
-                text = pattern.sub(mark + indent, text)
-    return text
+class _Bare(_Frame):
+    """A result that is its content. Several, and errors, have headers."""
+
+    def is_alone(self, result: ToolResult, total: int) -> bool:
+        return total == 1 and not result.is_error
+
+    def is_read_alone(self, text: str) -> bool:
+        return not self.each.match(text)
+
+    def alone(self, text: str) -> str:
+        return text[1:] if text[:1] == " " and _LIKE_HEADER.match(text) else text
+
+    def content(self, result: ToolResult, total: int) -> _Content:
+        if not self.is_alone(result, total):
+            return super().content(result, total)
+        content = _join(result.content)
+        if not _LIKE_HEADER.match(content.text):
+            return content
+        return _Content(f" {content.text}", _moved(content.media, 1))
+
+    def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
+        return body if self.is_alone(result, total) else super().around(result, name, number, body, total)
 
 
-def _holds(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
+def _frame_of(dialect: Dialect, tools: Iterable[Tool] | None) -> _Frame:
+    return _kept_frame(dialect, marks_beside(tools, dialect, thoughts=False))
+
+
+@lru_cache(maxsize=64)
+def _kept_frame(dialect: Dialect, marks: Marks) -> _Frame:
+    if dialect == FORGE:
+        return _Frame(ResultForm(between="\n\n"), marks)
+    form = form_of(dialect)[1].result
+    if form.is_headed:
+        return _Frame(form, marks)
+    return _Marked(form, marks) if form.each_start else _Bare(form, marks)
 
 
 def _escape_name(name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -19,7 +19,9 @@ from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
-from xmltools.render.prompt_sentences import OPENS, neutral
+from xmltools.render.dialect_instructions import shows_others, write_example
+from xmltools.render.marks import COMMON, marks_beside
+from xmltools.render.prompt_sentences import neutral
 from xmltools.render.writable import only_server
 from xmltools.syntax.markup import (
     CDATA_OPEN,
@@ -69,6 +71,7 @@ _CUT_OFF = (
     'and write nothing before it. It ended with (quoted by "> "):'
 )
 _AGAIN = "Write the whole call again."
+_FORM = re.compile(r" ?Write (?:each call in this form|the whole call again): (?=\Z)")
 _NOT_READ = "it is not in the form that was described"
 _MARK = "> "
 _TOO_LONG = (
@@ -96,9 +99,9 @@ def render_retry(
     For a reply that was cut off the text asks the model to go on, and quotes the end, each line after `> `. Append its
     next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
 
-    `dialect` is the one in which the model writes its calls, by its name or as a record. Calls are not yet written in
-    others than Forge's: there the example is that of the dialect, a call of a tool `get`, and a model whose reply was
-    cut off is asked for the whole call again.
+    `dialect` is the one in which the model writes its calls, by its name or as a record: hint and example are in it. In
+    others than Forge's a model whose reply was cut off is asked for the whole call again. Where it is not known how
+    calls are written, the example is that of the dialect, a call of a tool `get`.
 
     Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,
     `max_characters` is no whole number from 200 on, or there is no such dialect.
@@ -107,9 +110,10 @@ def render_retry(
     if isinstance(error, Notice):
         error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
-    if written_in != FORGE:
-        return _in_dialect(error, offered, written_in, max_characters)
     tool, is_meant = _choose(error, offered)
+    if written_in != FORGE:
+        given = error.arguments if is_meant else {}
+        return _in_dialect(error, offered, tool, given, written_in, max_characters)
     if error.code is Code.TRUNCATED:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
     with_server = server_names or only_server(offered) is None
@@ -119,13 +123,29 @@ def render_retry(
     return _joined(rest, example)
 
 
-def _in_dialect(error: CallError, offered: list[Tool], dialect: Dialect, most: int) -> str:
-    """Return the text for a dialect in which no call can be written yet."""
+def _in_dialect(
+    error: CallError,
+    offered: list[Tool],
+    tool: Tool | None,
+    given: dict[str, Any],
+    dialect: Dialect,
+    most: int,
+) -> str:
+    """Return the text for another dialect than Forge's."""
     if error.hint == error.code.hint and error.code not in _FOR_ALL_DIALECTS:
         error = replace(error, hint="")
-    example = dialect.example
-    lead = "Write the whole call again, in this form (here for a tool get with an argument n):" if example else _AGAIN
-    rest = _fit(_what(error), _where(error), _expected(error, offered), lead, most - len(example) - 1)
+    example, lead = (
+        dialect.example,
+        "Write the whole call again, in this form (here for a tool get with an argument n):",
+    )
+    if dialect.written:
+        example, lead = _example(tool, given, False, dialect, offered), _lead(tool)
+        # The example says it better, and a form with words in place of its parts may be read as a call.
+        error = replace(error, hint=_FORM.sub("", error.hint.replace(dialect.form, "")) if example else error.hint)
+    room = most - len(example) - 1 if len(example) <= most else _BESIDE_LONG
+    neutral = marks_beside(offered, dialect).neutral
+    where = [neutral(line) for line in _where(error)]
+    rest = _fit(neutral(_what(error)), where, neutral(_expected(error, offered)), lead if example else _AGAIN, room)
     return _joined(rest, example)
 
 
@@ -212,8 +232,7 @@ def _window(line: str, place: int) -> tuple[str, int]:
     head = "..." if start else ""
     tail = "..." if start + _WIDTH < len(line) else ""
     place -= start
-    grown = sum(len("&lt;") - 1 for found in OPENS.finditer(piece) if found.start() < place)
-    return head + _quoted(piece) + tail, len(head) + place + grown
+    return head + _quoted(piece) + tail, len(head) + place + COMMON.growth_before(piece, place)
 
 
 # What was wrong, and what was expected
@@ -277,11 +296,17 @@ def _lead(tool: Tool | None) -> str:
     return f"Write the whole call again. A correct call of {name} looks like this, with your own values:"
 
 
-def _example(tool: Tool | None, given: dict[str, Any], named: bool) -> str:
+def _example(
+    tool: Tool | None,
+    given: dict[str, Any],
+    with_server: bool,
+    dialect: Dialect = FORGE,
+    offered: Sequence[Tool] = (),
+) -> str:
     """The smallest right call: with the values that the model gave, where they fit and can be written."""
     if tool is None:
         call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
-        return render_call(call, server_names=named)
+        return _written(call, None, with_server, dialect, offered)
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
     sample = example_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
     if sample is None:
@@ -289,12 +314,20 @@ def _example(tool: Tool | None, given: dict[str, Any], named: bool) -> str:
     for arguments in (_with_given(sample, given, tool), sample):
         try:
             call = ToolCall(id="", name=tool.name, arguments=arguments, server=tool.server)
-            block = render_call(call, tool, server_names=named)
+            block = _written(call, tool, with_server, dialect, offered)
         except ValueError:  # a value that cannot be written, or (pydantic's own) text that is no Unicode
             continue
-        if find_forbidden(block, 0, len(block)) < 0:
+        if block:
             return block
     return ""
+
+
+def _written(call: ToolCall, tool: Tool | None, with_server: bool, dialect: Dialect, offered: Sequence[Tool]) -> str:
+    """A call to show; nothing if it holds what would be read as something else, or what XML forbids."""
+    if dialect != FORGE:
+        return write_example(call, tool, dialect, offered)
+    block = render_call(call, tool, server_names=with_server)
+    return "" if find_forbidden(block, 0, len(block)) >= 0 or shows_others(call.name, call.arguments) else block
 
 
 def _with_given(sample: dict[str, Any], given: dict[str, Any], tool: Tool) -> dict[str, Any]:

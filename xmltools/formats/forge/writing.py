@@ -14,7 +14,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.losses import Report
 from xmltools.formats.shared.spelling import note_of
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from xmltools.render.calls import write_call
+from xmltools.render.forge_calls import write_call
 from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
 

@@ -45,7 +45,7 @@ from xmltools.grammar.regular.regular import (
 )
 from xmltools.grammar.regular.string_formats import FORMATS
 from xmltools.grammar.schema_values import valid_values
-from xmltools.render.calls import write_text
+from xmltools.render.forge_calls import write_text
 from xmltools.render.writable import scalar_text
 from xmltools.syntax.markup import SPACES, find_forbidden
 from xmltools.tools.schema import EnumShape, TextFacts

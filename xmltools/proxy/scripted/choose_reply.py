@@ -19,7 +19,7 @@ from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
-from xmltools.render.calls import write_call
+from xmltools.render.forge_calls import write_call
 from xmltools.render.prompt_sentences import neutral
 from xmltools.tools import Tool
 from xmltools.tools.schema import example_arguments, find_problems

@@ -1,0 +1,368 @@
+"""Calls in other dialects than Forge's, laid out as the models' chat templates write them.
+
+What is written is read back as the same calls, and clean. For ordinary calls that is known from how they are written.
+All others are read by the parser before they are returned: what a dialect can't say is an error that names one that
+can.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
+
+from xmltools import dialects
+from xmltools.dialects import Body, Dialect, Pairs, Writing
+from xmltools.errors import XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
+from xmltools.render.forge_calls import is_its_text, write_call, write_elements
+from xmltools.render.writable import ORDINARY_NAME, escape_name, same, scalar_text
+from xmltools.tools import Tool
+from xmltools.tools.schema import ObjectShape, TextShape, find_problems, read_object
+
+_SHALLOW = 16
+"""Levels of JSON that every parser reads: it takes 64 if nobody asks for other limits."""
+_ALTERNATIVES = ("hermes", "forge", "deepseek_v3")
+"""Dialects that can say nearly all, the best first."""
+
+
+class Piece(NamedTuple):
+    """A call as text, and whether it is known that this is read back as the call."""
+
+    text: str
+    is_sure: bool
+
+
+Write = Callable[[Dialect, Writing, ToolCall, ObjectShape | None], Piece | None]
+
+
+def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
+    """Return the form in which calls of a dialect are written, and how. Raises XMLToolsError if none is known."""
+    form = dialect.written
+    if form is None or form.writing is None:
+        known = ", ".join(each.name for each in dialects.all() if each.written or each == dialects.FORGE)
+        raise XMLToolsError(
+            f"calls in the dialect {dialect.name!r} can be read, but it is not known how they are written; "
+            f"dialects that are written: {known}"
+        )
+    return form, form.writing
+
+
+def write_calls(
+    calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, *, exact: bool = False, is_first: bool = True
+) -> str:
+    """Write the calls of one turn, whose arguments are JSON values, each with its tool.
+
+    `exact` says whether the arguments of calls without a tool must be read back with their types; else the text of what
+    is no string will do. Not `is_first`: text stands before the calls. Raises XMLToolsError for what the dialect can't
+    say.
+    """
+    form, writing = form_of(dialect)
+    if form.is_bare and not is_first:
+        form, writing = _marked(dialect, form, writing)
+    if writing.most is not None and len(calls) > writing.most:
+        raise XMLToolsError(f"the dialect {dialect.name!r} has {writing.most} call a turn, got {len(calls)}")
+    text = _try(calls, dialect, form, writing, exact)
+    if text is None or len({call.server for call, _ in calls}) > 1:  # nothing in the text says the server
+        _refuse(calls, dialect, exact)
+    return text
+
+
+def _marked(dialect: Dialect, form: Dialect, writing: Writing) -> tuple[Dialect, Writing]:
+    """Return the form with marks, which may stand anywhere, of a dialect whose calls may have none."""
+    marked = next((each for each in dialect.forms if each.is_sure and not each.is_first), form)
+    start, end = f"{marked.opener}{writing.start}", f"{writing.end}{marked.closer}"
+    return marked, replace(writing, start=start, end=end)
+
+
+def _try(
+    calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, form: Dialect, writing: Writing, exact: bool
+) -> str | None:
+    """Return the calls as text, None if they can't be written."""
+    pieces: list[str] = []
+    are_sure = True
+    for number, (call, tool) in enumerate(calls):
+        found = _written(call, tool, dialect, form, numbered(writing, number), exact)
+        if found is None:
+            return None
+        pieces.append(found.text)
+        are_sure = are_sure and found.is_sure
+    text = f"{writing.start}{writing.between.join(pieces)}{writing.end}"
+    if are_sure or len(calls) == 1 or _reads_back(text, calls, dialect, exact):
+        return text
+    return None
+
+
+def numbered(writing: Writing, number: int) -> Writing:
+    """Return how the call is written before which there are so many in its turn."""
+    if "{n" not in writing.name[6:] and not writing.name_attributes:
+        return writing
+    return replace(
+        writing,
+        name=writing.name.replace("{number}", str(number)),
+        name_attributes=writing.name_attributes.replace("{next}", str(number + 1)),
+    )
+
+
+def _written(
+    call: ToolCall, tool: Tool | None, dialect: Dialect, form: Dialect, writing: Writing, exact: bool
+) -> Piece | None:
+    """Return a call as text, None if it is not read back as it is."""
+    if tool is None and call.server != dialect.default_server:
+        return None  # nothing in the text says it
+    write = _WRITERS[form.body] if form.pairs is None else _WRITERS[_kind_of(form.pairs)]
+    piece = write(form, writing, call, tool.shape if tool else None)
+    if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name)):
+        return piece
+    is_read = _reads_back(f"{writing.start}{piece.text}{writing.end}", [(call, tool)], dialect, exact)
+    return Piece(piece.text, False) if is_read else None
+
+
+# Reading back
+
+
+def _reads_back(text: str, calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, exact: bool) -> bool:
+    """Return whether a parser of the dialect finds these calls in the text, clean, and nothing else.
+
+    A call that its tool refuses has no right spelling, and is read as one of a tool that takes all.
+    """
+    from xmltools.parser import Parser  # only here: ordinary calls are not read
+
+    offered: dict[tuple[str, str], Tool] = {}
+    are_exact = []
+    for call, tool in calls:
+        fits = tool is not None and not find_problems(call.arguments, tool.shape)
+        key = call.name, call.server
+        if not fits or key not in offered:
+            offered[key] = tool if fits and tool else Tool(name=call.name, server=call.server, parameters={})
+        are_exact.append(fits or (tool is None and exact))
+    parser = Parser(offered.values(), dialect=dialect)
+    found: list[ToolCall] = []
+    for event in (*parser.feed(text), *parser.close()):
+        if isinstance(event, CallCompleted):
+            found.append(event.call)
+        elif isinstance(event, (CallFailed, ReasoningDelta)) or (isinstance(event, TextDelta) and event.text.strip()):
+            return False
+    return len(found) == len(calls) and all(
+        (one.name, one.server) == (other.name, other.server)
+        and not other.repairs
+        and _is_same(one.arguments, other.arguments, is_exact)
+        for (one, _), other, is_exact in zip(calls, found, are_exact, strict=True)
+    )
+
+
+def _is_same(one: dict[str, Any], other: dict[str, Any], is_exact: bool) -> bool:
+    """Return whether arguments are equal, or, not exact, said in the same text."""
+    if is_exact or one.keys() != other.keys():
+        return same(one, other)
+    return all(same(each, other[name]) or other[name] == value_text(each) for name, each in one.items())
+
+
+def _refuse(calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, exact: bool) -> NoReturn:
+    """Raise the error that says which dialect can say what this one can't."""
+    able = [name for name in _ALTERNATIVES if name != dialect.name and _can_say(calls, name, exact)]
+    names = " or ".join(map(repr, able[:2]))
+    which = ", ".join(dict.fromkeys(f"{call.name!r:.80}" for call, _ in calls[:3]))
+    raise XMLToolsError(
+        f"the call of {which} can't be written in the dialect {dialect.name!r} so that it is read back the same"
+        + (f"; write it in {names}" if able else ", nor in another one")
+    )
+
+
+def _can_say(calls: Sequence[tuple[ToolCall, Tool | None]], name: str, exact: bool) -> bool:
+    try:
+        if name == dialects.FORGE.name:
+            for call, tool in calls:
+                write_call(call, tool.shape if tool else None, exact=exact or tool is not None)
+            return True
+        dialect = dialects.named(name)
+        if len({call.server for call, _ in calls}) > 1:
+            return False
+        return _try(calls, dialect, *form_of(dialect), exact) is not None
+    except XMLToolsError:
+        return False
+
+
+# Writers, one for each kind of body
+
+
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+"""A value as JSON, as chat templates write it."""
+
+
+def value_text(value: Any) -> str:
+    """Return a value between marks: a string as it is, all else as JSON."""
+    return to_json(value) if isinstance(value, (dict, list)) else scalar_text(value)
+
+
+def _write_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """An object with the name and the arguments."""
+    arguments, is_sure = _spelled(call.arguments, shape)
+    if form.json_name_is_key:
+        said: dict[str, Any] = {call.name: arguments}
+    else:
+        said = {form.json_tool_name[0]: call.name, form.json_arguments[0]: arguments}
+    return Piece(f"{writing.call_start}{to_json(said)}{writing.call_end}", is_sure)
+
+
+def _write_named_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """A name, and the arguments as an object."""
+    assert form.pairs is not None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    text = f"{_head(form.pairs, writing, call.name)}{to_json(arguments)}{form.pairs.end}"
+    return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure)
+
+
+def _write_python(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece | None:
+    """A call in Python. Its strings are those of JSON, which are Python's too."""
+    if not all(map(_PYTHON_NAME.fullmatch, call.arguments)):
+        return None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    inside = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+    return Piece(f"{call.name}({inside})", is_sure and _PYTHON_NAME.fullmatch(call.name) is not None)
+
+
+_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _literal(value: Any) -> str:
+    """Return a value as a literal of Python."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{to_json(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value) if value is None or isinstance(value, bool) else to_json(value)
+
+
+def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """A name and an object of Gemma's, with marks around strings."""
+    assert form.pairs is not None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    first = form.pairs.quote.partition('"')[0]  # JSON escapes what follows
+    is_plain = first not in to_json(arguments) and _has_plain_keys(arguments)
+    text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
+    return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure and is_plain)
+
+
+def _has_plain_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(ORDINARY_NAME.fullmatch, value)) and all(map(_has_plain_keys, value.values()))
+    return not isinstance(value, list) or all(map(_has_plain_keys, value))
+
+
+def marked(value: Any, quote: str) -> str:
+    """Return a value in Gemma's notation."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{marked(each, quote)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(marked(each, quote) for each in value)}]"
+    return f"{quote}{value}{quote}" if isinstance(value, str) else scalar_text(value)
+
+
+def _spelled(arguments: dict[str, Any], shape: ObjectShape | None) -> tuple[dict[str, Any], bool]:
+    """Return arguments as the schema asks for them, 5 and not 5.0 for an integer; and whether they are surely read as
+    they are where they are JSON."""
+    reading = read_object(arguments, shape, 0, check=False)
+    if not same(arguments, reading.arguments) or reading.duplicates or reading.too_deep:
+        return arguments, False
+    return reading.arguments, not reading.repairs and _is_shallow(arguments, _SHALLOW)
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return True
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in value)
+
+
+def _write_pairs(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """A name, and each argument between marks."""
+    pairs, arguments = form.pairs, call.arguments
+    assert pairs is not None
+    is_sure = all(_is_sure_value(pairs, key, value, shape) for key, value in arguments.items())
+    if not is_sure:
+        arguments, _ = _spelled(arguments, shape)
+    parts = [writing.call_start, _head(pairs, writing, call.name), writing.after_name]
+    for key, value in arguments.items():
+        text = value_text(value)
+        kind = f' {pairs.kind}="{_kind(pairs, value)}"' if pairs.kind else ""
+        around = writing.around_value
+        if pairs.framing and not around and (text[:1] in _BREAKS or text[-1:] in _BREAKS):
+            around = "\n"  # or a line break of the value would be taken for its frame
+        parts += (
+            _mark(pairs.key, pairs.key_end, pairs.key_attribute, key, kind),
+            f"{writing.after_key}{pairs.value}{around}{text}{around}{pairs.value_end}{writing.after_value}",
+        )
+    parts += (pairs.end, writing.call_end)
+    return Piece("".join(parts), is_sure)
+
+
+_BREAKS = ("\n", "\r")
+
+
+def _head(pairs: Pairs, writing: Writing, name: str) -> str:
+    """Return the mark with the name of the tool."""
+    said = writing.name.replace("{name}", name) if writing.name != "{name}" else name
+    return _mark(pairs.name, pairs.name_end, pairs.name_attribute, said, writing.name_attributes)
+
+
+def _mark(start: str, end: str, attribute: str, name: str, rest: str) -> str:
+    return f'{start}{attribute}="{escape_name(name)}"{rest}{end}' if attribute else f"{start}{name}{end}"
+
+
+def _kind(pairs: Pairs, value: Any) -> str:
+    """Return what the attribute of an argument says of its value."""
+    if pairs.kind != "type":
+        return "true" if isinstance(value, str) else "false"
+    return next(word for type, word in _TYPES if isinstance(value, type))
+
+
+_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (str, "string"),
+    (bool, "boolean"),
+    ((int, float), "number"),
+    (dict, "object"),
+    (list, "array"),
+    (object, "null"),
+)
+
+
+def _is_sure_value(pairs: Pairs, key: str, value: Any, shape: ObjectShape | None) -> bool:
+    """Return whether the value of an argument is surely read as it is: of what is not ordinary that is not said."""
+    if shape is None or not ORDINARY_NAME.fullmatch(key) or key in pairs.wrappers:
+        return False
+    child = shape.child(key)
+    if isinstance(value, str):
+        return isinstance(child, TextShape) and "<" not in value and "\r" not in value
+    return is_its_text(value, child)
+
+
+def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece | None:
+    """An element that is named as the tool, with the arguments as elements."""
+    elements = write_elements(call.arguments, shape, form, indent="")
+    if elements is None:
+        return None
+    text = "\n".join((f"<{call.name}>", *elements.lines, f"</{call.name}>"))
+    return Piece(text, elements.sure and bool(call.arguments) and call.name not in call.arguments)
+
+
+def _kind_of(pairs: Pairs) -> str:
+    if pairs.python:
+        return "python"
+    if pairs.quote:
+        return "marked"
+    return "named json" if pairs.json else "pairs"
+
+
+_WRITERS: dict[str, Write] = {
+    Body.JSON: _write_json,
+    Body.TAGS: _write_tags,
+    "named json": _write_named_json,
+    "python": _write_python,
+    "marked": _write_marked,
+    "pairs": _write_pairs,
+}

@@ -1,0 +1,181 @@
+"""Marks in data: what would begin a call, reasoning or a turn in any dialect is changed so that it can't.
+
+The first character of a mark is written as a reference of XML in text (`&lt;` or `&#91;`), and as an escape in a
+string of JSON, where the data stays what it is. In texts that are read back (`hide` and `show`), what looks like that
+already gets one level more, `&amp;lt;`, so that it can be undone exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from html import unescape
+from itertools import chain
+
+from xmltools import dialects
+from xmltools.dialects import FORGE, Body, Dialect
+from xmltools.tools import Tool
+
+_TURNS = (
+    *("<start_of_turn>", "<end_of_turn>", "<bos>", "<sop>", "[gMASK]", "]~b]", "]~!b[", "[e~["),
+    *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
+    *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[ARGS]", "[CALL_ID]"),
+)
+"""Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKENS`."""
+_COMMENTS = ("<!--",)
+"""What hides an example that follows, if it has no end."""
+_TOKENS = (
+    r"\|/?[A-Za-z_][^<>|\n]{0,60}\|?>",  # <|im_start|>, <|tool_call>
+    r"/?[A-Za-z_]{1,60}\|>",  # <tool_call|>
+    r"/?｜",  # <｜tool▁calls▁begin｜>
+    r"/?ifm\|",
+)
+"""What follows the `<` of tokens that are of one pattern; text holds hardly any of them."""
+_TOKEN = re.compile(f"<(?:{'|'.join(_TOKENS)})")
+_TAG = re.compile(r"<(/?)([\w.:-]+)([ >=])")
+_AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-]|&#102;)"}
+_SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
+"""Patterns of what follows the first character of a mark. No such pattern has the first character of another mark
+before its end, or what was hidden there could not be shown."""
+
+
+_NEEDLES = {"f": "functools["}
+"""What to look for first, where a mark begins with what is in each text."""
+
+
+class Marks:
+    """Finds the marks that no data may hold in what is written in one dialect."""
+
+    __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand", "_marks")
+
+    def __init__(self, dialect: Dialect, thoughts: bool, names: tuple[str, ...] | None, closers: bool) -> None:
+        by_first: dict[str, dict[str, str]] = {}
+        ends = map(_opener, (f"</{tag}>" for tag in dialect.reasoning if closers))
+        for mark, rest in chain(_marks(dialect, thoughts), ends):
+            if not _TOKEN.match(mark):
+                by_first.setdefault(mark[0], {}).setdefault(mark, rest)
+        rests = {first: "|".join(dict.fromkeys(marks.values())) for first, marks in by_first.items()}
+        tags = "[A-Za-z_]" if names is None else "|".join(f"{re.escape(name)}(?![\\w.:-])" for name in names)
+        rests["<"] = "|".join(filter(None, (rests["<"], *_TOKENS, tags)))
+        self._marks = [
+            (_NEEDLES.get(first, first), re.compile(f"{re.escape(first)}(?={rest})"), first)
+            for first, rest in rests.items()
+        ]
+        hidden = "|".join(f"{_reference(first)[1:]}(?={rest})" for first, rest in rests.items())
+        self._hidden = re.compile(f"&(?:{hidden})")
+        self._ampersand = re.compile(f"&(?=(?:amp;)*(?:{hidden}))")
+        self._hidden_ampersand = re.compile(f"&amp;(?=(?:amp;)*(?:{hidden}))")
+
+    def is_in(self, text: str) -> bool:
+        """Return whether there is a mark in a text."""
+        return any(needle in text and mark.search(text) for needle, mark, _ in self._marks)
+
+    def growth_before(self, text: str, place: int) -> int:
+        """Return by how much `neutral` makes what stands before a place in a text longer."""
+        return sum(
+            len(_reference(first)) - 1
+            for needle, mark, first in self._marks
+            if needle in text
+            for found in mark.finditer(text)
+            if found.start() < place
+        )
+
+    def neutral(self, text: str) -> str:
+        """Return text without marks, for good."""
+        for needle, mark, first in self._marks:
+            if needle in text:
+                text = mark.sub(_reference(first), text)
+        return text
+
+    def neutral_json(self, text: str) -> str:
+        """Return JSON without marks, in which all strings are what they were."""
+        for needle, mark, first in self._marks:
+            if needle in text:
+                text = mark.sub(rf"\\u{ord(first):04x}", text)
+        return text
+
+    def hide(self, text: str) -> str:
+        """Return text without marks, so that `show` gives it back."""
+        if "&" in text:
+            text = self._ampersand.sub("&amp;", text)  # first: the ampersands that follow are right already
+        return self.neutral(text)
+
+    def show(self, text: str) -> str:
+        """Undo `hide`."""
+        if "&" not in text:
+            return text
+        text = self._hidden.sub(lambda found: unescape(found[0]), text)
+        return self._hidden_ampersand.sub("&", text)
+
+
+def _reference(character: str) -> str:
+    return "&lt;" if character == "<" else f"&#{ord(character)};"
+
+
+def _token(mark: str) -> tuple[str, str]:
+    """Return a mark with a pattern of what follows its first character."""
+    return mark, next((rest for start, rest in _SPECIAL.items() if mark.startswith(start)), re.escape(mark[1:]))
+
+
+def _opener(mark: str) -> tuple[str, str]:
+    """Return the same for what may be a tag, which is read in any case and with white space in it."""
+    tag = _TAG.fullmatch(mark)
+    return (mark, f"{tag[1]}(?i:{re.escape(tag[2])}){_AFTER_NAME[tag[3]]}") if tag else _token(mark)
+
+
+def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
+    """Yield the marks of all dialects, and those around results and tools in this one."""
+    for each in dialects.all():
+        yield from map(_opener, _openers(each))
+        yield from map(_opener, (f"<{tag}>" for tag in each.reasoning if thoughts))
+        yield from (_token(token.strip()) for token in (*each.turn_ends, *chain.from_iterable(each.thoughts)))
+    yield from map(_token, (*_TURNS, *(_COMMENTS if thoughts else ())))
+    writing = dialect.written.writing if dialect.written else None
+    if writing is not None:
+        result, tools = writing.result, writing.tools
+        frames = (result.start, result.end, result.each_start, result.each_end, tools.start, tools.end)
+        for frame in (*frames, tools.each_start, tools.each_end, _ELEMENTS if tools.form == "elements" else ""):
+            yield from map(_opener, re.findall(r"</?[\w.:-]+>", frame))
+
+
+_ELEMENTS = "</name></type></description></parameter></parameters></function>"
+
+
+def _openers(dialect: Dialect) -> Iterator[str]:
+    """Yield what begins a call in a dialect, whatever the tools are."""
+    for form in dialect.forms if dialect.body is not Body.TAGS else ():
+        if form.is_bare or form.is_first:
+            continue
+        yield form.opener
+        if form.pairs is not None and form.pairs.bare:
+            yield form.pairs.name
+
+
+@lru_cache(maxsize=128)
+def marks_for(
+    dialect: Dialect, *, thoughts: bool = True, names: tuple[str, ...] | None = (), closers: bool = False
+) -> Marks:
+    """Return the marks that no data may hold in what is written in a dialect.
+
+    Not `thoughts`: but for the tags of reasoning and for comments, which matter only if calls follow. `names` are those
+    of elements that are marks too; None: all are. `closers`: the end tags of reasoning in the dialect are too.
+    """
+    return Marks(dialect, thoughts, names, closers)
+
+
+def marks_beside(
+    tools: Iterable[Tool] | None, dialect: Dialect, *, thoughts: bool = True, closers: bool = False
+) -> Marks:
+    """Return the same for what is written for these tools: in some dialects calls begin with a tag that is named as the
+    tool, or with that of an argument. None: they are not known, so any name may be one."""
+    if dialect.body is not Body.TAGS:
+        return marks_for(dialect, thoughts=thoughts, closers=closers)
+    if tools is None:
+        return marks_for(dialect, thoughts=thoughts, names=None, closers=closers)
+    names = {name for tool in tools for name in (tool.name, *tool.shape.properties)}
+    return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)), closers=closers)
+
+
+COMMON = marks_for(FORGE)
+"""Those that no data may hold anywhere."""
