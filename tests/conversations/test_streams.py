@@ -494,6 +494,24 @@ def test_one_feed_makes_one_chunk_of_neighbours() -> None:
     assert arguments == {"tool_calls": [{"index": 0, "function": {"arguments": '{"path":"de'}}]}
 
 
+@pytest.mark.parametrize("pieces", [1, 1000], ids=["by character", "whole"])
+def test_calls_of_a_list_that_ends_as_one_are_sent_one_after_the_other(pieces: int) -> None:
+    """All of them have started before the first one ends. Clients take arguments for those of the last call."""
+    text = '[write(path="a", text="b"), write(path="c", text="d"), write(mode="x")]'
+    parser = Parser([WRITE], dialect="pythonic")
+    chunks = [text[at : at + pieces] for at in range(0, len(text), pieces)]
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+    stream = OpenAIStream(id="1", model="m", created=1, tools=[WRITE], on_failure="drop")
+    calls: dict[int, str] = {}
+    for delta in deltas(stream.feed(events)):
+        for call in delta.get("tool_calls", ()):
+            calls[call["index"]] = calls.get(call["index"], "") + call["function"]["arguments"]
+    assert [json.loads(arguments) for arguments in calls.values()] == [
+        {"path": "a", "text": "b"},
+        {"path": "c", "text": "d"},
+    ]
+
+
 @pytest.mark.parametrize(("key", "sent"), [("reasoning", [{"reasoning": "Hm"}]), (None, [])])
 def test_reasoning_goes_where_the_host_wants_it(key: str | None, sent: list[dict[str, str]]) -> None:
     first, *between, last = deltas(openai_chunks(parsed(["<think>Hm</think>"], None), None, reasoning_key=key))

@@ -369,6 +369,20 @@ def test_long_text_is_not_kept_from_what_cannot_be_counted(dialect: str, format:
     assert words == ([] if judged.prefix(call(dialect, "f", {"a": html * 9})) is False else ["minLength or maxLength"])
 
 
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "glm"])
+@pytest.mark.parametrize("low", [0, 2, 50, 81, 1000])
+@pytest.mark.parametrize("high", [None, 0, 80, 1001])
+def test_no_length_is_too_much(dialect: str, low: int, high: int | None) -> None:
+    text: dict[str, Any] = {"type": "string", "minLength": low}
+    if high is not None:
+        text["maxLength"] = high
+    kinds = [text, {"type": "array", "items": text}, {"anyOf": [text, {"type": "array"}]}]
+    kinds += [{**text, "pattern": "^[a-z]+$"}, {"anyOf": [{**text, "pattern": "^<"}, {"type": "object"}]}]
+    properties = {f"p{number}": kind for number, kind in enumerate(kinds[: 5 if low < 20 else 4])}
+    for format in ("gbnf", "lark"):
+        assert build_grammar(Tool(name="f", parameters={"properties": properties}), format, dialect=dialect)
+
+
 # Engines
 
 

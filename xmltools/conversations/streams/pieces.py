@@ -2,6 +2,9 @@
 
 Formats know no event for a call that failed. What was said of it can't be taken back, so its arguments stay open and
 never become JSON; a block that had not even named its tool was no call for the client, and is text.
+
+Nor can formats hold two calls that are open at once. A call that starts while another is open, as in a list of calls
+that counts only as a whole, is told of when it is complete.
 """
 
 from __future__ import annotations
@@ -49,13 +52,16 @@ class Piece(NamedTuple):
 class PieceReader:
     """Makes pieces of a parser's events. `completed` counts the calls that came to a good end."""
 
-    __slots__ = ("_arguments", "_on_failure", "completed")
+    __slots__ = ("_arguments", "_id", "_is_silent", "_on_failure", "_unheard", "completed")
 
     def __init__(self, tools: Iterable[Tool] | None, on_failure: str) -> None:
         if on_failure not in _ON_FAILURE:
             raise XMLToolsError(f"on_failure: expected one of {', '.join(map(repr, _ON_FAILURE))}, got {on_failure!r}")
         self._arguments = ArgumentStream(tools)
         self._on_failure = on_failure
+        self._id = ""  # of the call that is open
+        self._is_silent = False  # the arguments that come are of another call
+        self._unheard: set[str] = set()  # calls that have started while another was open
         self.completed = 0
 
     def read(self, events: Iterable[Event]) -> list[Piece]:
@@ -68,7 +74,7 @@ class PieceReader:
     def _alone(self, event: ArgumentDelta | TextDelta) -> list[Piece]:
         """What `read` returns for one delta, at once: a chunk of four characters mostly is one."""
         if isinstance(event, ArgumentDelta):
-            piece = Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+            piece = Piece(Kind.ARGUMENTS, "" if self._is_silent else self._arguments.feed(event))
         else:
             piece = Piece(Kind.TEXT, without_surrogates(event.text))
         return [piece] if piece.text else []
@@ -80,37 +86,43 @@ class PieceReader:
     def _read(self, event: Event) -> Iterator[Piece]:
         match event:
             case ArgumentDelta():
-                yield Piece(Kind.ARGUMENTS, self._arguments.feed(event))
+                yield from self._alone(event)
             case TextDelta(text):
                 yield Piece(Kind.TEXT, without_surrogates(text))
             case ReasoningDelta(text):
                 yield Piece(Kind.REASONING, without_surrogates(text))
             case CallStarted(id, name):
-                yield from self._abandoned()
-                yield from self._started(event, id, name)
+                self._is_silent = self._arguments.is_open
+                if self._is_silent:
+                    self._unheard.add(id)
+                else:
+                    yield from self._started(event, id, name)
             case CallCompleted(call):
                 yield from self._completed(event, call)
             case CallFailed(error):
-                yield from self._failed(error)
+                yield from self._failed(error, started=self._arguments.is_open and event.id not in self._unheard)
             case Noticed():
                 pass  # no API has a place for it, and its text is told
             case _:
                 raise XMLToolsError(f"feed() expects events of a parser, got {type(event).__name__}")
 
     def _started(self, event: Event, id: str, name: str) -> Iterator[Piece]:
+        self._id = id
         self._arguments.feed(event)
         yield Piece(Kind.START, without_surrogates(name), without_surrogates(id))
 
     def _completed(self, event: Event, call: ToolCall) -> Iterator[Piece]:
+        if self._arguments.is_open and call.id != self._id:
+            yield from self._abandoned()
         if not self._arguments.is_open:
             yield from self._started(CallStarted(call.id, call.name, call.server), call.id, call.name)
         yield Piece(Kind.ARGUMENTS, self._arguments.feed(event))
         yield Piece(Kind.END)
         self.completed += 1
 
-    def _failed(self, error: CallError) -> Iterator[Piece]:
-        started = self._arguments.is_open
-        yield from self._abandoned()
+    def _failed(self, error: CallError, *, started: bool) -> Iterator[Piece]:
+        if started:
+            yield from self._abandoned()
         if self._on_failure == "text" or (self._on_failure == "leave" and not started):
             yield Piece(Kind.TEXT, without_surrogates(error.source))
 

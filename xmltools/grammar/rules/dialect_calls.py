@@ -7,12 +7,14 @@ name in it. Blocks hold one call or several. All literal text comes from the dia
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.regular.automata import automaton
+from xmltools.grammar.regular.automata import TooLarge, automaton
+from xmltools.grammar.regular.expressions import expression
 from xmltools.grammar.regular.regular import (
     ANYTHING,
     NOTHING,
@@ -223,7 +225,7 @@ class DialectCalls(Rules):
                 language = self._strings.spellings(facts, place, self.report)
                 language = self._text.any(filled=facts.low == 1) if language is None else language
                 if has_containers and not has_kinds:
-                    language = And((language, Not(_LIKE_JSON)))
+                    language = self._unlike_json(language, place)
                 texts += [language] if language != NOTHING else []
                 if each.is_any and has_kinds:
                     nodes.append(series(self._json.space, self._json.one(each, place), self._json.space, self._end))
@@ -231,6 +233,18 @@ class DialectCalls(Rules):
             self.report.add(place, "the schema", "has no value that can be written; any string is")
             texts = [self._text.any()]
         return self._joined(texts, others, nodes, has_kinds)
+
+    def _unlike_json(self, language: Regular, place: str) -> Regular:
+        """Return the texts of a language that nobody takes for a list or an object."""
+        with suppress(TooLarge):
+            machine = automaton(And((language, Not(_LIKE_JSON))))
+            if not machine.edges:
+                return NOTHING
+            if not self.backend.expressions or expression(machine):
+                return machine
+        if language != self._text.any():
+            self.report.add(place, "length, pattern or format", "is not enforced for text beside lists and objects")
+        return And((self._text.any(), Not(_LIKE_JSON)))
 
     def _joined(
         self, texts: list[Regular], others: list[Regular], nodes: list[Node], has_kinds: bool

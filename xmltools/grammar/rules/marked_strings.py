@@ -146,11 +146,13 @@ class Marked:
         return choice(text, And((sequence(ANYTHING, literal("<"), ANYTHING), free_of(self.marks))))
 
     def _at_least(self, low: int, exact: bool) -> Regular:
-        if low <= _MAX_LEAST and not exact:
-            return self.fitting(Repeat(_ALL, low), intersects=False)
-        first = Repeat(_but("<\r\n" if self.framing else "<"), low, low)
+        """Return text of `low` characters and more. No mark begins in the first ones, so that they can be counted."""
+        first: Regular = Repeat(_but("<\r\n" if self.framing else "<"), low, low)
+        if low <= (_MAX_EXACT if exact else _MAX_LEAST):
+            whole = Repeat(_but("\r\n") if self.framing else _ALL, low, low)
+            first = And((whole, _safe(self.marks), Not(sequence(ANYTHING, literal("<")))))
         frame = optional(literal("\n")) if self.framing else EMPTY
-        return And((sequence(frame, first, ANYTHING), free_of(self.marks)))
+        return sequence(frame, first, free_of(self.marks))
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """See `Spelling`."""
@@ -228,7 +230,9 @@ class Quoted:
 
     def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
         """See `Spelling`."""
-        return max(low, high or 0) <= _MAX_EXACT or (exact and (high is None or not self.marks))
+        if exact and (high is None or not self.marks):
+            return True
+        return low <= _MAX_LEAST if high is None else high <= _MAX_EXACT
 
     def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
         """See `Spelling`. GBNF gets an automaton with the quotes in it: a count before a quote makes xgrammar slow."""
