@@ -82,7 +82,8 @@ class ToolList:
 
     form: str = "function"
     """How a tool is told: as JSON, `{"type": "function", "function": {…}}` (`function`) or only what is in that
-    (`schema`); as elements of XML (`elements`); under a heading (`heading`); or as Gemma's objects (`declaration`)."""
+    (`schema`); as elements of XML (`elements`); under a heading (`heading`); as Gemma's objects (`declaration`); or as
+    types of TypeScript (`types`)."""
     start: str = ""
     end: str = ""
     """Around all tools."""
