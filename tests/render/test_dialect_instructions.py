@@ -97,7 +97,8 @@ def test_deepseek_lists_tools_under_headings():
 def test_gpt_oss_is_told_of_types():
     prompt = render_instructions(TOOLS, dialect="harmony")
     assert (
-        "namespace functions {\n\n// Read a file.\n// All of it.\ntype read = (_: {\n// The file.\n// In UTF-8.\npath: string,\n"
+        "namespace functions {\n\n// Read a file.\n// All of it.\ntype read = (_: {\n"
+        "// The file.\n// In UTF-8.\npath: string,\n"
     ) in prompt
     assert prompt.endswith("type ping = (_: {\n}) => any;\n\n} // namespace functions")
 
