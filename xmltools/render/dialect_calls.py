@@ -63,8 +63,6 @@ def write_calls(
     form, writing = form_of(dialect)
     if form.is_bare and not is_first:
         form, writing = _marked(dialect, form, writing)
-    if writing.most is not None and len(calls) > writing.most:
-        raise XMLToolsError(f"the dialect {dialect.name!r} has {writing.most} call a turn, got {len(calls)}")
     text = _try(calls, dialect, form, writing, exact)
     if text is None or len({call.server for call, _ in calls}) > 1:  # nothing in the text says the server
         _refuse(calls, dialect, exact)
