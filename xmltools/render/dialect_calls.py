@@ -345,7 +345,10 @@ def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
     if elements is None:
         return None
     text = "\n".join((f"<{call.name}>", *elements.lines, f"</{call.name}>"))
-    return Piece(text, elements.sure and bool(call.arguments) and call.name not in call.arguments)
+    names = {key.lower() for key in call.arguments}
+    is_flat = not any(isinstance(value, (dict, list)) for value in call.arguments.values())
+    is_plain = bool(names) and call.name.lower() not in (*names, *form.reasoning)
+    return Piece(text, elements.sure and is_flat and is_plain)
 
 
 def _kind_of(pairs: Pairs) -> str:
