@@ -94,6 +94,20 @@ def test_deepseek_lists_tools_under_headings():
     assert prompt.endswith('### ping\n\nParameters: {"type": "object", "properties": {}}')
 
 
+def test_gpt_oss_is_told_of_types():
+    prompt = render_instructions(TOOLS, dialect="harmony")
+    assert (
+        "namespace functions {\n\n// Read a file.\n// All of it.\ntype read = (_: {\n"
+        "// The file.\n// In UTF-8.\npath: string,\n"
+    ) in prompt
+    assert prompt.endswith("type ping = (_: {\n}) => any;\n\n} // namespace functions")
+
+
+def test_gemma_is_told_of_declarations():
+    prompt = render_instructions(TOOLS[1:], dialect="gemma")
+    assert prompt.endswith('<|tool>declaration:ping{parameters:{type:<|"|>OBJECT<|"|>,properties:{}}}<tool|>')
+
+
 @every_dialect
 def test_each_option_adds_its_sentence(dialect: str) -> None:
     plain = render_instructions(TOOLS, dialect=dialect)

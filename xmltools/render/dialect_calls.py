@@ -63,8 +63,6 @@ def write_calls(
     form, writing = form_of(dialect)
     if form.is_bare and not is_first:
         form, writing = _marked(dialect, form, writing)
-    if writing.most is not None and len(calls) > writing.most:
-        raise XMLToolsError(f"the dialect {dialect.name!r} has {writing.most} call a turn, got {len(calls)}")
     text = _try(calls, dialect, form, writing, exact)
     if text is None or len({call.server for call, _ in calls}) > 1:  # nothing in the text says the server
         _refuse(calls, dialect, exact)
@@ -347,7 +345,10 @@ def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
     if elements is None:
         return None
     text = "\n".join((f"<{call.name}>", *elements.lines, f"</{call.name}>"))
-    return Piece(text, elements.sure and bool(call.arguments) and call.name not in call.arguments)
+    names = {key.lower() for key in call.arguments}
+    is_flat = not any(isinstance(value, (dict, list)) for value in call.arguments.values())
+    is_plain = bool(names) and call.name.lower() not in (*names, *form.reasoning)
+    return Piece(text, elements.sure and is_flat and is_plain)
 
 
 def _kind_of(pairs: Pairs) -> str:
