@@ -226,7 +226,10 @@ class Quoted:
     def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
         """See `Spelling`."""
         spelled = encoded(automaton(decoded), self.plain.ranges, _WORDS)
-        return self._spared(sequence(literal('"'), spelled, literal('"')))
+        language = sequence(literal('"'), spelled, literal('"'))
+        if intersects and self.marks:  # as text between marks: llguidance gets one automaton
+            return automaton(And((language, _safe(self.marks))))
+        return self._spared(language)
 
     def counts(self, low: int, high: int | None, *, exact: bool) -> bool:
         """See `Spelling`."""
