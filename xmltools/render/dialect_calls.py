@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from xmltools import dialects
@@ -113,10 +114,19 @@ def _written(
         return None  # nothing in the text says it
     write = _WRITERS[form.body] if form.pairs is None else _WRITERS[_kind_of(form.pairs)]
     piece = write(form, writing, call, tool.shape if tool else None)
-    if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name)):
+    if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name) and call.name not in _words_of(dialect)):
         return piece
     is_read = _reads_back(f"{writing.start}{piece.text}{writing.end}", [(call, tool)], dialect, exact)
     return Piece(piece.text, False) if is_read else None
+
+
+@lru_cache(maxsize=64)
+def _words_of(dialect: Dialect) -> frozenset[str]:
+    """Return the words in the marks of a dialect: a tool that is called so may be taken for a part of one."""
+    marks = [
+        mark for form in dialect.forms for mark in (form.opener, form.pairs.name if form.pairs else "", *form.fillers)
+    ]
+    return frozenset(word for mark in marks for word in re.findall(r"\w+", mark))
 
 
 # Reading back
