@@ -115,6 +115,7 @@ class Outside:
         "_layout",
         "_limits",
         "_longest",
+        "_may_repeat",
         "_measured",
         "_measured_to",
         "_nested",
@@ -201,6 +202,7 @@ class Outside:
         self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose
         self._tags = self._tags_of(self.closers)
         self._thought_start = 0  # where reasoning begins that has no event yet
+        self._may_repeat = in_reasoning  # the reply began inside, and nothing but white space was read
         self._nested = 0  # openers in the reasoning that have not ended
         self._settled = 0  # end tags before this place are followed by others
         self._patience = PATIENCE
@@ -793,6 +795,8 @@ class Outside:
     def _think(self, text: str, at: int, end: int, base: int) -> int:
         """Take reasoning. Its event is made when all of this text was read, so that its
         tags do not cut it in pieces."""
+        if self._may_repeat and text[at:end].strip(SPACES):
+            self._may_repeat = False
         self.pieces.append(text[at:end])
         return end
 
@@ -809,8 +813,15 @@ class Outside:
             self._thought_start = base + after
 
     def _read_nested(self, text: str, at: int, lead: int, base: int, word: str) -> int:
-        """An opener of the region's own name. It counts if it is not only shown."""
+        """An opener of the region's own name. It counts if it is not only shown. With it a reply that begins inside
+        repeats the opener of the prompt."""
         tag = read_opener(text, at, word)
+        if tag and self._may_repeat:
+            self._may_repeat = False
+            if base + lead > self._thought_start:
+                self._emit_thought(text, lead, base, tag.end)
+            self._thought_start = base + tag.end
+            return tag.end
         hidden = self._thought.hides(text, at, final=self.final) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
