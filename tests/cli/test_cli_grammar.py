@@ -85,6 +85,9 @@ def test_it_reads_standard_input(run):
         ("--no-end-tag-in-cdata", {"end_tag_in_cdata": False}),
         ("--reasoning think", {"reasoning": "think"}),
         ("--reasoning plan --starts-in-reasoning", {"reasoning": "plan", "starts_in_reasoning": True}),
+        ("--dialect glm", {"dialect": "glm"}),
+        ("--dialect minimax_m2 --max-calls 2", {"dialect": "minimax_m2", "max_calls": 2}),
+        ("--model Qwen/Qwen3-Coder-30B-A3B-Instruct", {"dialect": "qwen3_coder"}),
     ],
 )
 def test_each_option_is_one_of_build_grammar(run, arguments, options):
@@ -102,6 +105,8 @@ def test_each_option_is_one_of_build_grammar(run, arguments, options):
         ("--engine llama.cpp --lazy", "llama.cpp", {"lazy": True}),
         ("--engine tensorrt-llm --api python --max-calls 1", "tensorrt-llm", {"api": "python", "max_calls": 1}),
         ("--engine openai-custom-tool --api chat", "openai-custom-tool", {"api": "chat"}),
+        ("--engine llama.cpp --dialect hermes --lazy", "llama.cpp", {"dialect": "hermes", "lazy": True}),
+        ("--engine vllm --model zai-org/GLM-4.6", "vllm", {"dialect": "glm"}),
     ],
 )
 def test_with_an_engine_it_prints_the_fields_as_json(run, arguments, engine, options):
@@ -204,6 +209,17 @@ def test_a_note_is_one_line_without_controls(run):
         ("t.json --name add", 2, "--name: means something only with --tool-choice 'named'"),
         ("t.json --starts-in-reasoning", 2, "--starts-in-reasoning: give the tag that ends the reasoning"),
         ("t.json --tool-choice one --max-calls 3", 2, "--max-calls: with --tool-choice 'one' there is one call"),
+        ("t.json --dialect qwen", 2, "xmltools: --dialect: expected the name of a dialect, got 'qwen'; did you mean"),
+        ("t.json --dialect gemma", 2, "xmltools: --dialect: no grammar can be made for calls in 'gemma'; there are"),
+        ("t.json --dialect glm --model Qwen/Qwen3-8B", 2, "not allowed with argument"),
+        ("t.json --model no/such", 2, "no dialect is known for the model 'no/such'"),
+        (
+            "t.json --dialect glm --cdata required",
+            2,
+            "--cdata: values in 'glm' have no CDATA sections; leave --cdata out",
+        ),
+        ("t.json --dialect hermes --order any", 2, "which is written in the order of the schema; leave --order out"),
+        ("t.json --dialect glm --format relaxng", 2, "leave --dialect out"),
         ("empty.json --engine vllm", 1, "empty.json: a grammar needs at least one tool"),
         ("none.json", 2, "none.json: No such file"),
     ],

@@ -625,3 +625,9 @@ def test_a_regular_expression_does_not_double_without_end() -> None:
     for parameters in (doubling, chain):
         with pytest.raises(XMLToolsError, match="too large or too deep for one regular expression"):
             build_grammar([Tool(name="f", parameters=parameters)], "regex")
+
+
+def test_a_value_that_no_regular_expression_says_is_an_error():
+    tool = Tool(name="f", parameters={"type": "object", "properties": {"x": {"type": "string", "minLength": 7}}})
+    with pytest.raises(XMLToolsError, match="too much for the regular expressions of 'regex'; use another format"):
+        build_grammar(tool, "regex", end_tag_in_cdata=False)

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from xmltools.cli.shared import UsageError, element_name, one_line, positive, read_tools, whole_number, write_text
+from xmltools.cli.shared import (
+    UsageError,
+    add_dialect_options,
+    chosen_dialect,
+    element_name,
+    one_line,
+    positive,
+    read_tools,
+    whole_number,
+    write_text,
+)
 from xmltools.errors import XMLToolsError
 
 _FORMATS = ("gbnf", "lark", "structural_tag", "relaxng", "regex")
@@ -30,6 +40,7 @@ _OPTIONS = (
     "end_tag_in_cdata",
     "reasoning",
     "starts_in_reasoning",
+    "dialect",
 )
 _CHOSEN = ("backend", "api", "format")  # which grammar, not what is in it
 
@@ -58,6 +69,11 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
         "relaxng for lxml, regex for one call (default: gbnf, or what the engine takes)",
     )
     add("--engine", choices=_ENGINES, help="write the fields of a request to this engine, as JSON")
+    add_dialect_options(
+        parser,
+        dialect="how calls are written (default: forge)",
+        model="the model that will write them, by its name on Hugging Face: picks the dialect",
+    )
     add("--backend", metavar="NAME", help="with --engine: its grammar backend, such as xgrammar or llguidance")
     add("--api", metavar="NAME", help="with --engine: its API: openai, native, python, responses or chat")
     # What is not given stays out of the options: the engine may not have it.
@@ -96,6 +112,8 @@ def declare_grammar(parser: argparse.ArgumentParser) -> None:
 
 def grammar(options: argparse.Namespace) -> int:
     """Run `xmltools grammar`. Returns the exit status."""
+    if options.model is not None:
+        options.dialect = chosen_dialect(options)
     given = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
     if options.engine is None:
         for name in ("backend", "api"):

@@ -12,6 +12,7 @@ from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.printers.lark import print_lark
 from xmltools.grammar.printers.regex import print_regex
 from xmltools.grammar.printers.structural_tag import print_structural_tag
+from xmltools.grammar.regular.automata import TooLarge
 from xmltools.grammar.relaxng.schema import relaxng
 from xmltools.grammar.rules.reply import chosen_tools, make_grammar
 from xmltools.grammar.text_tree import Grammar
@@ -73,7 +74,10 @@ def build_grammar(tools: Tool | Iterable[Tool], format: str, **options: Any) -> 
     - `cdata`: `"allowed"`, `"required"` (strings stand in CDATA sections) or `"forbidden"`;
     - `end_tag_in_cdata`: False keeps `</tool>` out of CDATA, for readers that look for it with a regular expression;
     - `reasoning`: a tag, such as `"think"`, in which the reply may begin with reasoning;
-    - `starts_in_reasoning`: the prompt has opened that tag already.
+    - `starts_in_reasoning`: the prompt has opened that tag already;
+    - `dialect`: the name of the dialect in which calls are written (grammars/DIALECTS.md); Forge's without it. In other
+      dialects there is no CDATA, `tool_choice` can't be `"arguments"`, arguments in JSON keep the schema's order, and
+      at most 20 characters of white space stand between two marks unless `white_space` says otherwise.
 
     What a schema demands and the grammar can't say is told by `grammar_issues`. Raises XMLToolsError for options and
     tools that make no grammar.
@@ -104,7 +108,13 @@ def _build(
     chosen = chosen_tools(listed, options)
     backend = Backend(format in ("lark", "regex"), format == "lark" and options.has_llguidance)
     grammar, issues = make_grammar(chosen, options, backend, only_server(listed))
-    return _PRINTERS[format](grammar, options), issues
+    try:
+        return _PRINTERS[format](grammar, options), issues
+    except TooLarge:
+        raise XMLToolsError(
+            f"a value that the tools allow is too much for the regular expressions of {format!r}; "
+            "use another format, or fewer options"
+        ) from None
 
 
 def _listed(tools: Tool | Iterable[Tool]) -> list[Tool]:

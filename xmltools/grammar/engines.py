@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.build import build_grammar, grammar_issues
 from xmltools.grammar.issues import GrammarIssue
@@ -28,18 +28,17 @@ from xmltools.tools import Tool
 
 Fields = dict[str, Any]
 
-_OPENER = f"<{FORGE.block}>"
 _WORD = 1
 """llama.cpp's number for a trigger that is a word."""
 
 
-def _lazy_fields() -> Fields:
+def _lazy_fields(opener: str) -> Fields:
     # A vocabulary may have the opener as one token. llama.cpp refuses such a trigger unless it is a preserved token
     # too; where the opener is several tokens, naming it there changes nothing.
     return {
         "grammar_lazy": True,
-        "grammar_triggers": [{"type": _WORD, "value": _OPENER}],
-        "preserved_tokens": [_OPENER],
+        "grammar_triggers": [{"type": _WORD, "value": opener}],
+        "preserved_tokens": [opener],
     }
 
 
@@ -148,8 +147,8 @@ def for_engine(
     they are the arguments of vLLM's `StructuredOutputsParams` or TensorRT-LLM's `GuidedDecodingParams`.
 
     `lazy=True` is for llama.cpp with its own grammars: text is free until the opening tag. For openai-custom-tool
-    each tool is a custom tool whose input is what stands inside `<arguments>`, so `tool_choice`, `name` and `reasoning`
-    are not options there.
+    each tool is a custom tool whose input is what stands inside `<arguments>`, so `tool_choice`, `name`, `reasoning`
+    and `dialect` are not options there.
 
     Raises `XMLToolsError` for an engine, backend, API or format that there is not, for options that the engine can't
     have, and as `build_grammar` does.
@@ -159,7 +158,7 @@ def for_engine(
     if way.each_tool:
         return {"tools": [_custom_tool(way, tool, options) for tool in _with_unique_names(engine, tools)]}
     fields = way.wrap(_build(tools, way, options))
-    return {**fields, **_lazy_fields()} if options.get("lazy") else fields
+    return {**fields, **_lazy_fields(named(options.get("dialect") or FORGE).opener)} if options.get("lazy") else fields
 
 
 def engine_issues(
@@ -229,11 +228,11 @@ def _check_options(engine: str, way: _Way, options: dict[str, Any]) -> None:
             f"lazy: {engine} (backend {way.backend}) has no triggers, only llama.cpp with its own grammars has; "
             "leave lazy out: text in front of a call is free in any case"
         )
-    refused = [name for name in ("tool_choice", "name", "reasoning") if options.get(name) is not None]
+    refused = [name for name in ("tool_choice", "name", "reasoning", "dialect") if options.get(name) is not None]
     if way.each_tool and refused:
         raise XMLToolsError(
             f"{refused[0]}: {engine} has a grammar for the arguments of each tool and nothing around them; "
-            f"leave {refused[0]} out: the API chooses the tool and keeps reasoning apart"
+            f"leave {refused[0]} out: the API chooses the tool, writes the call and keeps reasoning apart"
         )
 
 

@@ -36,9 +36,14 @@ class Report:
         """Take down that `keyword` at `place` is not expressed."""
         self._issues[GrammarIssue(self.tool, place, keyword, message)] = None
 
-    def add_others(self, place: str, shape: Shape, known: Iterable[str] = (), *, where: str = "") -> None:
-        """Take down the keywords that restrict values of a shape, but for those that are known to the caller."""
-        for word in other_keywords(shape, frozenset(known)):
+    def add_others(
+        self, place: str, shape: Shape, known: Iterable[str] = (), *, where: str = "", of_any_type: bool = False
+    ) -> None:
+        """Take down the keywords that restrict values of a shape, but for those that are known to the caller.
+
+        `of_any_type`: the values are of any type, where the schema leaves that open.
+        """
+        for word in other_keywords(shape, frozenset(known), of_any_type=of_any_type):
             self.add(place, word, f"is not enforced{where}")
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import XMLToolsError
 
 ToolChoice = Literal["auto", "required", "one", "named", "arguments"]
@@ -21,6 +21,10 @@ _CHOICES = {
 }
 _FLAGS = ("lazy", "end_tag_in_cdata", "starts_in_reasoning")
 _COUNTS = {"max_calls": 1, "white_space": 0}
+_OF_ELEMENTS = ("cdata", "end_tag_in_cdata")
+_MOST_SPACE = 20
+"""White space between two marks of other dialects than Forge's, if the caller does not say how much: models need one
+line break, and parsers do not look further than 1,024 characters."""
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -38,11 +42,27 @@ class Options:
     end_tag_in_cdata: bool = True
     reasoning: str | None = None
     starts_in_reasoning: bool = False
+    dialect: Dialect = FORGE
+
+    @property
+    def is_forge(self) -> bool:
+        """Whether calls are elements, as in Forge's dialect."""
+        return self.dialect.body is Body.ELEMENTS
 
     @property
     def reasoning_tags(self) -> tuple[str, ...]:
         """The tags that open reasoning, in which a call is none."""
-        return tuple(dict.fromkeys((*FORGE.reasoning, *([self.reasoning] if self.reasoning else []))))
+        marks = self.reasoning_marks
+        own = [self.reasoning] if self.reasoning and marks == (f"<{self.reasoning}>", f"</{self.reasoning}>") else []
+        return tuple(dict.fromkeys((*self.dialect.reasoning, *own)))
+
+    @property
+    def reasoning_marks(self) -> tuple[str, str] | None:
+        """The marks around the reasoning with which a reply may begin: tags, or marks of the dialect of that name."""
+        if self.reasoning is None:
+            return None
+        known = {re.sub(r"\W", "", start): (start, end) for start, end in reversed(self.dialect.thoughts)}
+        return known.get(self.reasoning, (f"<{self.reasoning}>", f"</{self.reasoning}>"))
 
     @property
     def has_llguidance(self) -> bool:
@@ -77,9 +97,32 @@ def read_options(given: Mapping[str, Any], **defaults: Any) -> Options:
         if word not in known:
             raise XMLToolsError(f"a grammar has no option {word!r}; there are {', '.join(known)}")
         _check(word, value)
-    options = Options(**{**defaults, **given})
+    dialect = named(given.get("dialect") or FORGE)
+    if dialect.body is not Body.ELEMENTS:
+        _check_for_marks(dialect, given)
+        defaults = {"white_space": _MOST_SPACE, **defaults}
+        given = {word: value for word, value in given.items() if word != "white_space" or value is not None}
+    options = Options(**{**defaults, **given, "dialect": dialect})
     _check_together(options)
     return options
+
+
+def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:
+    """Refuse what only Forge's dialect has."""
+    for word in _OF_ELEMENTS:
+        if word in given:
+            raise XMLToolsError(f"{word}: values in {dialect.name!r} have no CDATA sections; leave {word} out")
+    if given.get("tool_choice") == "arguments":
+        raise XMLToolsError(
+            f"tool_choice: 'arguments' is for readers of Forge's dialect; in {dialect.name!r} use 'named'"
+        )
+    if given.get("order") == "any" and (dialect.pairs is None or dialect.pairs.json):
+        raise XMLToolsError(
+            f"order: arguments in {dialect.name!r} are JSON, which is written in the order of the schema; "
+            "leave order out"
+        )
+    if given.get("lazy") and dialect.is_bare:
+        raise XMLToolsError(f"lazy: a call in {dialect.name!r} has no mark that could be a trigger; leave lazy out")
 
 
 def _check(word: str, value: Any) -> None:

@@ -82,7 +82,8 @@ class Dispatch:
     """Prose, with the `body` wherever the `trigger` stands in it, from `low` to `high` times.
 
     `prose` is what may come after the last one and all that begins it, too; `lead` is the prose that may stand in
-    front of a trigger. A prefix of a text `lead` + `trigger` is that text, or it is prose.
+    front of a trigger. A prefix of a text `lead` + `trigger` is that text, or it is prose. `excludes` are words for a
+    back end that finds the trigger by itself: none of them stands in prose.
     """
 
     lead: Regular
@@ -91,6 +92,7 @@ class Dispatch:
     prose: Regular
     low: int = 0
     high: int | None = None
+    excludes: tuple[str, ...] = ()
 
 
 Node = Literal | Lexeme | Reference | Series | Alternatives | Repetition | Permutation | Dispatch

@@ -24,9 +24,10 @@ def available() -> str:
 class LlguidanceJudge:
     """One Lark grammar in llguidance. Raises `ValueError` for a grammar that it refuses."""
 
-    def __init__(self, grammar: str) -> None:
+    def __init__(self, grammar: str, *, vocabulary: Vocabulary = WALKING) -> None:
         self._grammar = grammar
-        self._matcher = _matcher(grammar, WALKING)
+        self._vocabulary = vocabulary
+        self._matcher = _matcher(grammar, vocabulary)
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence."""
@@ -41,7 +42,7 @@ class LlguidanceJudge:
     def walk(self, rng: Random, limit: int = LIMIT) -> str | None:
         """Return the text of a random walk, or None: see `engines.walking.walk`."""
         self._matcher.reset()
-        return _masks(self._matcher, WALKING).walk(rng, limit)
+        return _masks(self._matcher, self._vocabulary).walk(rng, limit)
 
     def mask_times(self, text: str) -> list[float]:
         """Return how many seconds each mask along the text takes, with 32,000 tokens."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from random import Random
 
-__all__ = ["KINDS", "WALKING", "Vocabulary", "large"]
+__all__ = ["KINDS", "WALKING", "Vocabulary", "large", "of_pieces"]
 
 # The pieces that walks are made of, by kind. Those that cross the borders of tags are what real vocabularies have too.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -41,9 +41,11 @@ END = b"<|end|>"
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Tokens by number: first the 256 bytes, then longer ones, and last the one that ends a reply."""
+    """Tokens by number: first the 256 bytes, then longer ones, and last the one that ends a reply. `kinds` are those
+    of the pieces that it was made of."""
 
     tokens: tuple[bytes, ...]
+    kinds: Mapping[bytes, str] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -71,12 +73,14 @@ class Vocabulary:
         return b"".join(self.tokens[number] for number in numbers)
 
 
-def _vocabulary(pieces: Iterable[bytes]) -> Vocabulary:
+def of_pieces(kinds: Mapping[str, Iterable[str]]) -> Vocabulary:
+    """Return a vocabulary of all bytes and these pieces, which are named by their kinds."""
+    pieces = {piece.encode(): kind for kind, pieces in kinds.items() for piece in pieces}
     every_byte = (bytes([byte]) for byte in range(256))
-    return Vocabulary((*dict.fromkeys((*every_byte, *pieces)), END))
+    return Vocabulary((*dict.fromkeys((*every_byte, *pieces)), END), pieces)
 
 
-WALKING = _vocabulary(piece.encode() for pieces in KINDS.values() for piece in pieces)
+WALKING = of_pieces(KINDS)
 """Some 400 tokens: all bytes, and the pieces of `KINDS`."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from random import Random
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from support.engines.vocabulary import KINDS, WALKING, Vocabulary
+from support.engines.vocabulary import WALKING, Vocabulary
 
 __all__ = ["LIMIT", "WEIGHTS", "Masks", "walk"]
 
@@ -55,7 +56,7 @@ class Masks:
 
     def walk(self, rng: Random, limit: int) -> str | None:
         """Walk from where the engine stands: see `walk`."""
-        return walk(self._allowed, self._take, rng, limit)
+        return walk(self._allowed, self._take, rng, limit, self._vocabulary)
 
     def times(self, text: str) -> list[float]:
         """Return how many seconds each mask along the text takes. Raises `ValueError` if the text is refused."""
@@ -73,22 +74,29 @@ class Masks:
         return np.unpackbits(self._mask.view(np.uint8)[0], bitorder="little")[: len(self._vocabulary.tokens)]
 
 
-def walk(allowed: Callable[[], NDArray[Any]], take: Callable[[int], object], rng: Random, limit: int) -> str | None:
+def walk(
+    allowed: Callable[[], NDArray[Any]],
+    take: Callable[[int], object],
+    rng: Random,
+    limit: int,
+    vocabulary: Vocabulary = WALKING,
+) -> str | None:
     """Take one of the allowed tokens again and again, until it is the end.
 
-    Takes what says which tokens of `WALKING` are allowed (1 or 0 for each), what takes one, and how many there may be.
-    Returns the text; None if it has no end within the limit, or is no UTF-8. Raises `RuntimeError` where no token
+    Takes what says which tokens of the vocabulary are allowed (1 or 0 for each), what takes one, and how many there may
+    be. Returns the text; None if it has no end within the limit, or is no UTF-8. Raises `RuntimeError` where no token
     is allowed at all.
     """
     taken: list[int] = []
+    steering = _steering(vocabulary)
     while len(taken) < limit:
-        weights = np.cumsum(_STEERING[len(taken) >= LONG] * allowed())
+        weights = np.cumsum(steering[len(taken) >= LONG] * allowed())
         if not weights[-1]:
-            raise RuntimeError(f"no token is allowed behind {WALKING.join(taken)!r}")
+            raise RuntimeError(f"no token is allowed behind {vocabulary.join(taken)!r}")
         token = int(np.searchsorted(weights, rng.random() * weights[-1], side="right"))
         take(token)
-        if token == WALKING.end:
-            return _decoded(WALKING.join(taken))
+        if token == vocabulary.end:
+            return _decoded(vocabulary.join(taken))
         taken.append(token)
     return None
 
@@ -100,19 +108,16 @@ def _decoded(text: bytes) -> str | None:
         return None
 
 
-def _kinds() -> Sequence[str]:
+def _kinds(vocabulary: Vocabulary) -> Sequence[str]:
     """Return the kind of each token."""
-    of_piece = {piece.encode(): kind for kind, pieces in KINDS.items() for piece in pieces}
     others = ["control" if byte < 32 else "letter" if byte < 127 else "byte" for byte in range(256)]
-    tokens = enumerate(WALKING.tokens[:-1])
-    return *(of_piece.get(token) or others[number] for number, token in tokens), "end"
+    tokens = enumerate(vocabulary.tokens[:-1])
+    return *(vocabulary.kinds.get(token) or others[number] for number, token in tokens), "end"
 
 
-def _steering() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+@lru_cache
+def _steering(vocabulary: Vocabulary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weight of each token, while a walk is short and once it is long: a kind's tokens share its weight."""
-    kinds = _kinds()
+    kinds = _kinds(vocabulary)
     short, late = ([WEIGHTS[kind][when] / kinds.count(kind) for kind in kinds] for when in (0, 1))
     return np.array(short), np.array(late)
-
-
-_STEERING = _steering()

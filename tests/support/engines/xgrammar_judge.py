@@ -25,13 +25,14 @@ class XgrammarJudge:
     Raises `RuntimeError` or another exception of xgrammar's for one that it refuses.
     """
 
-    def __init__(self, grammar: str, *, structural_tag: bool = False) -> None:
+    def __init__(self, grammar: str, *, structural_tag: bool = False, vocabulary: Vocabulary = WALKING) -> None:
         self._compile = lru_cache(lambda vocabulary: _compiled(grammar, structural_tag, vocabulary))
-        self._matcher = _matcher(self._compile(WALKING))
+        self._vocabulary = vocabulary
+        self._matcher = _matcher(self._compile(vocabulary))
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence."""
-        return self.prefix(text) and self._matcher.accept_token(WALKING.end)
+        return self.prefix(text) and self._matcher.accept_token(self._vocabulary.end)
 
     def prefix(self, text: str) -> bool:
         """Whether the text can be continued to a sentence."""
@@ -41,7 +42,7 @@ class XgrammarJudge:
     def walk(self, rng: Random, limit: int = LIMIT) -> str | None:
         """Return the text of a random walk, or None: see `engines.walking.walk`."""
         self._matcher.reset()
-        return _masks(self._matcher, WALKING).walk(rng, limit)
+        return _masks(self._matcher, self._vocabulary).walk(rng, limit)
 
     def mask_times(self, text: str) -> list[float]:
         """Return how many seconds each mask along the text takes, with 32,000 tokens."""

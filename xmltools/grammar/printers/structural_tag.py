@@ -12,7 +12,8 @@ from typing import Any
 from xmltools.grammar.options import Options
 from xmltools.grammar.printers.gbnf import print_gbnf
 from xmltools.grammar.regular.expressions import expression
-from xmltools.grammar.regular.regular import Repeat
+from xmltools.grammar.regular.regular import Repeat, literal, sequence
+from xmltools.grammar.rules.prose import around
 from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.text_tree import Dispatch, Grammar, Series
 
@@ -28,7 +29,7 @@ def print_structural_tag(grammar: Grammar, options: Options) -> str:
             "type": "dispatch",
             "rules": [[found.trigger, {"type": "grammar", "grammar": body}]],
             "loop": True,
-            "excludes": _excluded(found.trigger, options.reasoning_tags),
+            "excludes": list(found.excludes),
         }
         form = _after_reasoning(form, options)
     return json.dumps({"type": "structural_tag", "format": form}, ensure_ascii=False, indent=2) + "\n"
@@ -40,21 +41,17 @@ def _dispatch(grammar: Grammar) -> Dispatch | None:
     return last if isinstance(last, Dispatch) and last.low == 0 and last.high is None else None
 
 
-def _excluded(trigger: str, reasoning: tuple[str, ...]) -> list[str]:
-    """Return what free text may not hold: openers that no trigger catches, and reasoning, in which calls are none."""
-    openers = [trigger[:-1] + space for space in " \t\r\n"]
-    return [*openers, f"`{trigger}", f"\\{trigger}", *(f"<{tag}>" for tag in reasoning)]
-
-
 def _after_reasoning(form: dict[str, Any], options: Options) -> dict[str, Any]:
-    if options.reasoning is None:
+    if options.reasoning_marks is None:
         return form
-    end = f"</{options.reasoning}>"
-    thought = {"type": "any_text", "excludes": [end]}
+    start, end = options.reasoning_marks
+    thought = {"type": "any_text", "excludes": list(around(options).thought_excludes)}
     elements: list[dict[str, Any]] = [thought, {"type": "const_string", "value": end}]
     if options.starts_in_reasoning:
         return {"type": "sequence", "elements": [*elements, form]}
-    spaces = expression(Repeat(SPACE, 0, options.white_space))
-    opener = {"type": "regex", "pattern": f"{spaces}<{options.reasoning}>"}
+    opener = {
+        "type": "regex",
+        "pattern": expression(sequence(Repeat(SPACE, 0, options.white_space), literal(start))),
+    }
     reasoning = {"type": "optional", "content": {"type": "sequence", "elements": [opener, *elements]}}
     return {"type": "sequence", "elements": [reasoning, form]}

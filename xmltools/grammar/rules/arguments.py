@@ -15,8 +15,19 @@ from xmltools.grammar.issues import Report
 from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.regular import EMPTY, NOTHING, Regular, Repeat, chars, choice, is_empty, sequence
 from xmltools.grammar.rules.json_text import JsonText
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
-from xmltools.grammar.rules.strings import Strings, cdata_section, plain_text, value_spellings
+from xmltools.grammar.rules.shared import (
+    MAX_COUNT,
+    NUMBER_WORDS,
+    OBJECT_WORDS,
+    TEXT_WORDS,
+    Rules,
+    chain,
+    countable,
+    is_map,
+    letters,
+    scalars,
+)
+from xmltools.grammar.rules.strings import InTags, Strings, cdata_section, plain_text, value_spellings
 from xmltools.grammar.schema_values import overlap
 from xmltools.grammar.text_tree import (
     Lexeme,
@@ -47,9 +58,7 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-_TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 _ARRAY_WORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
-_OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 
 
 class Builder(Rules):
@@ -57,7 +66,7 @@ class Builder(Rules):
 
     def __init__(self, options: Options, backend: Backend) -> None:
         super().__init__(options, backend)
-        self._strings = Strings(options, backend, MAX_COUNT)
+        self._strings = Strings(InTags(options.cdata, options.spared_end_tag), backend, MAX_COUNT)
         self._tool = ""
         self._rules: dict[tuple[int, str], str] = {}
 
@@ -94,7 +103,7 @@ class Builder(Rules):
                 leaves += [("choice", choice(*exact))] if exact else []
             else:
                 facts = text_facts(each)
-                self.report.add_others(place, each, _TEXT_WORDS)
+                self.report.add_others(place, each, TEXT_WORDS)
                 language = self._strings.spellings(facts, place, self.report)
                 if language is None and facts.low == 1:
                     nodes.append(self.free_text(filled=True))
@@ -111,8 +120,8 @@ class Builder(Rules):
         return alternatives(*nodes) if nodes else self._impossible(place)
 
     def _object_or_map(self, shape: ObjectShape, name: str, place: str) -> Node:
-        if _is_map(shape):
-            return JsonText(self).map(shape, place)
+        if is_map(shape):
+            return JsonText(self).spaced(shape, place)
         hiding = not place and any(is_hidden(each, shape, FORGE) for each in shape.required)
         return self.rule(shape, name if hiding else "", partial(self.object, shape, place))
 
@@ -176,17 +185,17 @@ class Builder(Rules):
     def _piece(self, own: str, node: Node) -> Node:
         """Put a part of a rule into one of its own."""
         count = 0
-        while (name := f"{own}-{_letters(count)}") in self.grammar.rules:
+        while (name := f"{own}-{letters(count)}") in self.grammar.rules:
             count += 1
         self.grammar.rules[name] = node
         return Reference(name)
 
     def object(self, shape: ObjectShape, place: str, own: str) -> Node:
         """Return the properties of an object, in any order."""
-        self.report.add_others(place, shape, _OBJECT_WORDS)
+        self.report.add_others(place, shape, OBJECT_WORDS)
         properties = [each for each in properties_of(shape) if self._is_sayable(each, shape, place)]
-        self._check_count(shape, properties, place)
-        members = [self._member(shape, each, place, f"{own}-{_letters(n)}") for n, each in enumerate(properties)]
+        self.check_count(shape, properties, place)
+        members = [self._member(shape, each, place, f"{own}-{letters(n)}") for n, each in enumerate(properties)]
         inner = series(*(each.node if each.required else maybe(each.node) for each in members))
         return series(self.ws, Permutation(tuple(members)) if len(members) > 1 else inner)
 
@@ -198,15 +207,6 @@ class Builder(Rules):
         path = f"{place}.{of.name}" if place else of.name
         self.report.add(path, "properties", f"is left out: beside {FORGE.argument!r} no element can bear this name")
         return False
-
-    def _check_count(self, shape: ObjectShape, properties: list[Property], place: str) -> None:
-        required = sum(each.required for each in properties)
-        if any(part.get("minProperties", 0) > required for part in shape.parts):
-            self.report.add(place, "minProperties", "is not enforced")
-        if any(part.get("maxProperties", len(properties)) < len(properties) for part in shape.parts):
-            self.report.add(place, "maxProperties", "is not enforced")
-        if any(part.get("additionalProperties", {}).keys() - {"never"} for part in shape.parts):
-            self.report.add(place, "additionalProperties", "only the properties that are named are generated")
 
     def _member(self, shape: ObjectShape, of: Property, place: str, name: str) -> Member:
         path = f"{place}.{of.name}" if place else of.name
@@ -249,27 +249,7 @@ class Builder(Rules):
         return Lexeme("filledcdata" if filled else "cdata", section)
 
 
-def _is_map(shape: ObjectShape) -> bool:
-    """Return whether an object has properties of any name, and none that is declared."""
-    # Who writes `"properties": {}` and nothing of others means an object without any.
-    if any("properties" in part for part in shape.parts) and not any(
-        part.get("additionalProperties") for part in shape.parts
-    ):
-        return False
-    return not properties_of(shape) and not any("never" in part.get("additionalProperties", ()) for part in shape.parts)
-
-
 def _is_null(shape: Shape) -> bool:
     if isinstance(shape, EnumShape):
         return None in shape.values
     return isinstance(shape, ScalarShape) and shape.type == "null"
-
-
-def _letters(number: int) -> str:
-    """Return a, b, … z, aa, ab, …: short names that end with no digit."""
-    letters = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(97 + rest) + letters
-    return letters

@@ -1,18 +1,23 @@
-"""Maps with free names, as JSON text inside an element.
+"""JSON: maps with free names inside an element, values between the marks of other dialects, and whole bodies.
 
 Names that a schema does not declare can't be tags: no context-free grammar makes an end tag repeat the name of its
-start tag. JSON says them, and the parser reads it. Strings in it hold `<`, `>` and `&` only as escapes, so that the
-text stands in the element as it is.
+start tag. JSON says them, and the parser reads it. In an element, strings hold `<`, `>` and `&` only as escapes, so
+that the text stands there as it is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
+from xmltools.grammar.regular.automata import automaton
 from xmltools.grammar.regular.numbers import numbers
-from xmltools.grammar.regular.regular import Chars, Regular, Repeat, chars, choice, literal, sequence, star, subtract
-from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, Rules, chain, countable, scalars
-from xmltools.grammar.rules.strings import SPACE, XML, json_literal
+from xmltools.grammar.regular.regular import NOTHING, Chars, Repeat, chars, subtract
+from xmltools.grammar.rules.marked_strings import Quoted
+from xmltools.grammar.rules.shared import MAX_COUNT, NUMBER_WORDS, TEXT_WORDS, Rules, chain, countable, scalars
+from xmltools.grammar.rules.strings import SPACE, XML, Strings, json_literal
 from xmltools.grammar.schema_values import valid_values
 from xmltools.grammar.text_tree import (
     Lexeme,
@@ -37,81 +42,119 @@ from xmltools.tools.schema import (
     text_facts,
 )
 
-_PLAIN = Chars(subtract(XML.ranges, chars('<>&"\\\t\n\r').ranges))
-_HEX = chars("abcdefABCDEF", (0x30, 0x39))
-# Escaped surrogates come in pairs or are an error: a model has no need for them, all characters stand for themselves.
-_ESCAPED = sequence(
-    literal("\\u"),
-    choice(
-        sequence(chars("abcefABCEF", (0x30, 0x39)), _HEX),
-        sequence(chars("dD"), chars((0x30, 0x37))),
-    ),
-    _HEX,
-    _HEX,
-)
-_UNIT = choice(_PLAIN, sequence(literal("\\"), chars('"\\/bfnrt')), _ESCAPED)
-_MAX_ESCAPES = 8
-"""Characters that may be escapes where GBNF counts them: with more xgrammar takes a second for a mask."""
-_JSON_SPACE = Lexeme("jsonws", Repeat(SPACE, 0, 20))
+_MOST_SPACE = 20
 _STRING_WORDS = frozenset(("minLength", "maxLength"))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """How JSON is written in some place: its strings, the most white space between two tokens, and its literals.
+
+    `constrained`: strings keep to patterns and formats, too. `where` says of issues what they are about.
+    """
+
+    string: Quoted
+    literal: Callable[[Any], str]
+    most_space: int = _MOST_SPACE
+    constrained: bool = True
+    where: str = ""
+
+
+_IN_ELEMENTS = JsonStyle(
+    Quoted(Chars(subtract(XML.ranges, chars('<>&"\\\t\n\r').ranges))),
+    json_literal,
+    constrained=False,
+    where=" in JSON text",
+)
+
+
+def style_between(marks: tuple[str, ...], white_space: int | None) -> JsonStyle:
+    """Return how JSON is written in other dialects than Forge's, where it may hold none of the `marks`."""
+    most = _MOST_SPACE if white_space is None else min(white_space, _MOST_SPACE)
+
+    def written(value: Any) -> str:
+        text = json.dumps(value, ensure_ascii=False)
+        return text.replace("<", "\\u003c") if any(mark in text for mark in marks) else text
+
+    return JsonStyle(Quoted(marks=marks), written, most)
 
 
 class JsonText:
     """Makes the rules of JSON values by their shapes."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, style: JsonStyle = _IN_ELEMENTS) -> None:
         self._rules = rules
+        self._style = style
         self._names: dict[int, str] = {}
+        self._strings = Strings(style.string, rules.backend, MAX_COUNT)
+        string = style.string.any()
+        if style.constrained and not rules.backend.expressions:  # with its quote a state of it: 200 times quicker
+            string = automaton(string)
+        self._any_string = Lexeme("jsonstring", string)
+        self.space: Node = Lexeme("jsonws", Repeat(SPACE, 0, style.most_space)) if style.most_space else Literal("")
 
-    def map(self, shape: ObjectShape, place: str) -> Node:
-        """Return the text of a map, with white space around it."""
-        return series(_JSON_SPACE, self.value(shape, place), _JSON_SPACE)
+    def spaced(self, shape: Shape, place: str) -> Node:
+        """Return the text of a value, with white space around it."""
+        return series(self.space, self.value(shape, place), self.space)
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
-        return alternatives(*(self._one(each, place) for each in shape.alternatives if self._rules.has_values(each)))
+        return alternatives(*(self.one(each, place) for each in shape.alternatives if self._rules.has_values(each)))
 
-    def _one(self, shape: Shape, place: str) -> Node:
+    def one(self, shape: Shape, place: str) -> Node:
+        """Return the text of a value of a shape that is no union."""
         if isinstance(shape, TextShape):
             return self._string(shape, place)
         if isinstance(shape, ScalarShape):
             return self._scalar(shape, place)
         if isinstance(shape, EnumShape):
-            return alternatives(*(Literal(json_literal(each)) for each in valid_values(shape)))
+            return alternatives(*(Literal(self._style.literal(each)) for each in valid_values(shape)))
         if isinstance(shape, ArrayShape):
             return self._rule(shape, lambda: self._array(shape, place))
         if isinstance(shape, ObjectShape):
             return self._rule(shape, lambda: self._object(shape, place))
-        self._others(shape, place)
+        self._rules.report.add_others(place, shape, where=self._style.where, of_any_type=True)
+        if self._style.constrained:  # in an element, the map around it has said so already
+            self._note_names(place)
         return self._anything()
 
     def _others(self, shape: Shape, place: str, known: Iterable[str] = ()) -> None:
-        self._rules.report.add_others(place, shape, known, where=" in JSON text")
+        self._rules.report.add_others(place, shape, known, where=self._style.where)
 
     def _rule(self, shape: Shape, make: Callable[[], Node]) -> Node:
         if id(shape) not in self._names:
-            name = self._names[id(shape)] = f"json-{self._number()}"
+            name = self._names[id(shape)] = self._rules.json_name()
             self._rules.fill(name, make)
         return Reference(self._names[id(shape)])
-
-    def _number(self) -> int:
-        return sum(name.startswith("json-") for name in self._rules.grammar.rules) + 1
 
     # Leaves
 
     def _string(self, shape: Shape, place: str) -> Node:
-        self._others(shape, place, _STRING_WORDS)
         facts = text_facts(shape)
+        if self._style.constrained:
+            self._others(shape, place, TEXT_WORDS)
+            language = self._strings.spellings(facts, place, self._rules.report)
+            if language is None:
+                return self._text(facts.low, None)
+            if language != NOTHING:
+                return self._rules.lexeme(language, "jsontext")
+            self._rules.report.add(place, "the schema", "has no value that can be written; any string is")
+            return self._any_string
+        self._others(shape, place, _STRING_WORDS)
         low, high = facts.low, facts.high
         if max(low, high or 0) > MAX_COUNT:
             self._rules.report.add(
                 place, "minLength or maxLength", f"more than {MAX_COUNT:,} characters are not counted"
             )
             low, high = min(low, MAX_COUNT), None if (high or 0) > MAX_COUNT else high
+        return self._text(low, high)
+
+    def _text(self, low: int, high: int | None) -> Node:
+        """Return a string of so many characters."""
         if not low and high is None:
-            return _ANY_STRING
-        escapes = self._rules.backend.expressions or max(low, high or 0) <= _MAX_ESCAPES
-        return self._rules.lexeme(_quoted(low, high, escapes=escapes), "jsonbounded")
+            return self._any_string
+        language = self._style.string.counted(low, high, exact=self._rules.backend.expressions)
+        return self._rules.lexeme(language, "jsonbounded")
 
     def _scalar(self, shape: ScalarShape, place: str) -> Node:
         self._others(shape, place, NUMBER_WORDS)
@@ -126,23 +169,23 @@ class JsonText:
         items = countable(shape, self._rules.has_values, place, self._rules.report)
         first = [self.value(one, f"{place}[]") for one in items.first]
         rest = None if items.rest is None else self.value(items.rest, f"{place}[]")
-        return series(Literal("["), _JSON_SPACE, self._listed(first, rest, items.low, items.high), Literal("]"))
+        return series(Literal("["), self.space, self._listed(first, rest, items.low, items.high), Literal("]"))
 
     def _listed(self, first: list[Node], rest: Node | None, low: int, high: int | None) -> Node:
         """Return values with commas between them: the first ones, and then as many of the rest as there may be."""
         if not first and rest is not None:
             one = self._listed([rest], None, 1, 1)
-            more = Repetition(_comma(rest), max(low - 1, 0), None if high is None else high - 1)
+            more = Repetition(self._comma(rest), max(low - 1, 0), None if high is None else high - 1)
             return series(one, more) if low else maybe(series(one, more))
-        each = [_comma(node) if number else series(node, _JSON_SPACE) for number, node in enumerate(first)]
+        each = [self._comma(node) if number else series(node, self.space) for number, node in enumerate(first)]
         tail: Node = series()
         if rest is not None:
             count = len(first)
-            tail = Repetition(_comma(rest), max(low - count, 0), None if high is None else high - count)
+            tail = Repetition(self._comma(rest), max(low - count, 0), None if high is None else high - count)
         return chain(each, tail, low, self._piece)
 
     def _piece(self, node: Node) -> Node:
-        name = f"json-{self._number()}"
+        name = self._rules.json_name()
         self._rules.grammar.rules[name] = node
         return Reference(name)
 
@@ -151,8 +194,7 @@ class JsonText:
         properties = [each for each in properties_of(shape) if self._rules.has_values(each.shape)]
         if properties:
             inner = self._members([self._member(each, place) for each in properties])
-            return series(Literal("{"), _JSON_SPACE, inner, Literal("}"))
-        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
+            return series(Literal("{"), self.space, inner, Literal("}"))
         others = [
             shape.make.shape((part["additionalProperties"],))
             for part in shape.parts
@@ -161,21 +203,25 @@ class JsonText:
         if any("never" in part.get("additionalProperties", ()) for part in shape.parts) or not all(
             map(self._rules.has_values, others)
         ):
-            return series(Literal("{"), _JSON_SPACE, Literal("}"))
+            return series(Literal("{"), self.space, Literal("}"))
+        self._note_names(place)
         if len(others) > 1:
             self._rules.report.add(place, "additionalProperties", "only the first of several schemas is enforced")
         value = self.value(others[0], f"{place}.*" if place else "*") if others else self._anything()
         return self._map_of(value)
 
+    def _note_names(self, place: str) -> None:
+        self._rules.report.add(place, "additionalProperties", "names are free; that none stands twice is not enforced")
+
     def _map_of(self, value: Node) -> Node:
-        pair = series(_ANY_STRING, _JSON_SPACE, Literal(":"), _JSON_SPACE, value, _JSON_SPACE)
-        pairs = series(pair, Repetition(series(Literal(","), _JSON_SPACE, pair)))
-        return series(Literal("{"), _JSON_SPACE, maybe(pairs), Literal("}"))
+        pair = series(self._any_string, self.space, Literal(":"), self.space, value, self.space)
+        pairs = series(pair, Repetition(series(Literal(","), self.space, pair)))
+        return series(Literal("{"), self.space, maybe(pairs), Literal("}"))
 
     def _member(self, of: Property, place: str) -> tuple[Node, bool]:
         path = f"{place}.{of.name}" if place else of.name
-        name = Literal(json_literal(of.name))
-        pair = series(name, _JSON_SPACE, Literal(":"), _JSON_SPACE, self.value(of.shape, path), _JSON_SPACE)
+        name = Literal(self._style.literal(of.name))
+        pair = series(name, self.space, Literal(":"), self.space, self.value(of.shape, path), self.space)
         return pair, of.required
 
     def _members(self, members: list[tuple[Node, bool]]) -> Node:
@@ -185,7 +231,7 @@ class JsonText:
         for node, required in reversed(members):
             alone = series(node, following)
             first = alone if required else alternatives(alone, first) if first != series() else maybe(alone)
-            after = series(Literal(","), _JSON_SPACE, node)
+            after = series(Literal(","), self.space, node)
             following = series(after if required else maybe(after), following)
         return first
 
@@ -197,23 +243,12 @@ class JsonText:
             items = self._listed([], this, 0, None)
             self._rules.grammar.rules[name] = alternatives(
                 self._map_of(this),
-                series(Literal("["), _JSON_SPACE, items, Literal("]")),
-                _ANY_STRING,
+                series(Literal("["), self.space, items, Literal("]")),
+                self._any_string,
                 self._rules.lexeme(numbers(None, None, False, False), "jsonnumber"),
                 *map(Literal, ("true", "false", "null")),
             )
         return Reference(name)
 
-
-def _comma(node: Node) -> Node:
-    return series(Literal(","), _JSON_SPACE, node, _JSON_SPACE)
-
-
-def _quoted(low: int, high: int | None, *, escapes: bool = True) -> Regular:
-    """Return a string of so many characters, among those that are counted no `escapes`, if that is said."""
-    counted = _UNIT if escapes else _PLAIN
-    unit = [Repeat(counted, low, low), star(_UNIT)] if low and high is None else [Repeat(counted, low, high)]
-    return sequence(literal('"'), *unit, literal('"'))
-
-
-_ANY_STRING = Lexeme("jsonstring", _quoted(0, None))
+    def _comma(self, node: Node) -> Node:
+        return series(Literal(","), self.space, node, self.space)

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.issues import GrammarIssue, Report
 from xmltools.grammar.options import Backend, Options
-from xmltools.grammar.regular.regular import (
-    ALL,
-    ANYTHING,
-    EMPTY,
-    And,
-    Chars,
-    Not,
-    Regular,
-    chars,
-    choice,
-    literal,
-    sequence,
-    subtract,
-)
+from xmltools.grammar.regular.regular import literal, sequence
 from xmltools.grammar.rules.arguments import Builder
-from xmltools.grammar.rules.strings import without
+from xmltools.grammar.rules.dialect_calls import DialectCalls, refuse_twins
+from xmltools.grammar.rules.prose import around
+from xmltools.grammar.rules.shared import Rules
 from xmltools.grammar.text_tree import (
-    Dispatch,
     Grammar,
     Lexeme,
     Literal,
@@ -39,7 +26,7 @@ from xmltools.grammar.text_tree import (
 from xmltools.render.writable import escape_name, refuse_unsayable
 from xmltools.tools import Tool
 
-OPENER = f"<{FORGE.block}>"
+_OPENER = f"<{FORGE.block}>"
 
 
 def chosen_tools(tools: Sequence[Tool], options: Options) -> list[Tool]:
@@ -71,6 +58,8 @@ def make_grammar(
 
     `only` is the server that a block means which names none, if all tools of the reader are on one.
     """
+    if not options.is_forge:
+        return _in_dialect(tools, options, backend)
     builder = Builder(options, backend)
     issues: list[GrammarIssue] = []
     if options.tool_choice == "arguments":
@@ -83,8 +72,41 @@ def make_grammar(
         calls.setdefault(tool.server, []).append(_call(builder, tool, f"t{number}", report))
         issues += report.issues
     builder.grammar.rules["call"] = _block(builder, calls, only)
-    builder.grammar.root = _root(builder, options)
+    builder.grammar.root = _root(builder, options, _OPENER, options.max_calls)
     return builder.grammar, issues
+
+
+def _in_dialect(tools: Sequence[Tool], options: Options, backend: Backend) -> tuple[Grammar, list[GrammarIssue]]:
+    """As `make_grammar`, for other dialects than Forge's."""
+    builder = DialectCalls(options, backend)
+    refuse_twins(tools, builder.form)
+    reports = [Report(tool.name) for tool in tools]
+    calls = [
+        builder.call(tool, f"t{n}", report) for n, (tool, report) in enumerate(zip(tools, reports, strict=True), 1)
+    ]
+    issues = [issue for report in reports for issue in report.issues]
+    most = 1 if options.tool_choice in ("one", "named") else options.max_calls
+    one, rules = alternatives(*calls), builder.grammar.rules
+    if not builder.form.trigger:
+        rules["call"] = one
+        builder.grammar.root = _bare_root(builder, options, builder.bare(Reference("call"), most))
+        return builder.grammar, issues
+    in_block = options.dialect.many and options.dialect.closer != ""
+    if in_block:  # it is blocks that are counted, and there is one of them
+        rules["each"] = one
+        one = Reference("each")
+    rules["call"] = builder.block(one, most)
+    blocks = 1 if in_block and options.max_calls is not None else options.max_calls
+    builder.grammar.root = _root(builder, options, builder.form.trigger, blocks)
+    return builder.grammar, issues
+
+
+def _bare_root(builder: Rules, options: Options, calls: Node) -> Node:
+    """Return a reply that is calls without marks, or prose."""
+    reply = calls
+    if options.tool_choice == "auto":
+        reply = alternatives(calls, Lexeme("prose", around(options).prose))
+    return series(_reasoning(builder, options), reply)
 
 
 def _call(builder: Builder, tool: Tool, prefix: str, report: Report) -> Node:
@@ -117,48 +139,29 @@ def _element(name: str, content: Node) -> Node:
     return series(Literal(f"<{name}>"), content, Literal(f"</{name}>"))
 
 
-def _root(builder: Builder, options: Options) -> Node:
+def _root(builder: Rules, options: Options, opener: str, most: int | None) -> Node:
+    """Return a reply whose blocks begin with the opener, with at most so many of them."""
     call = Reference("call")
-    one = series(Literal(OPENER), call)
+    one = series(Literal(opener), call)
+    outside = around(options)
     if options.lazy:
-        more = None if options.max_calls is None else options.max_calls - 1
-        rest = builder.ws if options.tool_choice != "auto" else _dispatch(call, options, 0, more)
+        more = None if most is None else most - 1
+        rest = builder.ws if options.tool_choice != "auto" else outside.dispatch(opener, call, 0, more)
         return series(one, rest)
     if options.tool_choice in ("one", "named"):
         reply = series(builder.ws, one, builder.ws)
     else:
-        reply = _dispatch(call, options, int(options.tool_choice == "required"), options.max_calls)
+        reply = outside.dispatch(opener, call, int(options.tool_choice == "required"), most)
     return series(_reasoning(builder, options), reply)
 
 
-def _reasoning(builder: Builder, options: Options) -> Node:
-    if options.reasoning is None:
+def _reasoning(builder: Rules, options: Options) -> Node:
+    if options.reasoning_marks is None:
         return series()
-    end = f"</{options.reasoning}>"
-    thought = Lexeme("thought", sequence(without(end), literal(end)))
+    start, _ = options.reasoning_marks
+    thought = Lexeme("thought", around(options).thought)
     if options.starts_in_reasoning:
         return thought
     # With the white space in front it is one lexeme, or llguidance would take that for the beginning of prose.
-    opener = Lexeme("thinking", sequence(builder.spaces, literal(f"<{options.reasoning}>")))
+    opener = Lexeme("thinking", sequence(builder.spaces, literal(start)))
     return maybe(series(opener, thought))
-
-
-def _dispatch(body: Node, options: Options, low: int, high: int | None) -> Node:
-    tags = options.reasoning_tags
-    return Dispatch(prose(tags, lead=True), OPENER, body, prose(tags), low, high)
-
-
-@lru_cache(maxsize=16)
-def prose(reasoning: tuple[str, ...] = FORGE.reasoning, *, lead: bool = False) -> Regular:
-    """Return text in which no block and no reasoning opens; `lead`: in front of a block.
-
-    A parser takes an opener with attributes for one too, and none right after a backtick or a backslash (protocol,
-    section 1). The one would be no text, and the other no call: a grammar writes neither. Inline code and comments
-    around a call are not looked for: what stands in them is shown, and no call.
-    """
-    openers = choice(
-        sequence(literal(f"<{FORGE.block}"), chars("> \t\r\n")), *(literal(f"<{tag}>") for tag in reasoning)
-    )
-    text = Not(sequence(ANYTHING, openers, ANYTHING))
-    harmless = Chars(subtract(ALL, chars("`\\").ranges))
-    return And((text, choice(sequence(ANYTHING, harmless), EMPTY))) if lead else text

@@ -12,9 +12,20 @@ from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, lit
 from xmltools.grammar.rules.strings import SPACE
 from xmltools.grammar.schema_values import HasValues
 from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Series, maybe, series
-from xmltools.tools.schema import ArrayShape, Items, ScalarShape, bounds_of, items_of
+from xmltools.tools.schema import (
+    ArrayShape,
+    Items,
+    ObjectShape,
+    Property,
+    ScalarShape,
+    bounds_of,
+    items_of,
+    properties_of,
+)
 
 NUMBER_WORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
+TEXT_WORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
+OBJECT_WORDS = frozenset(("properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 _MAX_DEPTH = 16
 """Rules that are made inside each other; those below are made later, so that deep schemas don't fill the stack."""
 
@@ -34,6 +45,7 @@ class Rules:
         self._later: list[tuple[str, Callable[[], Node]]] = []
         self._lexemes: dict[Regular, str] = {}
         self._hints: dict[str, int] = {}
+        self._json_rules = 0
 
     def fill(self, own: str, make: Callable[[], Node]) -> None:
         """Make the rule `own`: now, or later if that would be too deep."""
@@ -49,6 +61,21 @@ class Rules:
         """Make the rules that were put off."""
         while self._later:
             self.fill(*self._later.pop(0))
+
+    def check_count(self, shape: ObjectShape, properties: list[Property], place: str) -> None:
+        """Take down what an object demands of its properties, of which only these are written."""
+        required = sum(each.required for each in properties)
+        if any(part.get("minProperties", 0) > required for part in shape.parts):
+            self.report.add(place, "minProperties", "is not enforced")
+        if any(part.get("maxProperties", len(properties)) < len(properties) for part in shape.parts):
+            self.report.add(place, "maxProperties", "is not enforced")
+        if any(part.get("additionalProperties", {}).keys() - {"never"} for part in shape.parts):
+            self.report.add(place, "additionalProperties", "only the properties that are named are generated")
+
+    def json_name(self) -> str:
+        """Return the name of the next rule for JSON."""
+        self._json_rules += 1
+        return f"json-{self._json_rules}"
 
     def lexeme(self, language: Regular, hint: str) -> Node:
         """Return a lexeme for a language; equal ones bear one name."""
@@ -68,6 +95,26 @@ def scalars(shape: ScalarShape) -> Regular:
     if shape.type == "number":
         return numbers(bounds.low, bounds.high, bounds.low_open, bounds.high_open)
     return choice(literal("true"), literal("false")) if shape.type == "boolean" else literal("null")
+
+
+def is_map(shape: ObjectShape) -> bool:
+    """Return whether an object has properties of any name, and none that is declared."""
+    # Who writes `"properties": {}` and nothing of others means an object without any.
+    if any("properties" in part for part in shape.parts) and not any(
+        part.get("additionalProperties") for part in shape.parts
+    ):
+        return False
+    return not properties_of(shape) and not any("never" in part.get("additionalProperties", ()) for part in shape.parts)
+
+
+def letters(number: int) -> str:
+    """Return a, b, … z, aa, ab, …: short names that end with no digit."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(97 + rest) + letters
+    return letters
 
 
 # Lists, as far as grammars count them: first items with schemas of their own, then others, between two counts

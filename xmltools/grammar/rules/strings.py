@@ -1,7 +1,8 @@
 """How strings and choices stand between tags: plain text with references, CDATA, and what of both fits a constraint.
 
 The languages here are those that our parser reads back exactly, and cleanly (protocol, section 4), less what only
-gives a model more ways to say the same: comments, other references, empty-element tags.
+gives a model more ways to say the same: comments, other references, empty-element tags. Strings in other dialects have
+a `Spelling` of their own.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from xmltools.grammar.issues import Report
-from xmltools.grammar.options import Backend, Options
+from xmltools.grammar.options import Backend
 from xmltools.grammar.regular.automata import TooLarge, Words, automaton, encoded
-from xmltools.grammar.regular.expressions import expression
+from xmltools.grammar.regular.expressions import expression, terminal
 from xmltools.grammar.regular.patterns import pattern
 from xmltools.grammar.regular.regular import (
     ANYTHING,
@@ -207,6 +209,54 @@ def _counted_section(low: int, high: int | None, end_tag: str) -> Regular:
 # Strings with constraints: length, pattern and format of the value, as a language of its spellings
 
 
+class Spelling(Protocol):
+    """How strings are written in some place. Languages of values go in, those of what is written come out."""
+
+    def __hash__(self) -> int:
+        """Of all that it is made of: languages are kept."""
+
+    @property
+    def characters(self) -> Chars:
+        """What a string may hold."""
+
+    def as_it_is(self, decoded: Regular) -> Regular | None:
+        """Return the spellings of strings that need no thought: no mark, and nothing escaped. None for others."""
+
+    def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
+        """Return the spellings of the strings of a language; a back end may intersect. Raises TooLarge."""
+
+    def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
+        """Return the spellings of all strings of `low` to `high` characters, or of many, if they are not `exact`."""
+
+    def of_length(self, low: int, high: int | None) -> Regular:
+        """Return the spellings of such strings, and other texts: it is for intersections."""
+
+
+@dataclass(frozen=True, slots=True)
+class InTags:
+    """Strings between tags: `cdata` is "allowed", "required" or "forbidden", and no section holds the `end_tag`."""
+
+    cdata: str
+    end_tag: str
+    characters: Chars = XML
+
+    def as_it_is(self, decoded: Regular) -> Regular | None:
+        """See `Spelling`."""
+        return decoded if _is_harmless(decoded) else None
+
+    def fitting(self, decoded: Regular, *, intersects: bool) -> Regular:
+        """See `Spelling`."""
+        return fitting_text(decoded, cdata=self.cdata, end_tag=self.end_tag)
+
+    def counted(self, low: int, high: int | None, *, exact: bool) -> Regular:
+        """See `Spelling`."""
+        return counted_text(low, high, cdata=self.cdata, end_tag=self.end_tag, exact=exact)
+
+    def of_length(self, low: int, high: int | None) -> Regular:
+        """See `Spelling`."""
+        return counted_spellings(low, high)
+
+
 _MAX_FAILURES = 8
 """Patterns that may turn out to be too large; those after them are not tried, since each one takes its time."""
 
@@ -215,12 +265,11 @@ _WHITE = chars(" \t\n\r").ranges
 
 
 class Strings:
-    """Makes the languages of constrained strings, as the options and the back end want them."""
+    """Makes the languages of constrained strings, as their spelling and the back end want them."""
 
-    def __init__(self, options: Options, backend: Backend, max_count: int) -> None:
+    def __init__(self, spelling: Spelling, backend: Backend, max_count: int) -> None:
         self._backend = backend
-        self._cdata = options.cdata
-        self._end_tag = options.spared_end_tag
+        self._spelling = spelling
         self._failures = 0
         self._max_count = max_count
 
@@ -242,22 +291,21 @@ class Strings:
             report.add(place, "pattern or format", "is too large for a grammar")
             return self._counted(low, high)
         if self._backend.intersects:
-            return And((language, counted_spellings(low, high)))
+            return And((language, self._spelling.of_length(low, high)))
         report.add(place, "minLength or maxLength", "is not enforced together with the pattern or format")
         return language
 
     def _counted(self, low: int, high: int | None) -> Regular | None:
         if high is None and low < 2:
             return None
-        exact = self._backend.intersects
-        return counted_text(low, high, cdata=self._cdata, end_tag=self._end_tag, exact=exact)
+        return self._spelling.counted(low, high, exact=self._backend.intersects)
 
     def _spelled(self, wanted: list[Regular], low: int, high: int | None) -> Regular | None:
         """Return how strings of all these languages are written; None if that is too large, or not tried any more."""
-        tree = _narrowed(tuple(wanted), low, high)
-        if self._failures >= _MAX_FAILURES and not _is_harmless(tree):
+        tree = _narrowed(tuple(wanted), low, high, self._spelling.characters)
+        if self._failures >= _MAX_FAILURES and self._spelling.as_it_is(tree) is None:
             return None
-        language = _spellings(tree, self._cdata, self._end_tag, self._backend.expressions)
+        language = _spellings(tree, self._spelling, self._backend)
         self._failures += language is None
         return language
 
@@ -287,7 +335,7 @@ def _format_languages(facts: TextFacts, place: str, report: Report) -> list[Regu
     return [FORMATS[each] for each in facts.formats if each in FORMATS]
 
 
-def _narrowed(wanted: tuple[Regular, ...], low: int, high: int | None) -> Regular:
+def _narrowed(wanted: tuple[Regular, ...], low: int, high: int | None, characters: Chars) -> Regular:
     """Return the values that fit all languages and the length."""
     tree = wanted[0] if len(wanted) == 1 else And(wanted)
     if not low and high is None:
@@ -295,19 +343,19 @@ def _narrowed(wanted: tuple[Regular, ...], low: int, high: int | None) -> Regula
     if isinstance(tree, Repeat) and isinstance(tree.part, Chars):
         most = [each for each in (tree.high, high) if each is not None]
         return Repeat(tree.part, max(tree.low, low), min(most) if most else None)
-    return And((tree, Repeat(XML, low, high)))
+    return And((tree, Repeat(characters, low, high)))
 
 
 @lru_cache(maxsize=256)
-def _spellings(tree: Regular, cdata: str, end_tag: str, as_expression: bool) -> Regular | None:
+def _spellings(tree: Regular, spelling: Spelling, backend: Backend) -> Regular | None:
     """Return the spellings of a language, None if they are too large for an automaton, or for an expression."""
-    if _is_harmless(tree):
-        return tree
+    if (harmless := spelling.as_it_is(tree)) is not None:
+        return harmless
     with suppress(TooLarge):
-        language = fitting_text(tree, cdata=cdata, end_tag=end_tag)
+        language = spelling.fitting(tree, intersects=backend.intersects)
         machine = automaton(language)
-        if as_expression:
-            expression(language)
+        if backend.expressions:
+            (terminal if backend.intersects else expression)(language)
         return language if machine.edges else NOTHING
     return None
 

@@ -169,9 +169,15 @@ _OBJECT = frozenset(
 _ANY = frozenset(("not", "if", "anyOf", "oneOf"))
 
 
-def other_keywords(shape: Shape, known: frozenset[str]) -> Iterator[str]:
-    """Yield the keywords that restrict values of the shape, and are not among those that the caller knows about."""
-    relevant = _relevant(shape) - known
+_OF_ANY_TYPE = _TEXT | _NUMBER | _ARRAY | _OBJECT | _ANY
+
+
+def other_keywords(shape: Shape, known: frozenset[str], *, of_any_type: bool = False) -> Iterator[str]:
+    """Yield the keywords that restrict values of the shape, and are not among those that the caller knows about.
+
+    `of_any_type`: where the schema leaves the type open, the value may have any, and is not only text.
+    """
+    relevant = (_OF_ANY_TYPE if of_any_type else _relevant(shape)) - known
     seen = dict.fromkeys(word for part in shape.parts for word in part if word in relevant)
     yield from seen
 

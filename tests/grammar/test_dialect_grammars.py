@@ -1,0 +1,379 @@
+"""Grammars in other dialects than Forge's, with real engines as judges.
+
+`python tests/support/dialect_grammar_laws.py --walks 20000` tries more replies.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from random import Random
+from statistics import median
+from typing import Any
+
+import pytest
+from support import grammar_values
+from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS, Trial, judge, local
+from support.dialect_marks import write
+
+from xmltools.dialects import Dialect, named
+from xmltools.errors import XMLToolsError
+from xmltools.grammar import build_grammar, engine_issues, for_engine, grammar_issues
+from xmltools.grammar.rules.written_form import written_form
+from xmltools.parser import parse
+from xmltools.tools import Tool
+
+TOOLSETS = 6
+WALKS = 15
+GET = Tool(
+    name="get",
+    parameters={
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "on": {"type": "boolean"}},
+        "required": ["n"],
+    },
+)
+PUT = Tool(
+    name="put",
+    parameters={
+        "type": "object",
+        "properties": {"mode": {"enum": ["fast", "safe"]}, "list": {"type": "array", "items": {"type": "string"}}},
+    },
+)
+TOOLS = [GET, PUT]
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+every_format = pytest.mark.parametrize("format", FORMATS)
+with_pairs = pytest.mark.parametrize("dialect", [name for name in DIALECTS if not written_form(named(name)).json])
+with_json = pytest.mark.parametrize("dialect", [name for name in DIALECTS if written_form(named(name)).json])
+with_marks = pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "llama3_json"])
+
+
+@lru_cache
+def engine(dialect: str, format: str, **options: Any) -> Any:
+    return judge(TOOLS, dialect, format, **options)
+
+
+def form_of(dialect: str) -> Dialect:
+    return written_form(named(dialect)).dialect
+
+
+def call(dialect: str, name: str, arguments: dict[str, Any], gap: str = "") -> str:
+    return write(form_of(dialect), name, arguments, gap)
+
+
+# What an engine writes
+
+
+@pytest.mark.parametrize("dialect", [*DIALECTS, *OTHERS])
+@every_format
+@pytest.mark.no_cover
+def test_what_an_engine_writes_is_clean_and_valid(dialect: str, format: str) -> None:
+    count = TOOLSETS if dialect in DIALECTS else 2
+    trials = [Trial(0, number, dialect, format) for number in range(count)]
+    assert [trial.run(WALKS) for trial in trials] == [""] * count
+    assert sum(trial.counts["walks"] for trial in trials) > count * WALKS / 2
+    assert sum(trial.counts["calls"] for trial in trials) > count
+
+
+@every_dialect
+@every_format
+def test_the_sample_tools_are_expressed_completely(dialect: str, format: str) -> None:
+    assert grammar_issues(SAMPLE_TOOLS, format, dialect=dialect) == []
+
+
+# What it may write
+
+
+@every_dialect
+@every_format
+def test_calls_as_templates_write_them_are_accepted(dialect: str, format: str) -> None:
+    judged = engine(dialect, format)
+    for gap in ("", "\n"):
+        assert judged.accepts(call(dialect, "get", {"n": 5}, gap))
+        assert judged.accepts(call(dialect, "get", {"n": -1, "s": 'a < b & "c"', "on": True}, gap))
+        assert judged.accepts(call(dialect, "put", {}, gap))
+        assert judged.accepts(call(dialect, "put", {"mode": "fast", "list": ["a", "<b>"]}, gap))
+
+
+@with_marks
+@every_format
+def test_text_and_several_calls_are_accepted(dialect: str, format: str) -> None:
+    judged = engine(dialect, format)
+    one, other = call(dialect, "get", {"n": 5}), call(dialect, "put", {"mode": "safe"})
+    for reply in ("", "I see. a < b", f"Text.\n\n{one}", f"{one}{other}", f"a {one}\nb\n{other} c"):
+        assert judged.accepts(reply), reply
+        assert parse(reply, TOOLS, dialect=dialect).errors == ()
+
+
+@every_dialect
+@every_format
+@pytest.mark.no_cover
+def test_valid_calls_are_accepted(dialect: str, format: str) -> None:
+    tried = 0
+    for seed in range(12):
+        rng = Random(f"written/{seed}")
+        tools, make = grammar_values.tools(rng)
+        tools = local(tools)
+        try:
+            judged = judge(tools, dialect, format)
+        except XMLToolsError:
+            continue
+        for _ in range(4):
+            tool = rng.choice(tools)
+            arguments = make(rng, tool)
+            text = call(dialect, tool.name, arguments, rng.choice(["", "\n"]))
+            if is_simple(arguments) and parse(text, tools, dialect=dialect).calls:
+                tried += 1
+                assert judged.accepts(text), text
+    assert tried > 10
+
+
+def is_simple(value: Any) -> bool:
+    """Whether all write a value alike: it has no marks, nothing that JSON may escape, and no layout at its edges."""
+    if isinstance(value, dict):
+        return all(map(is_simple, (*value, *value.values())))
+    if isinstance(value, list):
+        return all(map(is_simple, value))
+    if isinstance(value, str):
+        return value.isascii() and not any(each in value for each in "<\r\x7f") and value.strip() == value
+    return not isinstance(value, float)
+
+
+# What it may not write
+
+
+@every_dialect
+@every_format
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("put", {"mode": "slow"}),
+        ("get", {}),
+        ("get", {"n": "five"}),
+        ("get", {"n": 1.5}),
+        ("get", {"n": 1, "on": "yes"}),
+        ("get", {"n": 1, "m": 2}),
+        ("put", {"list": "a"}),
+        ("put", {"list": [1]}),
+        ("post", {"n": 1}),
+    ],
+)
+def test_calls_that_break_the_schema_are_refused(
+    dialect: str, format: str, name: str, arguments: dict[str, Any]
+) -> None:
+    assert not engine(dialect, format).accepts(call(dialect, name, arguments))
+
+
+@every_dialect
+@every_format
+def test_a_call_that_is_cut_off_is_refused(dialect: str, format: str) -> None:
+    whole = call(dialect, "get", {"n": 5})
+    judged = engine(dialect, format)
+    for size in range(len(whole) // 2, len(whole)):
+        assert judged.prefix(whole[:size]) and not judged.accepts(whole[:size])
+
+
+@with_marks
+@every_format
+def test_what_is_no_text_is_refused_as_text(dialect: str, format: str) -> None:
+    judged, known = engine(dialect, format), named(dialect)
+    marks = [*known.turn_ends, *(f"<{tag}>" for tag in known.reasoning), *(form.opener for form in known.forms)]
+    marks += [form.pairs.name for form in known.forms if form.pairs and form.pairs.bare]
+    whole = call(dialect, "get", {"n": 5})
+    for text in (*(f"a {mark} b" for mark in marks), f"`{whole}`", f"\\{whole}"):
+        assert not judged.accepts(text), text
+
+
+@with_pairs
+@every_format
+def test_no_value_holds_a_mark_that_could_end_it(dialect: str, format: str) -> None:
+    pairs, judged = form_of(dialect).pairs, engine(dialect, format)
+    assert pairs is not None
+    for mark in filter(None, (pairs.value_end, pairs.key, pairs.name)):
+        assert not judged.accepts(call(dialect, "get", {"n": 1, "s": f"a {mark}b"}))
+    for part in (pairs.value_end[:-1], pairs.key[:3], "</", "<", "</div>", "&lt;", "<![CDATA["):
+        assert judged.accepts(call(dialect, "get", {"n": 1, "s": f"a {part}"})), part
+
+
+# Options
+
+
+@every_dialect
+@every_format
+def test_required_demands_a_call_and_one_nothing_else(dialect: str, format: str) -> None:
+    whole = call(dialect, "get", {"n": 5})
+    for choice in ("required", "one"):
+        judged = engine(dialect, format, tool_choice=choice)
+        assert judged.accepts(whole)
+        assert not judged.accepts("") and not judged.accepts("text")
+    assert not engine(dialect, format, tool_choice="one").accepts(f"text {whole}")
+
+
+@every_dialect
+@every_format
+def test_a_named_tool_is_the_only_one(dialect: str, format: str) -> None:
+    judged = engine(dialect, format, tool_choice="named", name="put")
+    assert judged.accepts(call(dialect, "put", {"mode": "fast"}))
+    assert not judged.accepts(call(dialect, "get", {"n": 5}))
+
+
+@with_marks
+@every_format
+def test_calls_are_counted_also_within_a_section(dialect: str, format: str) -> None:
+    judged = engine(dialect, format, max_calls=2)
+    form, one = form_of(dialect), call(dialect, "get", {"n": 5})
+    if form.many and form.closer:
+        inside = one[len(form.opener) : -len(form.closer)]
+        assert judged.accepts(f"{form.opener}{inside * 2}{form.closer}")
+        assert not judged.prefix(f"{form.opener}{inside * 3}")
+        assert not judged.prefix(one * 2)
+    else:
+        assert judged.accepts(one * 2)
+        assert not judged.prefix(one * 3)
+
+
+def test_calls_without_marks_are_counted_and_separated() -> None:
+    one = call("llama3_json", "get", {"n": 5})
+    assert engine("llama3_json", "gbnf").accepts("; ".join([one] * 3))
+    assert not engine("llama3_json", "gbnf", max_calls=2).prefix("; ".join([one] * 3))
+    assert not engine("llama3_json", "gbnf").prefix(f"Text {one}"[:5] + "<|python_tag|>")
+    assert not engine("llama3_json", "gbnf").accepts('{"answer": 5}')
+
+
+@with_pairs
+@every_format
+def test_arguments_stand_in_any_order_or_in_that_of_the_schema(dialect: str, format: str) -> None:
+    turned = call(dialect, "get", {"on": True, "n": 5})
+    assert engine(dialect, format).accepts(turned)
+    assert not engine(dialect, format, order="schema").accepts(turned)
+
+
+@every_dialect
+@every_format
+def test_reasoning_may_come_first(dialect: str, format: str) -> None:
+    tag = named(dialect).reasoning[0] if named(dialect).reasoning else "think"
+    whole = call(dialect, "get", {"n": 5})
+    assert engine(dialect, format, reasoning=tag).accepts(f"<{tag}>so</{tag}>{whole}")
+    assert engine(dialect, format, reasoning=tag).accepts(whole)
+    inside = engine(dialect, format, reasoning=tag, starts_in_reasoning=True)
+    assert inside.accepts(f"so</{tag}>{whole}") and not inside.accepts(whole)
+
+
+@every_format
+def test_reasoning_between_a_dialects_own_marks(format: str) -> None:
+    whole = call("mistral", "get", {"n": 5})
+    judged = engine("mistral", format, reasoning="THINK")
+    assert judged.accepts(f"[THINK]so[/THINK]{whole}") and judged.accepts(whole)
+    assert not engine("mistral", format).accepts("[THINK]so[/THINK]")
+
+
+@every_dialect
+def test_white_space_between_marks_has_a_limit(dialect: str) -> None:
+    text = call(dialect, "get", {"n": 5}, " " * 21)
+    if text.strip() != call(dialect, "get", {"n": 5}):
+        assert not engine(dialect, "gbnf").accepts(text)
+        assert engine(dialect, "gbnf", white_space=100).accepts(text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "options", "said"),
+    [
+        ("glm", {"cdata": "required"}, "cdata: values in 'glm' have no CDATA sections; leave cdata out"),
+        ("glm", {"end_tag_in_cdata": False}, "end_tag_in_cdata: values in 'glm' have no CDATA"),
+        ("glm", {"tool_choice": "arguments", "name": "get"}, "tool_choice: 'arguments' .* in 'glm' use 'named'"),
+        ("hermes", {"order": "any"}, "order: arguments in 'hermes' are JSON, .* leave order out"),
+        ("llama3_json", {"lazy": True}, "lazy: a call in 'llama3_json' has no mark"),
+        ("gemma", {}, "dialect: no grammar can be made for calls in 'gemma'; there are: forge, hermes, "),
+        ("qwen", {}, "dialect: expected the name of a dialect, got 'qwen'; did you mean"),
+    ],
+)
+def test_options_that_a_dialect_does_not_have_are_refused(dialect: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(XMLToolsError, match=said):
+        build_grammar(TOOLS, "gbnf", dialect=dialect, **options)
+
+
+def test_relaxng_is_for_elements_only() -> None:
+    with pytest.raises(XMLToolsError, match="'relaxng' has no options, got dialect"):
+        build_grammar(TOOLS, "relaxng", dialect="glm")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("glm", "two words"), ("glm", "a(b"), ("qwen3_coder", "a/"), ("llama3_json", "a\\nb")]
+)
+def test_a_name_that_no_call_can_say_is_refused(dialect: str, name: str) -> None:
+    tool = Tool(name=name, parameters={})
+    read = parse(call(dialect, name, {}), [tool], dialect=dialect)
+    assert [each.name for each in read.calls] != [name]
+    with pytest.raises(XMLToolsError, match=f"no name for a tool that a call in '{dialect}' could say"):
+        build_grammar(tool, "gbnf", dialect=dialect)
+
+
+@every_dialect
+def test_two_tools_of_one_name_are_refused(dialect: str) -> None:
+    with pytest.raises(XMLToolsError, match="'local' and 'other' both have a tool 'get', and calls in"):
+        build_grammar([GET, GET.model_copy(update={"server": "other"})], "gbnf", dialect=dialect)
+
+
+def test_what_the_schema_demands_and_the_grammar_cannot_say_is_an_issue() -> None:
+    schema = {"type": "object", "properties": {"x": {"maxProperties": 1}, "y": {"type": "integer", "multipleOf": 3}}}
+    tool = Tool(name="f", parameters=schema)
+    found = grammar_issues(tool, "gbnf", dialect="hermes")
+    words = [("x", "maxProperties"), ("x", "additionalProperties"), ("y", "multipleOf")]  # no key may stand twice
+    assert [(issue.place, issue.keyword) for issue in found] == words
+    assert engine_issues("vllm", tool, dialect="hermes") == found
+    assert [issue.place for issue in grammar_issues(tool, "gbnf", dialect="glm")] == ["y"]  # any text fits x
+
+
+@every_dialect
+def test_a_regular_expression_is_one_call(dialect: str) -> None:
+    expression = re.compile(build_grammar(TOOLS, "regex", dialect=dialect))
+    for gap in ("", "\n"):
+        assert expression.fullmatch(call(dialect, "get", {"n": 5, "s": "a < b </", "on": False}, gap).strip())
+    assert not expression.fullmatch(call(dialect, "get", {"n": "five"}))
+    assert not expression.fullmatch(f"text {call(dialect, 'get', {'n': 5})}")
+
+
+# Engines
+
+
+@every_dialect
+def test_engines_get_the_grammar_of_a_dialect_in_their_fields(dialect: str) -> None:
+    gbnf = build_grammar(TOOLS, "gbnf", dialect=dialect)
+    assert for_engine("vllm", TOOLS, dialect=dialect) == {"structured_outputs": {"grammar": gbnf}}
+    assert for_engine("llama.cpp", TOOLS, dialect=dialect) == {"grammar": gbnf}
+    assert gbnf != build_grammar(TOOLS, "gbnf")
+
+
+def test_the_dialect_may_be_named_forge() -> None:
+    assert for_engine("sglang", TOOLS, dialect="forge") == for_engine("sglang", TOOLS)
+
+
+@with_marks
+def test_a_lazy_grammar_waits_for_the_mark_of_the_dialect(dialect: str) -> None:
+    fields = for_engine("llama.cpp", TOOLS, dialect=dialect, lazy=True)
+    assert fields["grammar_triggers"] == [{"type": 1, "value": form_of(dialect).opener}]
+    assert fields["preserved_tokens"] == [form_of(dialect).opener]
+    assert fields["grammar"] == build_grammar(TOOLS, "gbnf", dialect=dialect, lazy=True)
+
+
+def test_custom_tools_have_no_dialect() -> None:
+    with pytest.raises(XMLToolsError, match="dialect: openai-custom-tool has a grammar for the arguments"):
+        for_engine("openai-custom-tool", TOOLS, dialect="glm")
+
+
+# Time
+
+
+LINES = 60
+DIFF = "".join(f"-    total += prices[{n}] & 0xff\n+    if total < {n}:\n" for n in range(LINES))
+PROSE = "Each line of the file is read once, and compared with the one before. " * 30
+AT_MOST = 50
+
+
+@every_dialect
+@every_format
+@pytest.mark.no_cover
+def test_masks_along_a_long_value_cost_no_more_than_some_in_prose(dialect: str, format: str) -> None:
+    judged = judge(SAMPLE_TOOLS, dialect, format)
+    text = call(dialect, "apply_diff", {"path": "a.py", "diff": DIFF})
+    assert median(judged.mask_times(text)) < AT_MOST * median(judged.mask_times(PROSE))

@@ -1,0 +1,310 @@
+"""What must hold of all that a grammar of another dialect than Forge's lets an engine write.
+
+`python tests/support/dialect_grammar_laws.py --walks 20000` tries as many replies with each dialect and engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import jsonschema
+from grammar import TOOLS as SAMPLE
+from support import grammar_values
+from support.engines.llguidance_judge import LlguidanceJudge
+from support.engines.vocabulary import KINDS, Vocabulary, of_pieces
+from support.engines.xgrammar_judge import XgrammarJudge
+
+from xmltools.dialects import named
+from xmltools.errors import Code, XMLToolsError
+from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
+from xmltools.models import Reasoning, Reply, Text, ToolCall
+from xmltools.models.events import CallCompleted, CallFailed, Event
+from xmltools.parser import Parser, parse
+from xmltools.tools import Tool
+
+__all__ = ["DIALECTS", "FORMATS", "OTHERS", "SAMPLE_TOOLS", "judge", "random_tools", "vocabulary_of", "wrong_with"]
+
+DIALECTS = ("hermes", "qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "mistral", "llama3_json")
+OTHERS = ("deepseek_v3", "seed_oss", "hunyuan", "internlm2", "gigachat3", "minicpm5", "k2_horizon")
+"""Dialects that have grammars too, as they are built of the same parts."""
+FORMATS = ("gbnf", "lark", "structural_tag")
+
+OUTSIDE = {Code.CODE_FENCE}
+"""What stands around a call is not the grammar's business: a model may open a fence in its text."""
+
+_SECTION = re.compile(r"<!--|<!\[CDATA\[", re.IGNORECASE)
+_LONG = 10_000
+"""Characters in which patterns are looked for: longer values fit none."""
+_SHOWN = re.compile(r"`[^`\n][^\n]*{}|<!(?:--|\[CDATA\[).*{}", re.DOTALL)
+
+
+def local(tools: list[Tool]) -> list[Tool]:
+    """Return the tools on one server: calls in these dialects name none."""
+    return [tool.model_copy(update={"server": "local"}) for tool in tools]
+
+
+SAMPLE_TOOLS = local(SAMPLE)
+
+
+def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
+    """Return tools with schemas that grammars can say, or with any."""
+    return local(grammar_values.wild(rng) if wild else grammar_values.tools(rng)[0])
+
+
+# Engines
+
+
+@lru_cache
+def vocabulary_of(dialect: str) -> Vocabulary:
+    """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
+    forms = named(dialect).forms
+    openers = [form.opener for form in forms[:1]] + [form.opener + "\n" for form in forms[:1]]
+    close = [form.closer for form in forms] + ["\n" + form.closer for form in forms[:1]]
+    opens: list[str] = ['"name"', '"arguments"', '"parameters"', '{"name": "', '", "arguments": {']
+    traps = [form.opener for form in forms if form.opener != forms[0].opener] + list(named(dialect).turn_ends)
+    for form in forms:
+        traps += [form.opener[:-1], form.opener[:3], form.closer[:-1], f"`{form.opener}", form.separator]
+        if (pairs := form.pairs) is not None:
+            close += [pairs.value_end, "\n" + pairs.value_end, pairs.value_end + "\n", pairs.end, "\n" + pairs.end]
+            close += [pairs.value_end + pairs.end, pairs.end + form.closer, pairs.name_end, pairs.key_end]
+            opens += [
+                pairs.name,
+                pairs.key,
+                pairs.value,
+                pairs.value_end + pairs.key,
+                pairs.value_end + "\n" + pairs.key,
+            ]
+            traps += [pairs.value_end[:-1], pairs.value_end[:2], pairs.key[:-1], pairs.name[:-1], pairs.end[:-1]]
+            traps += [pairs.name[:-1] + " =", pairs.key[:-1] + "  ="]
+    own = {"opener": openers, "close": close, "open": opens, "trap": [*traps, *KINDS["opener"]]}
+    kinds = {**KINDS, "opener": ()}
+    return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
+
+
+def judge(tools: list[Tool], dialect: str, format: str, **options: Any) -> Any:
+    """Return an engine that judges by the grammar of the tools."""
+    grammar = build_grammar(tools, format, dialect=dialect, **options)
+    if format == "lark":
+        return LlguidanceJudge(grammar, vocabulary=vocabulary_of(dialect))
+    return XgrammarJudge(grammar, structural_tag=format == "structural_tag", vocabulary=vocabulary_of(dialect))
+
+
+# The laws
+
+
+def wrong_with(
+    text: str,
+    tools: list[Tool],
+    dialect: str,
+    rng: Random,
+    issues: list[GrammarIssue] | None = None,
+    counts: Counter[str] | None = None,
+    **options: Any,
+) -> str:
+    """Return what is wrong with a reply that an engine wrote: nothing, if all is well.
+
+    Read whole and at random cuts it is text and valid calls without repairs. With `issues`, calls may break what these
+    name. `counts` gets the number of calls.
+    """
+    if len(text) > _LONG or (not named(dialect).opener.startswith("<") and _SECTION.search(text)):
+        return ""  # comments and sections that are open hide calls, and those calls may hold their ends
+    reading = {"dialect": dialect, "starts_in_reasoning": bool(options.get("starts_in_reasoning"))}
+    if (tag := options.get("reasoning")) and tag not in named(dialect).reasoning:
+        reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
+    events = list(_events(Parser(tools, **reading), text, rng))
+    failed = [event.error for event in events if isinstance(event, CallFailed)]
+    if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
+        return f"failed: {failed[0]}"
+    calls = [event.call for event in events if isinstance(event, CallCompleted)]
+    reply = parse(text, tools, **reading)
+    if counts is not None:
+        counts["calls"] += len(calls)
+    if [_said(call) for call in calls] != [_said(call) for call in reply.calls]:
+        return "the chunks matter"
+    outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
+    if _hides(outside, dialect):
+        return ""  # a call that is only shown: what the model says by that, no grammar knows
+    wrong = next(filter(None, (_call_is_right(call, tools, issues) for call in calls)), "")
+    kept = "" if "reasoning" in options else _text_is_kept(reply, text)
+    return wrong or kept or _keeps_promises(reply, text, tools, options)
+
+
+def _events(parser: Parser, text: str, rng: Random) -> Iterator[Event]:
+    at = 0
+    while at < len(text):
+        end = at + rng.choice([1, 2, 5, 50])
+        yield from parser.feed(text[at:end])
+        at = end
+    yield from parser.close()
+
+
+def _said(call: ToolCall) -> tuple[Any, ...]:
+    return call.name, call.arguments, call.repairs, call.span
+
+
+def _is_excused(error: Any, issues: list[GrammarIssue]) -> bool:
+    """Whether a call failed by what an issue names: a keyword, or a key that stands twice in a map."""
+    names = {issue.keyword for issue in issues if issue.tool == error.name}
+    is_twice = error.code is Code.INVALID_JSON and "additionalProperties" in names
+    return bool(names) and (error.code is Code.INVALID_ARGUMENTS or is_twice)
+
+
+def _hides(text: str, dialect: str) -> bool:
+    """Whether a mark with which calls begin is in the text, where it is only shown."""
+    opener = named(dialect).opener
+    return opener in text and bool(re.search(_SHOWN.pattern.format(*[re.escape(opener)] * 2), text, re.DOTALL))
+
+
+def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue] | None) -> str:
+    broken = {issue.keyword for issue in issues or () if issue.tool == call.name} - {"additionalProperties"}
+    allowed = OUTSIDE | ({Code.COERCED_VALUE} if broken else set())
+    repairs = [repair for repair in call.repairs if repair.code not in allowed]
+    if repairs:
+        return f"repaired: {repairs[0]}"
+    if issues:
+        return ""  # the parser checks what the schema demands
+    (tool,) = (each for each in tools if each.name == call.name)
+    errors = jsonschema.Draft202012Validator(tool.parameters).iter_errors(call.arguments)
+    wrong = next(iter(errors), None)
+    return f"invalid: {wrong.message}" if wrong else ""
+
+
+def _text_is_kept(reply: Reply, text: str) -> str:
+    """Return what is wrong with the text around calls: all of it is text, but for white space."""
+    spans = [call.span for call in (*reply.calls, *reply.errors) if call.span]
+    rest, at = "", 0
+    for start, end in sorted(spans):
+        rest += text[at:start]
+        at = end
+    rest += text[at:]
+    return "" if "".join(rest.split()) == "".join(reply.text.split()) else f"text is {reply.text!r}, not {rest!r}"
+
+
+def _keeps_promises(reply: Reply, text: str, tools: list[Tool], options: dict[str, Any]) -> str:
+    """Return which of its options a reply does not keep."""
+    count = len(reply.calls) + len(reply.errors)
+    low, high = int(options.get("tool_choice", "auto") != "auto"), options.get("max_calls")
+    if options.get("tool_choice") == "one":
+        high = 1
+        if reply.text.strip():
+            return "text beside the only call"
+    if count < low or (high is not None and count > high):
+        return f"{count} calls, not {low} to {high}"
+    places = [number for number, part in enumerate(reply.parts) if isinstance(part, Reasoning)]
+    if places and ("reasoning" not in options or any(place > 1 for place in places)):
+        return f"reasoning at {places}"
+    if options.get("order") == "schema":
+        properties = {tool.name: list(tool.parameters.get("properties", ())) for tool in tools}
+        for call in reply.calls:
+            declared = properties[call.name]
+            known = [declared.index(name) for name in call.arguments if name in declared]
+            if known != sorted(known):
+                return f"order {list(call.arguments)}"
+    return ""
+
+
+# Options
+
+
+def options(rng: Random, dialect: str) -> dict[str, Any]:
+    """Return options of a grammar, most of them left out."""
+    made: dict[str, Any] = {}
+    drawn = (
+        ("tool_choice", 0.3, ["required", "one"]),
+        ("order", 0.3, ["schema"]),
+        ("white_space", 0.3, [0, 1, 5]),
+        ("max_calls", 0.3, [1, 2, 3]),
+        ("reasoning", 0.3, ["think", "reason"]),
+        ("starts_in_reasoning", 0.5, [True]),
+    )
+    for name, share, values in drawn:
+        if rng.random() < share:
+            made[name] = rng.choice(values)
+    if made.get("tool_choice") == "one":
+        made.pop("max_calls", None)
+    if "reasoning" not in made:
+        made.pop("starts_in_reasoning", None)
+    return made
+
+
+class Trial:
+    """Toolset `number` of a seed, with one dialect and format. `counts` has what was tried.
+
+    Every fifth toolset is that of the examples. Every fourth one is wild: its calls need only be as valid as the issues
+    of the grammar say. Every second one has options.
+    """
+
+    def __init__(self, seed: int, number: int, dialect: str, format: str) -> None:
+        self._name = f"{seed}/{dialect}/{format}/{number}"
+        self._dialect = dialect
+        self._format = format
+        self.counts: Counter[str] = Counter()
+        rng = Random(f"{seed}/{dialect}/{number}")
+        self._tools = SAMPLE_TOOLS if number % 5 == 0 else random_tools(rng, wild=number % 4 == 3)
+        self._options = options(rng, dialect) if number % 2 else {}
+
+    def run(self, walks: int) -> str:
+        """Return the first thing that is wrong with one of so many replies."""
+        try:
+            engine = judge(self._tools, self._dialect, self._format, **self._options)
+        except XMLToolsError:
+            self.counts["refused"] += 1  # a name that the dialect can't say
+            return ""
+        except (ValueError, RuntimeError) as error:
+            return f"{self._name} {self._options}\n  {error}\n  {self._tools}"
+        issues = grammar_issues(self._tools, self._format, dialect=self._dialect, **self._options) or None
+        for number in range(walks):
+            rng = Random(f"{self._name}/{number}")
+            text = engine.walk(rng)
+            self.counts["walks" if text is not None else "walks without end"] += 1
+            if text is None:
+                continue
+            wrong = wrong_with(text, self._tools, self._dialect, rng, issues, self.counts, **self._options)
+            if not wrong and not engine.accepts(text):
+                wrong = "the masks of the engine allow what it refuses"
+            if wrong:
+                tools = [(tool.name, tool.parameters) for tool in self._tools]
+                return f"{self._name} {self._options}\n  {wrong}\n  {text!r}\n  {tools}"
+        return ""
+
+
+def main() -> int:
+    """Try many replies; the exit status is 1 if something is wrong with one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--walks", type=int, default=1_000, help="replies with each dialect and format")
+    parser.add_argument("--per-tools", type=int, default=20, help="replies with each toolset")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dialects", nargs="*", default=DIALECTS)
+    parser.add_argument("--formats", nargs="*", default=FORMATS)
+    given = parser.parse_args()
+    failed = False
+    for dialect in given.dialects:
+        for format in given.formats:
+            counts: Counter[str] = Counter()
+            number, wrong = 0, 0
+            while counts["walks"] < given.walks and wrong < 3:
+                trial = Trial(given.seed, number, dialect, format)
+                said = trial.run(given.per_tools)
+                counts += trial.counts
+                number += 1
+                if said:
+                    wrong += 1
+                    print(said, flush=True)
+            failed = failed or wrong > 0
+            print(f"{dialect} {format}: {dict(counts)}, {wrong} wrong", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
