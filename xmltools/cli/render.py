@@ -16,6 +16,8 @@ from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 from xmltools.cli.python_tools import import_tools, is_target
 from xmltools.cli.shared import (
     UsageError,
+    add_dialect_options,
+    chosen_dialect,
     did_you_mean,
     element_name,
     one_standard_input,
@@ -26,12 +28,16 @@ from xmltools.cli.shared import (
     read_values,
     write_text,
 )
+from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools import Tool
 
 Tools = dict[tuple[str, str], Tool]
+
+_DIALECT = "the notation of calls that the model was trained on: see xmltools dialects"
+_MODEL = "the model that is to read it, by its name on Hugging Face: picks the dialect"
 
 
 # docs
@@ -61,6 +67,7 @@ def declare_docs(parser: argparse.ArgumentParser) -> None:
     add("--bracket-reasoning", action="store_true", help="ask to think in a paragraph in [brackets] first")
     add("--server-names", action="store_true", help="calls name their server, also where all tools are on one")
     add("--preamble", metavar="FILE", help="text of your own, written before all else")
+    add_dialect_options(parser, dialect=_DIALECT, model=_MODEL)
 
 
 def docs(options: argparse.Namespace) -> int:
@@ -70,6 +77,7 @@ def docs(options: argparse.Namespace) -> int:
     one_standard_input("TOOLS and --preamble", options.tools, options.preamble)
     if options.reasoning and options.bracket_reasoning:
         raise UsageError("only one of --reasoning and --bracket-reasoning can be given")
+    dialect = chosen_dialect(options)
     preamble = read_text(options.preamble) if options.preamble else ""
     tools = _load_python(options.tools) if options.format == "python" else _load_json(options.tools, options.format)
     with at(options.tools):
@@ -82,6 +90,7 @@ def docs(options: argparse.Namespace) -> int:
             bracket_reasoning=options.bracket_reasoning,
             preamble=preamble,
             server_names=options.server_names,
+            dialect=dialect,
         )
     write_text(text)
     return 0
@@ -122,26 +131,34 @@ def declare_call(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="whose form the calls have (default: auto, any of these)",
     )
+    add_dialect_options(parser, dialect=f"{_DIALECT}; all calls are those of one turn", model=_MODEL)
 
 
 def call(options: argparse.Namespace) -> int:
     """Run `xmltools call`. Returns the exit status."""
-    from xmltools.render import render_call
+    from xmltools.render import render_call, render_calls
     from xmltools.render.writable import only_server
 
     one_standard_input("FILE and --tools", options.file, options.tools)
+    dialect = chosen_dialect(options)
     tools = _by_name(options.tools) if options.tools else None
     only = None if options.server_names else only_server(tools.values() if tools else ())
-    blocks = []
+    blocks, in_turn = [], []
     for place, value in read_values(options.file, "calls", lines=True):
         with at(place):
             calls = load_calls(value, options.format)
         for number, each in enumerate(calls):
             with at(f"{place}: call {number}"):
                 found, tool = (each, None) if tools is None else _find_tool(each, tools)
-                named = found.server != only
-                blocks.append(render_call(found, tool, legacy_json=options.legacy_json, server_names=named))
-    write_text("\n\n".join(blocks))
+                in_turn.append(found)
+                named = None if dialect != FORGE.name else found.server != only
+                how = {"legacy_json": options.legacy_json, "server_names": options.server_names or named}
+                blocks.append(render_call(found, tool, dialect=dialect, **how))
+    if dialect == FORGE.name:
+        write_text("\n\n".join(blocks))
+    else:
+        with at(options.file):
+            write_text(render_calls(in_turn, tools.values() if tools else (), dialect=dialect))
     return 0
 
 
@@ -191,6 +208,7 @@ def declare_result(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="what standard input is: text (default), or the JSON of a result; images become attachments",
     )
+    add_dialect_options(parser, dialect=_DIALECT, model=_MODEL)
 
 
 def _tool_name(text: str) -> str:
@@ -203,6 +221,7 @@ def result(options: argparse.Namespace) -> int:
     """Run `xmltools result`. Returns the exit status."""
     from xmltools.render import render_result
 
+    dialect = chosen_dialect(options)
     if options.format == "text":
         value: Any = "".join(read_chunks("-"))
     else:
@@ -210,5 +229,6 @@ def result(options: argparse.Namespace) -> int:
     with at("-"):
         given = load_result(value, options.format, options.name)
     given = given.model_copy(update={"is_error": given.is_error or options.error})
-    write_text(render_result(given, unsafe_verbatim=options.verbatim, max_characters=options.max_characters))
+    limit = options.max_characters
+    write_text(render_result(given, unsafe_verbatim=options.verbatim, max_characters=limit, dialect=dialect))
     return 0

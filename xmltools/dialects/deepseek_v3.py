@@ -21,6 +21,7 @@ _V31 = Dialect(
     turn_ends=("<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>"),
     pairs=Pairs(name=_BEGIN, name_end=_SEPARATOR, end=_END, json=True, bare=True),
     writing=Writing(
+        before="",
         start="<｜tool▁calls▁begin｜>",
         end="<｜tool▁calls▁end｜>",
         between="",

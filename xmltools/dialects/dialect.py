@@ -123,6 +123,8 @@ class Writing:
     call_end: str = ""
     """Around each call."""
     between: str = "\n"
+    before: str = "\n"
+    """What stands between text or reasoning and the calls of a message."""
     after_name: str = ""
     after_key: str = ""
     around_value: str = ""

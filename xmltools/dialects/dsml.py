@@ -43,6 +43,7 @@ _V4 = Dialect(
     turn_ends=(_EOS, "<｜User｜>", "<｜Assistant｜>"),
     pairs=_pairs("｜DSML｜"),
     writing=Writing(
+        before="\n\n",
         start="<｜DSML｜tool_calls>\n",
         end="\n</｜DSML｜tool_calls>",
         after_name="\n",

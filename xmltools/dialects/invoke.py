@@ -17,6 +17,7 @@ _PLAIN = Dialect(
     layout=True,
     pairs=replace(INVOKE, framing=True),
     writing=Writing(
+        before="\n\n",
         start="<function_calls>\n",
         end="\n</function_calls>",
         after_name="\n",

@@ -27,6 +27,7 @@ KIMI_K2 = Dialect(
         bare=True,
     ),
     writing=Writing(
+        before="",
         start="<|tool_calls_section_begin|>",
         end="<|tool_calls_section_end|>",
         between="",

@@ -19,6 +19,7 @@ _BARE = Dialect(
     turn_ends=("<|eom_id|>", "<|eot_id|>"),
     json_arguments=("parameters", "arguments"),
     writing=Writing(
+        before="\n\n",
         between="; ",
         result=ResultForm(between="\n\n", role="tool"),
         tools=ToolList(between="\n\n", indent=4),

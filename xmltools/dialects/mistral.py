@@ -29,6 +29,7 @@ MISTRAL = replace(
             body=Body.PAIRS,
             pairs=Pairs(name_end="[ARGS]", name_pattern=r"(?P<name>[^\[\]]+)(?:\[CALL_ID\].*)?", json=True),
             writing=Writing(
+                before="",
                 call_start="[TOOL_CALLS]",
                 between="",
                 result=ResultForm(each_start="[TOOL_RESULTS]", each_end="[/TOOL_RESULTS]", between="", role="tool"),

@@ -24,6 +24,7 @@ QWEN3_CODER = Dialect(
         bare=True,
     ),
     writing=Writing(
+        before="\n\n",
         call_start="<tool_call>\n",
         call_end="\n</tool_call>",
         after_name="\n",

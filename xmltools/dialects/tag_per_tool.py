@@ -10,6 +10,7 @@ TAG_PER_TOOL = Dialect(
     example="<get><n>1</n></get>",
     item="item",
     writing=Writing(
+        before="\n\n",
         between="\n\n",
         result=ResultForm(between="\n\n", is_headed=True),
         tools=ToolList(form="schema"),

@@ -50,19 +50,31 @@ def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
     return form, form.writing
 
 
-def write_calls(calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, *, exact: bool | None = None) -> str:
+def write_calls(
+    calls: Sequence[tuple[ToolCall, Tool | None]], dialect: Dialect, *, exact: bool = False, is_first: bool = True
+) -> str:
     """Write the calls of one turn, whose arguments are JSON values, each with its tool.
 
-    `exact` says whether the arguments of calls without a tool must be read back with their types; None: the text of
-    what is no string will do. Raises XMLToolsError for what the dialect can't say.
+    `exact` says whether the arguments of calls without a tool must be read back with their types; else the text of what
+    is no string will do. Not `is_first`: text stands before the calls. Raises XMLToolsError for what the dialect can't
+    say.
     """
     form, writing = form_of(dialect)
+    if form.is_bare and not is_first:
+        form, writing = _marked(dialect, form, writing)
     if writing.most is not None and len(calls) > writing.most:
         raise XMLToolsError(f"the dialect {dialect.name!r} has {writing.most} call a turn, got {len(calls)}")
-    text = _try(calls, dialect, form, writing, bool(exact))
+    text = _try(calls, dialect, form, writing, exact)
     if text is None or len({call.server for call, _ in calls}) > 1:  # nothing in the text says the server
-        _refuse(calls, dialect, bool(exact))
+        _refuse(calls, dialect, exact)
     return text
+
+
+def _marked(dialect: Dialect, form: Dialect, writing: Writing) -> tuple[Dialect, Writing]:
+    """Return the form with marks, which may stand anywhere, of a dialect whose calls may have none."""
+    marked = next((each for each in dialect.forms if each.is_sure and not each.is_first), form)
+    start, end = f"{marked.opener}{writing.start}", f"{writing.end}{marked.closer}"
+    return marked, replace(writing, start=start, end=end)
 
 
 def _try(

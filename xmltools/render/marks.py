@@ -49,9 +49,10 @@ class Marks:
 
     __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand", "_marks")
 
-    def __init__(self, dialect: Dialect, thoughts: bool, names: tuple[str, ...] | None) -> None:
+    def __init__(self, dialect: Dialect, thoughts: bool, names: tuple[str, ...] | None, closers: bool) -> None:
         by_first: dict[str, dict[str, str]] = {}
-        for mark, rest in _marks(dialect, thoughts):
+        ends = map(_opener, (f"</{tag}>" for tag in dialect.reasoning if closers))
+        for mark, rest in chain(_marks(dialect, thoughts), ends):
             if not _TOKEN.match(mark):
                 by_first.setdefault(mark[0], {}).setdefault(mark, rest)
         rests = {first: "|".join(dict.fromkeys(marks.values())) for first, marks in by_first.items()}
@@ -152,24 +153,28 @@ def _openers(dialect: Dialect) -> Iterator[str]:
 
 
 @lru_cache(maxsize=128)
-def marks_for(dialect: Dialect, *, thoughts: bool = True, names: tuple[str, ...] | None = ()) -> Marks:
+def marks_for(
+    dialect: Dialect, *, thoughts: bool = True, names: tuple[str, ...] | None = (), closers: bool = False
+) -> Marks:
     """Return the marks that no data may hold in what is written in a dialect.
 
     Not `thoughts`: but for the tags of reasoning and for comments, which matter only if calls follow. `names` are those
-    of elements that are marks too; None: all are.
+    of elements that are marks too; None: all are. `closers`: the end tags of reasoning in the dialect are too.
     """
-    return Marks(dialect, thoughts, names)
+    return Marks(dialect, thoughts, names, closers)
 
 
-def marks_beside(tools: Iterable[Tool] | None, dialect: Dialect, *, thoughts: bool = True) -> Marks:
+def marks_beside(
+    tools: Iterable[Tool] | None, dialect: Dialect, *, thoughts: bool = True, closers: bool = False
+) -> Marks:
     """Return the same for what is written for these tools: in some dialects calls begin with a tag that is named as the
     tool, or with that of an argument. None: they are not known, so any name may be one."""
     if dialect.body is not Body.TAGS:
-        return marks_for(dialect, thoughts=thoughts)
+        return marks_for(dialect, thoughts=thoughts, closers=closers)
     if tools is None:
-        return marks_for(dialect, thoughts=thoughts, names=None)
+        return marks_for(dialect, thoughts=thoughts, names=None, closers=closers)
     names = {name for tool in tools for name in (tool.name, *tool.shape.properties)}
-    return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)))
+    return marks_for(dialect, thoughts=thoughts, names=tuple(sorted(names)), closers=closers)
 
 
 COMMON = marks_for(FORGE)

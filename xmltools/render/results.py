@@ -135,7 +135,8 @@ def render_results(
     for number, result in enumerate(results):
         _check(result)
         content = _cut(frame.content(result, len(results)), max_characters)
-        body = _write(content, numbers, str if unsafe_verbatim else frame.escape)
+        escape = frame.escape_alone if frame.is_alone(result, len(results)) else frame.escape
+        body = _write(content, numbers, str if unsafe_verbatim else escape)
         name = result.name if unsafe_verbatim else frame.marks.neutral(_escape_name(result.name))
         written.append(frame.around(result, name, number, body, len(results)))
     return frame.joined(written)
@@ -176,10 +177,18 @@ def read_results(
     `XMLToolsError` if `text` is not as results are written in the dialect.
     """
     frame = _frame_of(named(dialect), tools)
+    if frame.is_read_alone(text):
+        return [ReadResult("", _read_content(frame.alone(text), media, frame.unescape_alone), False)]
     return [
         ReadResult(_unescape_name(name), _read_content(inside, media, frame.unescape), is_error)
         for name, inside, is_error in frame.split(text)
     ]
+
+
+def begins_results(text: str, dialect: Dialect) -> bool:
+    """Return whether a text begins as results in a dialect do, if these have marks or headers there."""
+    frame = _frame_of(dialect, ())
+    return text.startswith(frame.form.start) and frame.each.match(text, len(frame.form.start)) is not None
 
 
 def _check_limit(limit: int | None) -> None:
@@ -344,18 +353,36 @@ class _Frame:
         """Return the name, the content and whether it is an error, of what begins with this match."""
         return start["name"], inside, start["word"] == "Error"
 
+    def is_alone(self, result: ToolResult, total: int) -> bool:
+        """Return whether a result is written without anything around it."""
+        return False
+
+    def is_read_alone(self, text: str) -> bool:
+        """Return whether a text is such a result."""
+        return False
+
+    def alone(self, text: str) -> str:
+        """Return the content of such a result, escaped."""
+        return text
+
+    def escape_alone(self, text: str) -> str:
+        """Return content in which nothing begins a call or is taken for an attachment."""
+        text = self.marks.hide(text)
+        return _ATTACHMENT.sub("[ ", text) if _ATTACHMENT_WORD in text else text
+
+    def unescape_alone(self, text: str) -> str:
+        """Undo `escape_alone`."""
+        if _ATTACHMENT_WORD in text:
+            text = _ESCAPED_ATTACHMENT.sub("[", text)
+        return self.marks.show(text)
+
     def escape(self, text: str) -> str:
         """Return content in which nothing is taken for something else."""
-        text = self.marks.hide(text)
-        if _ATTACHMENT_WORD in text:
-            text = _ATTACHMENT.sub("[ ", text)
-        return self._replace_at_breaks(text, self._forged, " ")
+        return self._replace_at_breaks(self.escape_alone(text), self._forged, " ")
 
     def unescape(self, text: str) -> str:
         """Undo `escape`."""
-        if _ATTACHMENT_WORD in text:
-            text = _ESCAPED_ATTACHMENT.sub("[", text)
-        return self._replace_at_breaks(self.marks.show(text), self._escaped_forged, "")
+        return self._replace_at_breaks(self.unescape_alone(text), self._escaped_forged, "")
 
     def _replace_at_breaks(self, text: str, patterns: dict[str, re.Pattern[str]], indent: str) -> str:
         """Replace what the pattern of each line break finds by that line break and `indent`."""
@@ -423,8 +450,17 @@ class _Marked(_Frame):
 class _Bare(_Frame):
     """A result that is its content. Several, and errors, have headers."""
 
+    def is_alone(self, result: ToolResult, total: int) -> bool:
+        return total == 1 and not result.is_error
+
+    def is_read_alone(self, text: str) -> bool:
+        return not self.each.match(text)
+
+    def alone(self, text: str) -> str:
+        return text[1:] if text[:1] == " " and _LIKE_HEADER.match(text) else text
+
     def content(self, result: ToolResult, total: int) -> _Content:
-        if result.is_error or total > 1:
+        if not self.is_alone(result, total):
             return super().content(result, total)
         content = _join(result.content)
         if not _LIKE_HEADER.match(content.text):
@@ -432,13 +468,7 @@ class _Bare(_Frame):
         return _Content(f" {content.text}", _moved(content.media, 1))
 
     def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
-        return super().around(result, name, number, body, total) if result.is_error or total > 1 else body
-
-    def split(self, text: str) -> Iterator[tuple[str, str, bool]]:
-        if self.each.match(text):
-            yield from super().split(text)
-        else:
-            yield "", text[1:] if text[:1] == " " and _LIKE_HEADER.match(text) else text, False
+        return body if self.is_alone(result, total) else super().around(result, name, number, body, total)
 
 
 def _frame_of(dialect: Dialect, tools: Iterable[Tool] | None) -> _Frame:

@@ -18,12 +18,13 @@ from xmltools.conversations.transcript.escaping import (
     with_text,
 )
 from xmltools.conversations.transcript.ids import Ids, Note, Waiting, take_note
+from xmltools.conversations.transcript.in_dialects import Notation, limits_of
 from xmltools.conversations.transcript.inline import checked_tools
+from xmltools.dialects import FORGE, Dialect, named
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
 from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
 from xmltools.parser import Limits, Parser
-from xmltools.parser.limits import MAX_DEPTH
 from xmltools.render import ReadResult, read_results
 from xmltools.tools import Tool
 
@@ -49,6 +50,7 @@ def extract(
     tools: Iterable[Tool] | None = None,
     *,
     new_id: Callable[[], str] | None = None,
+    dialect: Dialect | str = FORGE,
     **parser_options: Unpack[_Options],
 ) -> Conversation:
     """Read a plain conversation: what `inline` wrote, and what models and their hosts write.
@@ -72,11 +74,16 @@ def extract(
       text holds, and then also say that a message of a user has results.
     - All else is unchanged: the system's messages, those with structured calls or results, `extra`.
 
+    `dialect`, a name or a record, is the one in which the texts are written. Where its results have no mark, a message
+    of a user holds results only if a note says so.
+
     Raises XMLToolsError for bad arguments, as `Parser` does, and never for what a message holds.
     """
     checked_conversation(conversation, "extract")
-    listed = checked_tools(tools, **parser_options)
-    reader = _Reader(listed, parser_options, Ids(conversation, new_id))
+    spelled = named(dialect)
+    listed = checked_tools(tools, dialect=spelled, **parser_options)
+    notation = Notation(spelled, listed) if spelled != FORGE else None
+    reader = _Reader(listed, parser_options, Ids(conversation, new_id), notation)
     return conversation.model_copy(update={"messages": tuple(map(reader.message, conversation.messages))})
 
 
@@ -90,9 +97,10 @@ class _Found(NamedTuple):
 class _Reader:
     """Reads message by message, and remembers which calls wait for results."""
 
-    __slots__ = ("_ids", "_options", "_tools", "_waiting")
+    __slots__ = ("_ids", "_notation", "_options", "_tools", "_waiting")
 
-    def __init__(self, tools: list[Tool] | None, options: _Options, ids: Ids) -> None:
+    def __init__(self, tools: list[Tool] | None, options: _Options, ids: Ids, notation: Notation | None) -> None:
+        self._notation = notation
         self._tools = tools
         self._options = options
         self._ids = ids
@@ -108,11 +116,17 @@ class _Reader:
             self._waiting.retire()
             return message
         note, extra = take_note(message.extra)
-        found = _find_results(message)
+        found = self._find_results(message, note)
         ids = self._ids_of(found.results, note, message.role) if found else None
         if found is None or ids is None:
             return self._plain(message, note, extra)
-        results = [_result(*each) for each in zip(ids, found.results, strict=True)]
+        names = note.result_names or [""] * len(ids)
+        if len(names) != len(ids):
+            names = [""] * len(ids)
+        results = [
+            _result(id, read, read.name or name or self._waiting.name_of(id))
+            for id, read, name in zip(ids, found.results, names, strict=True)
+        ]
         return message.model_copy(update={"role": "tool", "parts": (*results, *found.rest), "extra": extra})
 
     def _structured(self, message: Message) -> Message:
@@ -124,7 +138,10 @@ class _Reader:
     def _plain(self, message: Message, note: Note, extra: dict[str, Any]) -> Message:
         """A message of a user, or of a tool, without results."""
         self._waiting.retire()
-        parts = show_header(message.parts, message.role)
+        if self._notation is None:
+            parts = show_header(message.parts, message.role)
+        else:
+            parts = self._notation.show_results(message.parts)
         role = "tool" if note.result_ids == [] else message.role
         return message.model_copy(update={"role": role, "parts": parts, "extra": extra})
 
@@ -145,12 +162,23 @@ class _Reader:
         options = self._options
         for part in join_texts(parts):
             if isinstance(part, Text):
-                given: _Options = {**options, "limits": options.get("limits") or _limits_of(part.text)}
-                yield from _read_part(part, Parser(self._tools, new_id=_no_id, **given))
+                given: _Options = {**options, "limits": options.get("limits") or limits_of(part.text)}
+                if self._notation is None:
+                    yield from _read_part(part, _read_text(part.text, Parser(self._tools, new_id=_no_id, **given)))
+                else:
+                    parser = Parser(self._tools, new_id=_no_id, dialect=self._notation.dialect, **given)
+                    yield from _read_part(part, self._notation.read(part.text, parser))
                 continue
             if isinstance(part, Reasoning):
                 options = {**options, "starts_in_reasoning": False}
             yield part
+
+    def _find_results(self, message: Message, note: Note) -> _Found | None:
+        notation, role = self._notation, message.role
+        if notation is None:
+            return _find_results(message, lambda text, media: _read_results(text, media, role))
+        may_be_bare = role == "tool" if note.result_ids is None else bool(note.result_ids)
+        return _find_results(message, lambda text, media: notation.read_results(text, media, may_be_bare=may_be_bare))
 
     def _ids_of(self, results: Sequence[ReadResult], note: Note, role: str) -> list[str] | None:
         """Return the ids of results; None if they are none, because a user wrote them unasked."""
@@ -163,18 +191,12 @@ class _Reader:
         return [self._ids.for_result() if id is None else id for id in taken]
 
 
-def _limits_of(text: str) -> Limits:
-    """Limits that a text can exceed in depth only."""
-    most = len(text) + 1
-    return Limits(block_size=most, depth=MAX_DEPTH, elements=most, blocks=most)
-
-
 def _no_id() -> str:
     return "-"  # calls get theirs when all of the message are known
 
 
-def _read_part(part: Text, parser: Parser) -> list[Part]:
-    read = list(_read_text(part.text, parser))
+def _read_part(part: Text, parts: Iterable[Part]) -> list[Part]:
+    read = list(parts)
     if len(read) == 1 and isinstance(read[0], Text):
         return [with_text(part, read[0].text)]
     return read
@@ -212,13 +234,13 @@ def _prose(text: str, run: Sequence[_Segment]) -> Iterator[Part]:
         yield text_part(piece if kind is CallFailed else show_tags(piece))
 
 
-def _find_results(message: Message) -> _Found | None:
+def _find_results(message: Message, read: Callable[[str, Sequence[Media]], list[ReadResult] | None]) -> _Found | None:
     """Read the results that the first text of a message of a user or a tool begins with."""
     # Copies, since a part may stand in the message twice, and only the one that is read is taken out.
     parts = [part.model_copy() for part in message.parts]
     text = next((part for part in parts if isinstance(part, Text)), None)
     media = [part for part in parts if isinstance(part, Media)]
-    results = _read_results(text.text, media, message.role) if text else None
+    results = read(text.text, media) if text else None
     if results is None:
         return None
     taken = {
@@ -236,5 +258,5 @@ def _read_results(text: str, media: Sequence[Media], role: str) -> list[ReadResu
     return [ReadResult(header[1], text[header.end() :], False)] if header else None
 
 
-def _result(call_id: str, read: ReadResult) -> ToolResult:
-    return ToolResult.model_construct(call_id=call_id, name=read.name, content=read.content, is_error=read.is_error)
+def _result(call_id: str, read: ReadResult, name: str) -> ToolResult:
+    return ToolResult.model_construct(call_id=call_id, name=name, content=read.content, is_error=read.is_error)

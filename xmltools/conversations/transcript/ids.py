@@ -1,7 +1,8 @@
 """Ids of calls and results: how a message keeps those that text cannot say, and how ids are made where there are none.
 
 `extra["xmltools"]` of a message is `{"call_ids": […]}` if it has calls and `{"result_ids": […]}` if it has results (an
-empty list on a message of a tool without results). What was there before is kept under `"kept"`, so that a message with
+empty list on a message of a tool without results); `"result_names"` has the names of tools where the dialect's results
+don't say them. What was there before is kept under `"kept"`, so that a message with
 a note can be given another one.
 """
 
@@ -17,7 +18,7 @@ from xmltools.models import Conversation, ToolCall, ToolResult
 
 _KEY = "xmltools"
 _KEPT = "kept"
-_IDS = ("call_ids", "result_ids")
+_IDS = ("call_ids", "result_ids", "result_names")
 
 
 class Note(NamedTuple):
@@ -25,6 +26,7 @@ class Note(NamedTuple):
 
     call_ids: list[str] | None = None
     result_ids: list[str] | None = None
+    result_names: list[str] | None = None
 
 
 def add_note(extra: dict[str, Any], **ids: list[str]) -> dict[str, Any]:
@@ -98,12 +100,14 @@ class Waiting:
     Those of the message that was just read are answered before older ones, and users can answer no others.
     """
 
-    __slots__ = ("_answered", "_current", "_older")
+    __slots__ = ("_answered", "_current", "_names", "_older", "_order")
 
     def __init__(self) -> None:
         self._current: dict[str, deque[str]] = {}
         self._older: dict[str, deque[str]] = {}
         self._answered: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._order: deque[str] = deque()
 
     def ask(self, calls: Iterable[ToolCall]) -> None:
         """The assistant has spoken, and asks for these calls."""
@@ -111,6 +115,8 @@ class Waiting:
         for call in calls:
             self._current.setdefault(call.name, deque()).append(call.id)
             self._answered.discard(call.id)  # ids may come again
+            self._names[call.id] = call.name
+            self._order.append(call.id)
 
     def retire(self) -> None:
         """Somebody else has spoken: all calls are older ones now."""
@@ -122,8 +128,15 @@ class Waiting:
         """Results with these ids have come."""
         self._answered.update(ids)
 
+    def name_of(self, id: str) -> str:
+        """Return the name of the tool that the call with this id was of; nothing if there was none."""
+        return self._names.get(id, "")
+
     def take(self, name: str) -> str | None:
-        """Return the id of the first call of that name, which is answered now; None if there is none."""
+        """Return the id of the first call of that name, which is answered now; None if there is none. No name: of the
+        first call."""
+        if not name:
+            return self._take_any()
         found = self._next(self._current, name)
         return self._next(self._older, name) if found is None else found
 
@@ -131,6 +144,8 @@ class Waiting:
         """Return the ids of calls of those names in the message that was just read; None if one has no call."""
         taken: list[tuple[str, str]] = []
         for name in names:
+            if not name:
+                name = next((each for each, ids in self._current.items() if self._waits(ids)), "")
             found = self._next(self._current, name)
             if found is None:
                 for each, id in reversed(taken):
@@ -138,6 +153,16 @@ class Waiting:
                 return None
             taken.append((name, found))
         return [id for _, id in taken]
+
+    def _take_any(self) -> str | None:
+        while self._order:
+            if (found := self._order.popleft()) not in self._answered:
+                self._answered.add(found)
+                return found
+        return None
+
+    def _waits(self, ids: Iterable[str]) -> bool:
+        return any(id not in self._answered for id in ids)
 
     def _next(self, waiting: dict[str, deque[str]], name: str) -> str | None:
         ids = waiting.get(name, ())

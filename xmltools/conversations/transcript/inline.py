@@ -16,11 +16,14 @@ from xmltools.conversations.transcript.escaping import (
     write_reasoning,
 )
 from xmltools.conversations.transcript.ids import add_note
+from xmltools.conversations.transcript.in_dialects import Notation
+from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
 from xmltools.parser import Parser
 from xmltools.render import render_call, render_result_parts
+from xmltools.render.calls import refuse_forges_options
 from xmltools.render.forge_calls import write_call
 from xmltools.render.writable import only_server, refuse_foreign
 from xmltools.tools import Tool
@@ -37,6 +40,7 @@ def inline(
     exact: bool = True,
     server_names: bool = False,
     bracket_reasoning: bool = False,
+    dialect: Dialect | str = FORGE,
 ) -> Conversation:
     """Write a conversation so that a model can read it which knows neither tool calls nor the role of tools.
 
@@ -63,6 +67,11 @@ def inline(
     that its tool refuses: that stays text. With `bracket_reasoning` it needs that option too, and a paragraph of a text
     that stands in brackets is read as reasoning then.
 
+    `dialect`, a name or a record, is the one that the model was trained to write: calls, results and reasoning are
+    written as in it, and `extract` needs the same dialect. There a call is written with its type, or not at all (see
+    `render_call`), and a text that would be read as something else and can't be hidden is refused. Results whose form
+    says no name have theirs in the notes.
+
     Raises XMLToolsError, which says in which message, for a call that can't be written (see `render_call`), for a
     call or reasoning in a message that is not the assistant's, for a result beside these or after text or media in
     its message, and for bad arguments.
@@ -70,7 +79,13 @@ def inline(
     checked_conversation(conversation, "inline")
     if result_role not in ("user", "tool"):
         raise XMLToolsError(f"result_role: expected 'user' or 'tool', got {result_role!r:.40}")
-    writer = _Writer(checked_tools(tools), result_role, reasoning, exact, server_names, bracket_reasoning)
+    spelled = named(dialect)
+    listed = checked_tools(tools, dialect=spelled)
+    notation = None
+    if spelled != FORGE:
+        refuse_forges_options(spelled, server_names=server_names, bracket_reasoning=bracket_reasoning)
+        notation = Notation(spelled, listed)
+    writer = _Writer(listed, result_role, reasoning, exact, server_names, bracket_reasoning, notation)
     messages: list[Message] = []
     for number, message in enumerate(conversation.messages):
         try:
@@ -83,7 +98,7 @@ def inline(
 class _Writer:
     """Writes message by message; it remembers nothing of them."""
 
-    __slots__ = ("_brackets", "_exact", "_only_server", "_reasoning", "_result_role", "_tools")
+    __slots__ = ("_brackets", "_exact", "_notation", "_only_server", "_reasoning", "_result_role", "_tools")
 
     def __init__(
         self,
@@ -93,7 +108,9 @@ class _Writer:
         exact: bool,
         server_names: bool,
         brackets: bool,
+        notation: Notation | None,
     ) -> None:
+        self._notation = notation
         self._brackets = brackets
         self._exact = exact
         self._only_server = None if server_names else only_server(tools or ())
@@ -114,8 +131,11 @@ class _Writer:
             return message
         if message.role == "tool":
             return self._results(message)
-        parts = hide_header(message.parts, message.role)
+        parts = self._hide_header(message.parts, message.role)
         return message.model_copy(update={"parts": parts, "extra": add_note(message.extra)})
+
+    def _hide_header(self, parts: Sequence[Part], role: str) -> tuple[Part, ...]:
+        return hide_header(parts, role) if self._notation is None else self._notation.hide_results(parts, role)
 
     def _assistant(self, message: Message) -> Message:
         media = [part for part in message.parts if isinstance(part, Media)]
@@ -126,7 +146,10 @@ class _Writer:
         return message.model_copy(update={"parts": parts, "extra": extra})
 
     def _said(self, parts: list[Part]) -> tuple[Part, ...]:
-        if len(parts) < 2 and all(isinstance(part, Text) for part in parts):
+        if self._notation is not None:
+            text = self._notation.write(parts, exact=self._exact) if parts else ""
+            return change_first_text(parts, lambda _: text) if _is_one_text(parts) else (text_part(text),)
+        if _is_one_text(parts):
             return change_first_text(parts, hide_tags)
         # Adjacent texts are one, so at each border there is a call or reasoning.
         written = [self._write(part, is_followed=number < len(parts)) for number, part in enumerate(parts, 1)]
@@ -155,12 +178,22 @@ class _Writer:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         rest = message.parts[len(results) :]
         _check_order(results, rest)
-        if results:
+        ids = [result.call_id for result in results]
+        if not results:
+            parts = self._hide_header(rest, self._result_role)
+            extra = add_note(message.extra, result_ids=ids)
+        elif self._notation is None:
             parts = (*render_result_parts(results), *change_first_text(rest, GLUE.__add__))
+            extra = add_note(message.extra, result_ids=ids)
         else:
-            parts = hide_header(rest, self._result_role)
-        extra = add_note(message.extra, result_ids=[result.call_id for result in results])
+            written = render_result_parts(results, dialect=self._notation.dialect, tools=self._notation.tools)
+            parts = (*written, *change_first_text(rest, GLUE.__add__))
+            extra = add_note(message.extra, result_ids=ids, result_names=[result.name for result in results])
         return message.model_copy(update={"role": self._result_role, "parts": parts, "extra": extra})
+
+
+def _is_one_text(parts: Sequence[Part]) -> bool:
+    return len(parts) < 2 and all(isinstance(part, Text) for part in parts)
 
 
 def _refuse(kinds: Set[str], where: str) -> None:
