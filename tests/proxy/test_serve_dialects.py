@@ -32,6 +32,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig
+from xmltools.render import ENGLISH
 from xmltools.transport import XMLToolsTransport
 
 openai = pytest.importorskip("openai")
@@ -150,8 +151,8 @@ def test_results_of_other_apis_are_shown_likewise() -> None:
     ("asked", "setting", "sent"),
     [
         ("auto", "auto", None),
-        ("required", "auto", "required"),
-        ({"type": "function", "function": {"name": "write"}}, "auto", "required"),
+        ("required", "auto", None),
+        ({"type": "function", "function": {"name": "write"}}, "auto", None),
         ("auto", "none", "none"),
         ("required", "none", "none"),
     ],
@@ -163,6 +164,8 @@ def test_what_the_upstream_is_told_of_calls(asked: Any, setting: Any, sent: str 
     body = upstream.seen[0].json
     assert body.get("tool_choice") == sent
     assert body["skip_special_tokens"] is False  # calls may be spelled with such
+    is_told = body["messages"][0] == {"role": "system", "content": ENGLISH.required_call}
+    assert is_told is (asked != "auto")
 
 
 @dialects

@@ -78,7 +78,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         "--upstream-tool-choice",
         choices=("auto", "none"),
         default="auto",
-        help="with --prompt upstream, none sends tool_choice none, so that vLLM gives calls as text",
+        help="with --prompt upstream, none sends tool_choice none, so that vLLM and llama.cpp give calls as text",
     )
     add(
         "--starts-in-reasoning",

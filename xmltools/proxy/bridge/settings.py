@@ -46,8 +46,8 @@ class Settings:
     Forge's name no servers.
     `also`: calls of given tools in these dialects are read too; "known" means all.
     `upstream_tool_choice`, with `prompt="upstream"`: "none" goes to the upstream as `tool_choice`, for engines that
-    show the model its tools all the same, and without it refuse them or read the calls themselves (vLLM); "auto" says
-    only that a call is required.
+    show the model its tools all the same, and without it refuse them or read the calls themselves (vLLM, llama.cpp);
+    "auto" leaves it out.
     `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
 
     Raises XMLToolsError for values that are none.

@@ -17,7 +17,7 @@ from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.render import render_instructions
+from xmltools.render import ENGLISH, render_instructions
 from xmltools.tools import Tool
 
 
@@ -43,7 +43,10 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     Raises Refusal for a conversation or tools that can't be written so.
     """
     if settings.prompt == "upstream":
-        return _dumped([_without_reasoning(each) for each in _in_order(incoming.conversation)], incoming)
+        messages = [_without_reasoning(each) for each in _in_order(incoming.conversation)]
+        # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
+        is_required = bool(tools) and incoming.choice.mode == "required"
+        return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
     try:
         plain = inline(
             _written_as_turns(_in_order(_defused(incoming.conversation, settings.dialect)), settings),
@@ -200,8 +203,6 @@ def upstream_body(
         is_asked_not_to_read = settings.upstream_tool_choice == "none"
         if is_asked_not_to_read:
             body["tool_choice"] = "none"
-        elif incoming.choice.mode == "required":
-            body["tool_choice"] = "required"
     if is_asked_not_to_read or not settings.is_forge:
         body.setdefault("skip_special_tokens", False)  # models may spell calls with them
     if settings.engine is not None:
