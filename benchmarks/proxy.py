@@ -400,16 +400,17 @@ async def in_dialects(bench: Bench, quick: bool) -> list[Figure]:
     for _ in range(rounds):
         for name in random.sample(names, len(names)):
             found[name].append(percentiles(await bench.ages(name, 50, plan._replace(dialect=name)))[0])
-    forge = median(found["forge"])
-    worked = {name: (bench.work(name) - before[name]) / rounds / 50 * 1e3 for name in names}
+    chunks = {name: len(reply(plan._replace(dialect=name))) * 50 * rounds for name in names}
+    worked = {name: (bench.work(name) - before[name]) / chunks[name] * 1e6 for name in names}
+    age = {name: min(found[name]) for name in names}  # what others do on the machine only makes chunks older
     return [
         Figure(
             f"f latency of a chunk, {name}",
             1.1,
-            median(found[name]) / forge,
+            age[name] / age["forge"],
             "forge",
-            f"p50, ms: {median(found[name]) * 1e3:.2f} / {forge * 1e3:.2f}; "
-            f"work for a stream, ms: {worked[name]:.1f} / {worked['forge']:.1f}",
+            f"p50, ms: {age[name] * 1e3:.2f} / {age['forge'] * 1e3:.2f}; "
+            f"work, us: {worked[name]:.0f} / {worked['forge']:.0f}",
         )
         for name in DIALECTS
     ]
@@ -628,12 +629,12 @@ def quietly(target: Callable[[], object]) -> None:
 
 
 def wait_for(port: int) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         with socket.socket() as each:
             if each.connect_ex((HOST, port)) == 0:
                 return
         time.sleep(0.1)
-    raise RuntimeError("a server did not start within 30 seconds")
+    raise RuntimeError("a server did not start within two minutes")
 
 
 def figures(part: Callable[[Bench, bool], Awaitable[list[Figure]]], quick: bool) -> list[Figure]:
