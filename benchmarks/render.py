@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from parser import MB, Figure, diff, ratio, source_code
 
+from xmltools import dialects
 from xmltools.models import ToolCall, ToolResult
 from xmltools.parser import parse
 from xmltools.render import instructions, render_call, render_instructions, render_result, render_retry
@@ -85,6 +87,16 @@ def call_ratio(text: str, rounds: int) -> float:
     return ratio(lambda: render_call(call, WRITE), lambda: text.replace("]]>", "]]]]><![CDATA[>"), rounds)
 
 
+def dialect_ratio(dialect: str, text: str, times: int, rounds: int) -> float:
+    """A call in a dialect, in the time of the same call in Forge's."""
+    call = ToolCall(id="1", name="write", arguments={"text": text})
+
+    def many(name: str) -> Callable[[], object]:
+        return lambda: [render_call(call, WRITE, dialect=name) for _ in range(times)]
+
+    return ratio(many(dialect), many("forge"), rounds)
+
+
 def result_ratio(text: str, rounds: int) -> float:
     result = ToolResult(call_id="1", name="read", content=text)
     return ratio(lambda: render_result(result), lambda: text.replace("]]>", "]]]]><![CDATA[>"), rounds)
@@ -115,6 +127,13 @@ def figures(quick: bool) -> list[Figure]:
         ("c result, 1 MB of code", 20, lambda: result_ratio(code, rounds), "passes", ""),
         ("d retry", 5, lambda: retry_ratio(rounds * 5), "parses", "of the call that failed"),
     ]
+    for dialect in (each.name for each in dialects.all() if each.written):
+        is_textual = dialects.named(dialect).body is not dialects.Body.JSON
+        large = "parsed before it is returned, if it holds <" if is_textual else ""
+        measured += [
+            (f"e {dialect}", 8, partial(dialect_ratio, dialect, "a.py", 100, rounds), "Forge's", "a small call"),
+            (f"e {dialect}, 1 MB of code", 8, partial(dialect_ratio, dialect, code, 1, rounds), "Forge's", large),
+        ]
     return [Figure(name, asked, measure(), unit, note) for name, asked, measure, unit, note in measured]
 
 

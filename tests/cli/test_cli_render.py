@@ -110,6 +110,8 @@ def test_docs_reads_standard_input(run):
         (["--bracket-reasoning"], {"bracket_reasoning": True}),
         (["--server-names"], {"server_names": True}),
         (["--preamble", "p.txt"], {"preamble": "Ich höre.\n"}),
+        (["--dialect", "glm"], {"dialect": "glm"}),
+        (["--model", "Qwen/Qwen3-8B", "--single"], {"dialect": "hermes", "parallel_tool_calls": False}),
     ],
 )
 def test_each_option_of_docs_is_one_of_render_instructions(run, file, arguments, options):
@@ -507,6 +509,30 @@ def test_servers_are_named_where_that_says_something_or_if_asked(run, file):
     assert run("docs", one, "--server-names")[1] == render_instructions([TOOL], server_names=True) + "\n"
 
 
+def test_calls_in_another_dialect_are_those_of_one_turn(run, file):
+    tools = file("t.json", [ADD])
+    out = run("call", "--tools", tools, "--dialect", "minimax_m2", stdin=f"{json.dumps(CALL)}\n{json.dumps(CALL)}")[1]
+    assert out.count("<minimax:tool_call>") == 1
+    assert [call.arguments for call in parse(out, [TOOL], dialect="minimax_m2").calls] == [{"a": 1}] * 2
+    by_model = run("call", "--tools", tools, "--model", "zai-org/GLM-4.7", stdin=json.dumps(CALL))[1]
+    assert by_model == render_call(ToolCall(id="", name="add", arguments={"a": 1}), TOOL, dialect="glm") + "\n"
+    assert run("call", "--dialect", "glm", stdin="[]") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dialect", "glm", "--legacy-json"], "legacy_json: only calls in the dialect 'forge' have that"),
+        (["--dialect", "glm", "--server-names"], "server_names: only calls in the dialect 'forge' have that"),
+        (["--dialect", "glmm"], "did you mean 'glm'"),
+        (["--dialect", "apertus"], "it is not known how they are written; dialects that are written: forge, hermes"),
+    ],
+)
+def test_what_another_dialect_has_not_is_one_line(run, arguments, said):
+    status, out, error = run("call", *arguments, stdin=json.dumps(CALL))
+    assert (status, out) != (0, "") and said in error and error.count("\n") == 1
+
+
 def test_call_writes_json_bodies_if_asked(run):
     status, out, _ = run("call", "--legacy-json", stdin=json.dumps(CALL))
     assert status == 0 and out.startswith("<tool>\n{\n") and parse(out).calls[0].arguments == {"a": 1}
@@ -591,6 +617,11 @@ def test_result_prints_a_result(run):
     assert run("result", "add", stdin="8")[1] == "Tool: add\nResult: 8\n"
     assert run("result", "add", "--error", stdin="too large")[1] == "Tool: add\nError: too large\n"
     assert run("result", "add")[1] == "Tool: add\nResult: \n"
+
+
+def test_a_result_in_another_dialect(run):
+    assert run("result", "add", "--dialect", "hermes", stdin="8") == (0, "<tool_response>\n8\n</tool_response>\n", "")
+    assert run("result", "add", "--model", "meta-llama/Llama-3.1-8B-Instruct", stdin="8")[1] == "8\n"
 
 
 def test_a_result_can_not_be_forged_unless_that_is_asked_for(run):

@@ -255,8 +255,10 @@ def test_calls_stand_after_the_text_as_the_template_writes_them(dialect: str) ->
     written = render_calls(CALLS, [GET, PUT], dialect=dialect)
     record = dialects.named(dialect).written
     assert record and record.writing
-    mark = "<|python_tag|>" if dialect == "llama3_json" else ""
-    assert text == f"On it.{record.writing.before}{mark}{written}"
+    # What has no mark of its own gets one after text.
+    marks = {"llama3_json": ("<|python_tag|>", ""), "pythonic": ("<|python_start|>", "<|python_end|>")}
+    start, end = marks.get(dialect, ("", ""))
+    assert text == f"On it.{record.writing.before}{start}{written}{end}"
 
 
 def test_a_dialect_without_reasoning_refuses_it():

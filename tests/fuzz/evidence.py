@@ -23,6 +23,7 @@ from support.schema_laws import LAWS as SCHEMA_LAWS
 from support.schema_laws import SchemaTrial
 from support.schema_laws import first_broken as first_broken_of_schema
 from support.strategies import Case
+from support.written import WRITTEN
 
 import xmltools
 from fuzz import deep
@@ -160,6 +161,7 @@ _ABOUT = {
         for kind in KINDS
     },
     "calls": "calls written and read back",
+    **{f"written {name}": "calls written in the dialect and read back, or refused" for name in WRITTEN},
     "schemas": "schemas that hold themselves, double at each step, have any keywords and hostile patterns: values are "
     "judged as by jsonschema and read in all spellings, texts in all cuts, the work has a bound for each character",
     "grammars": "toolsets, with which every engine writes and judges replies",

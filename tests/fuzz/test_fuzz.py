@@ -396,3 +396,11 @@ def test_what_separates_two_calls_is_known_only_where_the_second_begins() -> Non
     call = '<|python_tag|>{"name": "types", "parameters": {}}'
     for length in range(60):  # the law takes one prefix or two of each
         law_prefix(Case([f"{call};{' ' * length}{{"], "types", {"dialect": "llama3_json"}))
+
+
+def test_calls_are_written_in_the_dialects_that_are_named(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--written", "30", "--dialect", "glm", "--dialect", "hermes", "--seed", "1", "--jobs", "1"]
+    assert cli.main(arguments) == 0
+    said = capsys.readouterr().out
+    tried = [line.split(" in ")[0] for line in said.splitlines() if line.startswith("written ")]
+    assert tried == ["written hermes: 30", "written glm: 30"]

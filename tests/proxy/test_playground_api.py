@@ -429,9 +429,10 @@ def test_any_text_is_read_in_any_dialect(text, dialect, starts_in_reasoning):
 
 def test_what_a_model_is_told_is_in_its_dialect():
     [part] = read_as(FOREIGN.replace("5", '"five"'), "hermes")["parts"]
-    assert part["retry"].endswith(dialects.named("hermes").example) and "<tool>" not in part["retry"]
+    example = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+    assert part["retry"].endswith(example) and "<tool>" not in part["retry"]
     [notice] = read_as(OTHER, "hermes")["notices"]
-    assert notice["retry"].endswith(dialects.named("hermes").example)
+    assert [call.name for call in parse(notice["retry"], load_tools([ADD]), dialect="hermes").calls] == ["add"]
 
 
 def test_the_analysis_needs_no_web_library():

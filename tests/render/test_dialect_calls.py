@@ -154,6 +154,14 @@ def test_what_a_dialect_can_not_say_is_refused_with_one_that_can(dialect):
     assert parse(render_call(call, GET, dialect="hermes"), [GET], dialect="hermes").calls[0].arguments == call.arguments
 
 
+def test_a_tool_that_is_named_as_a_part_of_a_mark_is_read_back_first():
+    tool = GET.model_copy(update={"name": "function"})
+    call = call_of(n=1).model_copy(update={"name": "function"})
+    with pytest.raises(XMLToolsError, match="'function' can't be written in the dialect 'deepseek_v3'"):
+        render_call(call, tool, dialect="deepseek_v3")
+    assert all(law(call, tool, dialect) for dialect in WRITTEN if dialect != "deepseek_v3")
+
+
 def test_without_a_tool_values_between_marks_come_back_as_their_text():
     call = call_of(path="a", n=1, lines=["x", "y"], on=True, nothing=None)
     for dialect in ("qwen3_coder", "glm", "minimax_m2"):

@@ -545,6 +545,13 @@ def test_a_model_that_writes_another_dialect_is_told_nothing_in_forges_words(dia
     assert "- path: expected integer, got 'x'" in render_retry(error, [number], dialect=dialect)
 
 
+def test_the_example_shows_the_arguments_that_were_wrong():
+    tool = Tool(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}})
+    wrong = '<tool_call>{"name": "add", "arguments": {"a": "five"}}</tool_call>'
+    retry = render_retry(parse(wrong, [tool], dialect="hermes").errors[0], [tool], dialect="hermes")
+    assert retry.endswith('{"name": "add", "arguments": {"a": 1}}\n</tool_call>')
+
+
 @pytest.mark.parametrize("dialect", CALLS)
 def test_the_limit_holds_in_every_dialect(dialect):
     error = CallError(Code.INVALID_JSON, (0, 9), "x" * 5000, Code.INVALID_JSON.hint)

@@ -82,7 +82,7 @@ VERBS = (
     ),
     Verb("find out whether a call was copied from what the model has read", ("find_echo",), PARSING),
     Verb("docs", ("render_instructions",), RENDER),
-    Verb("call", ("render_call",), RENDER),
+    Verb("call", ("render_call", "render_calls"), RENDER),
     Verb("result", ("render_result", "render_results", "render_result_parts", "read_results"), RENDER),
     Verb("write the turn that asks for a better call", ("render_retry",), RENDER),
     Verb(

@@ -26,6 +26,23 @@ __all__ = ["WRITTEN", "draw", "law", "law_of_several"]
 
 WRITTEN = tuple(each.name for each in dialects.all() if each.written)
 """The dialects but Forge's in which calls are written."""
+_WORDS = (
+    *(
+        "function",
+        "functions",
+        "tool_call",
+        "invoke",
+        "parameter",
+        "name",
+        "arguments",
+        "think",
+        "item",
+        "json",
+        "None",
+    ),
+    *("call", "tool", "object", "input", "true", "lambda", "get", "text", "path"),
+)
+"""Names of tools that mean something in some dialect."""
 _FITS = re.compile(r"write it in '(\w+)'")
 
 
@@ -37,7 +54,8 @@ def draw(rng: Random, dialect: str) -> tuple[ToolCall, Tool]:
     arguments = _with_marks(rng, meant.call.arguments, [*marks, "\n", " ", "x"])
     if find_problems(arguments, meant.tool.shape):
         arguments = meant.call.arguments
-    name = "apply_diff" if rng.random() < 0.8 else meant.tool.name
+    form = rng.random()
+    name = "apply_diff" if form < 0.7 else rng.choice(_WORDS) if form < 0.85 else meant.tool.name
     server = meant.tool.server if rng.random() < 0.2 else "local"
     tool = meant.tool.model_copy(update={"name": name, "server": server})
     return meant.call.model_copy(update={"name": name, "server": server, "arguments": arguments}), tool

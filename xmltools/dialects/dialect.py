@@ -82,7 +82,8 @@ class ToolList:
 
     form: str = "function"
     """How a tool is told: as JSON, `{"type": "function", "function": {…}}` (`function`) or only what is in that
-    (`schema`); as elements of XML (`elements`); or under a heading (`heading`)."""
+    (`schema`); as elements of XML (`elements`); under a heading (`heading`); as Gemma's objects (`declaration`); or as
+    types of TypeScript (`types`)."""
     start: str = ""
     end: str = ""
     """Around all tools."""
@@ -103,12 +104,13 @@ class ResultForm:
     """Around all results of a turn."""
     each_start: str = ""
     each_end: str = ""
-    """Around each; `{name}` stands for the name of the tool, and `{number}` for how many results came before."""
+    """Around each; `{name}` stands for the name of the tool, `{number}` for how many results came before, and `{next}`
+    for one more."""
     between: str = "\n"
     is_headed: bool = False
     """Whether each begins with lines as Forge's, `Tool: NAME` and `Result: `, in place of marks."""
     role: str = "user"
-    """In which role the template writes them."""
+    """In which role the template writes them: that of users, or one of their own (`tool`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +138,6 @@ class Writing:
     """Attributes beside that of the name; `{next}` counts the calls from 1."""
     result: ResultForm = ResultForm()
     tools: ToolList = ToolList()
-    most: int | None = None
-    """How many calls a turn may have, if the template says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _GEMMA4 = Dialect(
     name="gemma",
@@ -22,6 +22,18 @@ _GEMMA4 = Dialect(
     ),
     turn_ends=("<turn|>", "<eos>", "<|tool_response>", "<|channel>thought\n<channel|>"),
     pairs=Pairs(name="call:", json=True, quote='<|"|>'),
+    writing=Writing(
+        before="",
+        call_start="<|tool_call>",
+        call_end="<tool_call|>",
+        between="",
+        result=ResultForm(
+            each_start='<|tool_response>response:{name}{value:<|"|>',
+            each_end='<|"|>}<tool_response|>',
+            between="",
+        ),
+        tools=ToolList(form="declaration", each_start="<|tool>", each_end="<tool|>", between=""),
+    ),
 )
 
 GEMMA = replace(

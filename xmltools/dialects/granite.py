@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect
+from xmltools.dialects.dialect import Body, Dialect, ResultForm, ToolList, Writing
 
 _LIST = Dialect(
     name="granite",
@@ -17,6 +17,14 @@ _LIST = Dialect(
     reasoning=("think",),
     ends_reasoning=True,
     turn_ends=("<|end_of_text|>",),
+    writing=Writing(
+        before="",
+        start="<|tool_call|>[",
+        end="]",
+        between=", ",
+        result=ResultForm(between="\n\n", role="tool"),
+        tools=ToolList(start="[", end="]", between=", "),
+    ),
 )
 
 GRANITE = replace(

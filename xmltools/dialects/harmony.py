@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _COMMENTARY = Dialect(
     name="harmony",
@@ -30,6 +30,25 @@ _COMMENTARY = Dialect(
             r"(?:functions\.)?(?P<name>[^\s<]+)(?:<\|channel\|>\w+)?\s*(?:<\|constrain\|>)?\s*\w*(?:<\|channel\|>\w+)?"
         ),
         json=True,
+    ),
+    writing=Writing(
+        before="",
+        call_start="<|channel|>commentary to=",
+        call_end="<|call|>",
+        between="",
+        name="functions.{name} <|constrain|>json",
+        result=ResultForm(
+            each_start="<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>",
+            each_end="<|end|>",
+            between="",
+            role="tool",
+        ),
+        tools=ToolList(
+            form="types",
+            start="namespace functions {\n\n",
+            end="\n\n} // namespace functions",
+            between="\n\n",
+        ),
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 KIMI_K3 = Dialect(
     name="kimi_k3",
@@ -41,5 +41,19 @@ KIMI_K3 = Dialect(
         object='<|open|>json type="object"<|sep|>',
         object_end="<|close|>json<|sep|>",
         bare=True,
+    ),
+    writing=Writing(
+        before="",
+        start="<|open|>tools<|sep|>",
+        end="<|close|>tools<|sep|>",
+        between="",
+        name_attributes=' index="{next}"',
+        result=ResultForm(
+            each_start='<|open|>message role="tool" tool="{name}" index="{next}"<|sep|>',
+            each_end="<|close|>message<|sep|>",
+            between="",
+            role="tool",
+        ),
+        tools=ToolList(start="```json\n[", end="]\n```", between=",\n"),
     ),
 )

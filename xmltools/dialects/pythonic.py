@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xmltools.dialects.dialect import Body, Dialect, Pairs
+from xmltools.dialects.dialect import Body, Dialect, Pairs, ResultForm, ToolList, Writing
 
 _BARE = Dialect(
     name="pythonic",
@@ -17,6 +17,14 @@ _BARE = Dialect(
     reasoning=("think",),
     turn_ends=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>", "<|python_end|>"),
     pairs=Pairs(json=True, python=True),
+    writing=Writing(
+        before="\n\n",
+        start="[",
+        end="]",
+        between=", ",
+        result=ResultForm(between="\n\n", role="tool"),
+        tools=ToolList(start="[", end="]", between=",\n", indent=4),
+    ),
 )
 
 _MARKED = replace(_BARE, is_bare=False, is_sure=True)
@@ -37,4 +45,12 @@ LFM2 = replace(
     end="<|tool_call_end|>",
     example="<|tool_call_start|>[get(n=1)]<|tool_call_end|>",
     turn_ends=("<|im_end|>",),
+    writing=Writing(
+        before="",
+        start="<|tool_call_start|>[",
+        end="]<|tool_call_end|>",
+        between=", ",
+        result=ResultForm(each_start="<|tool_response_start|>", each_end="<|tool_response_end|>", role="tool"),
+        tools=ToolList(start="List of tools: [", end="]", between=", "),
+    ),
 )

@@ -19,7 +19,7 @@ SEED_OSS = replace(
         call_end="\n</seed:tool_call>",
         after_name="\n",
         after_value="\n",
-        result=ResultForm(is_headed=True, between="\n\n", role="tool"),
+        result=ResultForm(between="\n\n", role="tool"),
         tools=ToolList(start="[", end="]", between=", "),
     ),
 )

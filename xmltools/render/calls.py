@@ -60,7 +60,7 @@ def render_calls(
 
     Takes the calls, the tools that there are, and options as `render_call` does; no calls are no text. Returns text
     without a line break at its end, which `parse` reads as these calls. Raises XMLToolsError as `render_call` does, and
-    for more calls than a turn of the dialect may have.
+    in other dialects than Forge's for calls on several servers, which they can't name.
     """
     spelled = named(dialect)
     offered = {(tool.name, tool.server): tool for tool in tools}

@@ -8,8 +8,10 @@ can.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from xmltools import dialects
@@ -62,8 +64,6 @@ def write_calls(
     form, writing = form_of(dialect)
     if form.is_bare and not is_first:
         form, writing = _marked(dialect, form, writing)
-    if writing.most is not None and len(calls) > writing.most:
-        raise XMLToolsError(f"the dialect {dialect.name!r} has {writing.most} call a turn, got {len(calls)}")
     text = _try(calls, dialect, form, writing, exact)
     if text is None or len({call.server for call, _ in calls}) > 1:  # nothing in the text says the server
         _refuse(calls, dialect, exact)
@@ -114,10 +114,19 @@ def _written(
         return None  # nothing in the text says it
     write = _WRITERS[form.body] if form.pairs is None else _WRITERS[_kind_of(form.pairs)]
     piece = write(form, writing, call, tool.shape if tool else None)
-    if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name)):
+    if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name) and call.name not in _words_of(dialect)):
         return piece
     is_read = _reads_back(f"{writing.start}{piece.text}{writing.end}", [(call, tool)], dialect, exact)
     return Piece(piece.text, False) if is_read else None
+
+
+@lru_cache(maxsize=64)
+def _words_of(dialect: Dialect) -> frozenset[str]:
+    """Return the words in the marks of a dialect: a tool that is called so may be taken for a part of one."""
+    marks = [
+        mark for form in dialect.forms for mark in (form.opener, form.pairs.name if form.pairs else "", *form.fillers)
+    ]
+    return frozenset(word for mark in marks for word in re.findall(r"\w+", mark))
 
 
 # Reading back
@@ -215,6 +224,52 @@ def _write_named_json(form: Dialect, writing: Writing, call: ToolCall, shape: Ob
     return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure)
 
 
+def _write_python(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece | None:
+    """A call in Python. Its strings are those of JSON, which are Python's too."""
+    if not all(map(_PYTHON_NAME.fullmatch, call.arguments)):
+        return None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    inside = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+    return Piece(f"{call.name}({inside})", is_sure and _PYTHON_NAME.fullmatch(call.name) is not None)
+
+
+_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _literal(value: Any) -> str:
+    """Return a value as a literal of Python."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{to_json(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value) if value is None or isinstance(value, bool) else to_json(value)
+
+
+def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
+    """A name and an object of Gemma's, with marks around strings."""
+    assert form.pairs is not None
+    arguments, is_sure = _spelled(call.arguments, shape)
+    first = form.pairs.quote.partition('"')[0]  # JSON escapes what follows
+    is_plain = first not in to_json(arguments) and _has_plain_keys(arguments)
+    text = f"{_head(form.pairs, writing, call.name)}{marked(arguments, form.pairs.quote)}"
+    return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure and is_plain)
+
+
+def _has_plain_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(ORDINARY_NAME.fullmatch, value)) and all(map(_has_plain_keys, value.values()))
+    return not isinstance(value, list) or all(map(_has_plain_keys, value))
+
+
+def marked(value: Any, quote: str) -> str:
+    """Return a value in Gemma's notation."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{marked(each, quote)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(marked(each, quote) for each in value)}]"
+    return f"{quote}{value}{quote}" if isinstance(value, str) else scalar_text(value)
+
+
 def _spelled(arguments: dict[str, Any], shape: ObjectShape | None) -> tuple[dict[str, Any], bool]:
     """Return arguments as the schema asks for them, 5 and not 5.0 for an integer; and whether they are surely read as
     they are where they are JSON."""
@@ -300,10 +355,17 @@ def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
     if elements is None:
         return None
     text = "\n".join((f"<{call.name}>", *elements.lines, f"</{call.name}>"))
-    return Piece(text, elements.sure and bool(call.arguments) and call.name not in call.arguments)
+    names = {key.lower() for key in call.arguments}
+    is_flat = not any(isinstance(value, (dict, list)) for value in call.arguments.values())
+    is_plain = bool(names) and call.name.lower() not in (*names, *form.reasoning)
+    return Piece(text, elements.sure and is_flat and is_plain)
 
 
 def _kind_of(pairs: Pairs) -> str:
+    if pairs.python:
+        return "python"
+    if pairs.quote:
+        return "marked"
     return "named json" if pairs.json else "pairs"
 
 
@@ -311,5 +373,7 @@ _WRITERS: dict[str, Write] = {
     Body.JSON: _write_json,
     Body.TAGS: _write_tags,
     "named json": _write_named_json,
+    "python": _write_python,
+    "marked": _write_marked,
     "pairs": _write_pairs,
 }

@@ -28,6 +28,10 @@ _JSON = (
 _NAMED_JSON = (
     "To call a tool, write the tool's name and its arguments, as one JSON object, in exactly the form of the example."
 )
+_OBJECT = (
+    "To call a tool, write its name and an object with its arguments, in exactly the form of the example: keys without "
+    "quotes, and each text between the marks that stand there in place of quotes, without escapes."
+)
 _PAIRS = "To call a tool, write the tool's name, and each argument with its name, in exactly the form of the example."
 _PYTHON = "To call a tool, write a call in Python with named arguments, in exactly the form of the example."
 _TAGS = "To call a tool, write an element that is named as the tool, and in it one element per argument."
@@ -55,6 +59,8 @@ def sentences_in(wording: Wording, dialect: Dialect) -> Wording:
         ours["nesting"] = _NESTING
     elif pairs is not None and pairs.python:
         ours |= {"intro": _PYTHON, "nesting": _LITERALS}
+    elif pairs is not None and pairs.quote:
+        ours["intro"] = _OBJECT
     elif pairs is not None and pairs.json:
         ours["intro"] = _NAMED_JSON
     else:

@@ -34,20 +34,17 @@ from xmltools.render.type_descriptions import (
     start_tag,
     type_words,
 )
+from xmltools.render.type_signatures import TypeWriter
 from xmltools.render.writable import only_server, refuse_unsayable
 from xmltools.syntax.markup import find_forbidden, is_xml_name
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
-    ArrayShape,
-    EnumShape,
     ObjectShape,
     ScalarShape,
     Shape,
     TextShape,
-    UnionShape,
     example_arguments,
     is_code_name,
-    items_of,
 )
 
 Style = Literal["full", "compact"]
@@ -317,9 +314,6 @@ def _calls(calls: list[ToolCall], tools: list[Tool], only: str | None, dialect: 
 # The compact style: a tool on one line
 
 
-MAX_NESTED = 4
-MAX_LISTS = 1_000
-"""Lists of one tool of which is said what they hold."""
 MAX_DESCRIPTION = 200
 """Characters of a tool's description; the rest of it is for the full style."""
 
@@ -333,76 +327,8 @@ def _signature(name: str, server: str | None, description: str, shape: ObjectSha
     where = ""
     if server is not None and server != FORGE.default_server:
         where = f" ({fill(wording.server, FORGE, server=server)})"
-    arguments = ", ".join(_TypeWriter().members(shape, 0))
+    arguments = ", ".join(TypeWriter().members(shape, 0))
     description = neutral_line(description)
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3].rstrip() + "..."
     return f"- {neutral(name)}({arguments}){where}" + (f": {description}" if description else "")
-
-
-class _TypeWriter:
-    """Writes the types of one tool, in the notation of TypeScript, with bounds in brackets after them."""
-
-    def __init__(self) -> None:
-        self.told: dict[int, str] = {}
-        self._open: list[ArrayShape] = []
-        self._lists = MAX_LISTS
-
-    def members(self, shape: ObjectShape, depth: int) -> list[str]:
-        """Return the properties of an object."""
-        required = set(shape.required)
-        return [self.member(name, each, name in required, depth) for name, each in shape.properties.items()]
-
-    def member(self, name: str, shape: Shape, required: bool, depth: int) -> str:
-        """Return one property."""
-        label = name if start_tag(name) == name else json_text(name)
-        words = f"{label}{'' if required else '?'}: {self.type(name, shape, depth)}"
-        default = ABSENT if required else fact(shape, "default")
-        return words if default is ABSENT else f"{words} = {json_text(default)}"
-
-    def type(self, name: str, shape: Shape, depth: int) -> str:
-        """Return the type of the property `name`."""
-        if isinstance(shape, UnionShape):
-            return " | ".join(dict.fromkeys(self.type(name, each, depth) for each in shape.alternatives))
-        if isinstance(shape, EnumShape):
-            return " | ".join(map(json_text, shape.values))
-        if isinstance(shape, ArrayShape):
-            words = self.array(name, shape, depth)
-        elif isinstance(shape, ObjectShape):
-            words = self.record(name, shape, depth)
-        else:
-            words = type_words(shape)
-        bounds = constraints(shape)
-        return f"{words} ({', '.join(bounds)})" if bounds else words
-
-    def array(self, name: str, shape: ArrayShape, depth: int) -> str:
-        """Return the type of a list; a word if it holds itself, or if there are too many."""
-        self._lists -= 1
-        if shape in self._open or self._lists < 0:
-            return "list"
-        self._open.append(shape)
-        words = self.items(name, shape, depth)
-        self._open.pop()
-        return words
-
-    def items(self, name: str, shape: ArrayShape, depth: int) -> str:
-        """Return the type of a list by that of its items."""
-        items = items_of(shape)
-        words = [self.type(name, each, depth) for each in items.first]
-        if items.rest is None:
-            return f"[{', '.join(words)}]"
-        inner = self.type(name, items.rest, depth)
-        inner = f"({inner})[]" if " | " in inner else f"{inner}[]"
-        return f"[{', '.join(words)}, ...{inner}]" if words else inner
-
-    def record(self, name: str, shape: ObjectShape, depth: int) -> str:
-        """Return the type of an object: its properties, once; a word where they were told, or lead too deep."""
-        key = identity(shape)
-        if key in self.told:
-            return f"like {neutral_line(self.told[key])}"
-        if depth >= MAX_NESTED:
-            return "object"
-        self.told[key] = name
-        members = self.members(shape, depth + 1)
-        members += [f"[name]: {self.type(name, each, depth + 1)}" for _, each in other_properties(shape)]
-        return "{" + ", ".join(members) + "}" if members else "object"

@@ -399,7 +399,8 @@ class _Marked(_Frame):
     words: tuple[str, ...] = ()
 
     def __init__(self, form: ResultForm, marks: Marks) -> None:
-        name = re.escape(form.each_start).replace(r"\{name\}", "(?P<name>[^\n]*?)").replace(r"\{number\}", r"\d+")
+        name = re.escape(form.each_start).replace(r"\{name\}", "(?P<name>[^\n]*?)")
+        name = name.replace(r"\{number\}", r"\d+").replace(r"\{next\}", r"\d+")
         self.header = name
         if not form.each_end:
             self.words = (form.each_start.partition("{")[0],)
@@ -416,7 +417,8 @@ class _Marked(_Frame):
         return _Content(word + content.text, _moved(content.media, len(word)))
 
     def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
-        start = self.form.each_start.replace("{number}", str(number)).replace("{name}", name)
+        start = self.form.each_start.replace("{number}", str(number)).replace("{next}", str(number + 1))
+        start = start.replace("{name}", name)
         return f"{start}{body}{self.form.each_end}"
 
     def joined(self, written: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ def _in_dialect(
         "Write the whole call again, in this form (here for a tool get with an argument n):",
     )
     if dialect.written:
-        example, lead = _example(tool, given, False, dialect, offered), _lead(tool)
+        example, lead = _example(tool, given, False, dialect, offered, _named_in(error, tool)), _lead(tool)
         # The example says it better, and a form with words in place of its parts may be read as a call.
         error = replace(error, hint=_FORM.sub("", error.hint.replace(dialect.form, "")) if example else error.hint)
     room = most - len(example) - 1 if len(example) <= most else _BESIDE_LONG
@@ -302,13 +302,15 @@ def _example(
     with_server: bool,
     dialect: Dialect = FORGE,
     offered: Sequence[Tool] = (),
+    wanted: Iterable[str] = (),
 ) -> str:
     """The smallest right call: with the values that the model gave, where they fit and can be written."""
     if tool is None:
         call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
         return _written(call, None, with_server, dialect, offered)
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
-    sample = example_arguments(tool.shape, smallest=True, wanted={name for name in wrong if isinstance(name, str)})
+    shown = {*wanted, *(name for name in wrong if isinstance(name, str))}
+    sample = example_arguments(tool.shape, smallest=True, wanted=shown)
     if sample is None:
         return ""
     for arguments in (_with_given(sample, given, tool), sample):
@@ -328,6 +330,19 @@ def _written(call: ToolCall, tool: Tool | None, with_server: bool, dialect: Dial
         return write_example(call, tool, dialect, offered)
     block = render_call(call, tool, server_names=with_server)
     return "" if find_forbidden(block, 0, len(block)) >= 0 or shows_others(call.name, call.arguments) else block
+
+
+def _named_in(error: CallError, tool: Tool | None) -> set[str]:
+    """The arguments of which the problems are told, where the error does not say what the model gave: it was JSON."""
+    if error.code is not Code.INVALID_ARGUMENTS or tool is None:
+        return set()
+    problems = _NEXT_PROBLEM.split(error.message)
+    ends = (":", ".", "[")
+    return {
+        name
+        for name in tool.shape.properties
+        if any(problem.startswith(tuple(f"{name}{end}" for end in ends)) for problem in problems)
+    }
 
 
 def _with_given(sample: dict[str, Any], given: dict[str, Any], tool: Tool) -> dict[str, Any]:

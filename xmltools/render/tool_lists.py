@@ -13,8 +13,11 @@ from typing import Any
 
 from xmltools.dialects import ToolList
 from xmltools.errors import XMLToolsError
+from xmltools.render.dialect_calls import marked
 from xmltools.render.marks import Marks
 from xmltools.render.prompt_sentences import one_line
+from xmltools.render.type_descriptions import ABSENT, fact
+from xmltools.render.type_signatures import TypeWriter
 from xmltools.tools import Tool
 
 MAX_DESCRIPTION = 200
@@ -48,10 +51,50 @@ def _told(tool: Tool, form: ToolList, marks: Marks, compact: bool) -> str:
         lines = [f"### {marks.neutral(tool.name)}"]
         lines += [f"Description: {_indented(description, marks)}"] if description else []
         return "\n".join((*lines, "", f"Parameters: {_json(parameters, marks)}"))
+    if form.form == "types":
+        return "\n".join(_typed(tool, description, marks, compact))
+    if form.form == "declaration":
+        facts = {"description": description, "parameters": _in_capitals(parameters)}
+        name = marks.neutral(tool.name)
+        return f"declaration:{name}{marks.neutral(marked({key: each for key, each in facts.items() if each}, _QUOTE))}"
     said: dict[str, Any] = {"name": tool.name, "description": description, "parameters": parameters}
     if not description:
         del said["description"]
     return _json({"type": "function", "function": said} if form.form == "function" else said, marks, form.indent)
+
+
+def _typed(tool: Tool, description: str, marks: Marks, compact: bool) -> Iterator[str]:
+    """Yield a tool as a type of TypeScript, as gpt-oss is told of it."""
+    types = TypeWriter()
+    yield from _commented(description, marks)
+    yield f"type {marks.neutral(tool.name)} = (_: {{"
+    required = set(tool.shape.required)
+    for name, shape in tool.shape.properties.items():
+        said = fact(shape, "description")
+        if said is not ABSENT and not compact:
+            yield from _commented(said, marks)
+        yield f"{marks.neutral(types.member(name, shape, name in required, 0))},"
+    yield "}) => any;"
+
+
+def _commented(text: str, marks: Marks) -> list[str]:
+    return [f"// {line.rstrip()}" for line in marks.neutral(text).splitlines() if line.strip()]
+
+
+_QUOTE = '<|"|>'
+"""What stands around Gemma's strings."""
+
+
+def _in_capitals(schema: Any) -> Any:
+    """Return a schema with the names of types in capitals, as Gemma's declarations have them."""
+    if isinstance(schema, list):
+        return [_in_capitals(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value.upper() if key == "type" and isinstance(value, str) else _in_capitals(value)
+        for key, value in schema.items()
+    }
 
 
 def _json(value: Any, marks: Marks, indent: int | None = None) -> str:
