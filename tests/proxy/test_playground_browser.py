@@ -248,7 +248,7 @@ def test_a_dialect_can_be_chosen(visit):
     expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
     page.click("#tab-prompt")
     expect(page.locator("#prompt-text")).to_contain_text("<function=")
-    page.select_option("#dialect", "gemma")
+    page.select_option("#dialect", "cohere")
     settled(page)
     expect(page.locator("#prompt-text")).to_contain_text("it is not known how they are written")
     page.select_option("#dialect", "hermes")

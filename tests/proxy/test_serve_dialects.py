@@ -338,11 +338,11 @@ def test_settings_that_contradict_a_dialect_are_refused() -> None:
     with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'tag_per_tool'"):
         Settings(dialect="tag_per_tool", engine="vllm")
     with pytest.raises(XMLToolsError, match=r"not known how prompts.*prompt='upstream'.*hermes"):
-        Settings(dialect="gemma")
+        Settings(dialect="cohere")
     with pytest.raises(XMLToolsError, match="only calls in Forge's dialect name servers"):
         Settings(dialect="glm", server_names=True)
-    with pytest.raises(XMLToolsError, match="the demo can't write calls in 'gemma'"):
-        ServeConfig(demo=True, settings=Settings(dialect="gemma", prompt="upstream"))
+    with pytest.raises(XMLToolsError, match="the demo can't write calls in 'cohere'"):
+        ServeConfig(demo=True, settings=Settings(dialect="cohere", prompt="upstream"))
     with pytest.raises(XMLToolsError, match="prompt: expected 'ours' or 'upstream', got 'theirs'"):
         Settings(prompt="theirs")  # type: ignore[arg-type]
     with pytest.raises(XMLToolsError, match="upstream_tool_choice"):
@@ -386,8 +386,8 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
         ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
         ((*UPSTREAM, "--dialect", "glm", "--prompt", "upstream", "--grammar", "vllm"), "grammar"),
-        ((*UPSTREAM, "--dialect", "gemma"), "prompt='upstream'"),
-        (("--demo", "--dialect", "gemma", "--prompt", "upstream"), "demo"),
+        ((*UPSTREAM, "--dialect", "cohere"), "prompt='upstream'"),
+        (("--demo", "--dialect", "cohere", "--prompt", "upstream"), "demo"),
     ],
 )
 def test_words_that_make_no_sense_are_wrong_usage(words: tuple[str, ...], message: str) -> None:
