@@ -20,6 +20,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -33,9 +34,12 @@ from starlette.background import BackgroundTask
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
+from xmltools import dialects
+from xmltools.models import ToolCall
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig, create_app, run, run_app
 from xmltools.proxy.server.network import Request, Response
+from xmltools.render.dialect_calls import write_calls
 
 LIVE = Settings(live_arguments=True)
 """Calls are sent as they are written, so that there are chunks whose age can be told."""
@@ -51,6 +55,8 @@ FUNCTION = {
 }
 OPEN = "<tool>\n<tool_name>write_file</tool_name>\n<arguments>\n<path>a.py</path>\n<content><![CDATA["
 CLOSE = "]]></content>\n</arguments>\n</tool>"
+DIALECTS = [each.name for each in dialects.all() if each.written]
+"""Those in which calls can be written, beside Forge's."""
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 NUMBER = re.compile(r" (\d{3})")
 TEXT = re.compile(rb'"(?:content|arguments)":"((?:[^"\\]|\\.)*)"')
@@ -62,21 +68,35 @@ Turn = list[float]
 class Plan(NamedTuple):
     """What the upstream is to say: chunks of text and of an argument, and the seconds between two (0: all at once).
 
-    With `hold` it waits in the middle of the argument until it is told to go on.
+    With `hold` it waits in the middle of the argument until it is told to go on. The call is in a `dialect`.
     """
 
     prose: int
     argument: int
     pace: float = 0.0
     hold: bool = False
+    dialect: str = "forge"
+
+
+def around(dialect: str) -> tuple[str, str]:
+    """What stands before and after the argument."""
+    if dialect == "forge":
+        return OPEN, CLOSE
+    arguments: dict[str, Any] = {"path": "a.py", "content": "@"}
+    call = write_calls(
+        [(ToolCall(id="", name="write_file", arguments=arguments), None)], dialects.named(dialect), is_first=False
+    )
+    start, _, end = call.partition("@")
+    return start, end
 
 
 def reply(plan: Plan) -> list[str]:
     """The reply in pieces of 4 characters. Those of text and of the argument are a space and their own number."""
-    opening = cut("\n" * (-len(OPEN) % 4) + OPEN, 4)
+    start, end = around(plan.dialect)
+    opening = cut("\n" * (-len(start) % 4) + start, 4)
     first = plan.prose + len(opening)
     numbers = [f" {number:03}" for number in (*range(plan.prose), *range(first, first + plan.argument))]
-    return [*numbers[: plan.prose], *opening, *numbers[plan.prose :], *cut(CLOSE, 4)]
+    return [*numbers[: plan.prose], *opening, *numbers[plan.prose :], *cut(end, 4)]
 
 
 def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
@@ -327,6 +347,11 @@ class Bench:
         status = Path(f"/proc/{self.pids[server]}/status").read_text()
         return float(status.partition(f"{field}:")[2].split()[0])
 
+    def work(self, server: str) -> float:
+        """Seconds that a process has computed."""
+        fields = Path(f"/proc/{self.pids[server]}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     async def go(self) -> None:
         """Let the upstream's held streams go on."""
         reader, writer = await asyncio.open_connection(HOST, self.ports["upstream"])
@@ -362,6 +387,33 @@ async def latency(bench: Bench, quick: bool) -> list[Figure]:
             Figure(f"a latency of a chunk, {name}", asked, ratio, "plain", f"ms: proxy / plain / none {shown}")
         )
     return figures
+
+
+async def in_dialects(bench: Bench, quick: bool) -> list[Figure]:
+    """Figure f: how old chunks are in each dialect, against those in Forge's."""
+    rounds, plan = (3, Plan(70, 90, 0.02)) if quick else (7, Plan(70, 90, 0.02))
+    names = ["forge", *DIALECTS]
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for name in names:
+        await bench.ages(name, 50, Plan(5, 5, 0.02, dialect=name))
+    before = {name: bench.work(name) for name in names}
+    for _ in range(rounds):
+        for name in random.sample(names, len(names)):
+            found[name].append(percentiles(await bench.ages(name, 50, plan._replace(dialect=name)))[0])
+    chunks = {name: len(reply(plan._replace(dialect=name))) * 50 * rounds for name in names}
+    worked = {name: (bench.work(name) - before[name]) / chunks[name] * 1e6 for name in names}
+    age = {name: min(found[name]) for name in names}  # what others do on the machine only makes chunks older
+    return [
+        Figure(
+            f"f latency of a chunk, {name}",
+            1.1,
+            age[name] / age["forge"],
+            "forge",
+            f"p50, ms: {age[name] * 1e3:.2f} / {age['forge'] * 1e3:.2f}; "
+            f"work, us: {worked[name]:.0f} / {worked['forge']:.0f}",
+        )
+        for name in DIALECTS
+    ]
 
 
 async def memory(bench: Bench, quick: bool) -> list[Figure]:
@@ -540,17 +592,21 @@ def free_port() -> int:
 
 
 @contextmanager
-def processes() -> Iterator[Bench]:
-    """Start the upstream and both proxies, and stop them at the end."""
+def processes(names: Sequence[str] = ()) -> Iterator[Bench]:
+    """Start the upstream and both proxies, and one for each of these dialects; and stop them at the end."""
     context = multiprocessing.get_context("spawn")
     stamps = context.RawArray("d", MOST_STREAMS * MOST_CHUNKS)
-    ports = {name: free_port() for name in ("upstream", "plain", "xmltools")}
+    ports = {name: free_port() for name in ("upstream", "plain", "xmltools", *names)}
     upstream = f"http://{HOST}:{ports['upstream']}/v1"
     config = ServeConfig(upstream=upstream, port=ports["xmltools"], grace=0, settings=LIVE)
     targets: dict[str, Callable[[], object]] = {
         "upstream": partial(run_upstream, ports["upstream"], stamps),
         "plain": partial(run_plain, ports["plain"], ports["upstream"]),
         "xmltools": partial(run, config),
+        **{
+            name: partial(run, replace(config, port=ports[name], settings=replace(LIVE, dialect=name)))
+            for name in names
+        },
     }
     running = {name: context.Process(target=quietly, args=(target,), daemon=True) for name, target in targets.items()}
     try:
@@ -573,12 +629,12 @@ def quietly(target: Callable[[], object]) -> None:
 
 
 def wait_for(port: int) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         with socket.socket() as each:
             if each.connect_ex((HOST, port)) == 0:
                 return
         time.sleep(0.1)
-    raise RuntimeError("a server did not start within 30 seconds")
+    raise RuntimeError("a server did not start within two minutes")
 
 
 def figures(part: Callable[[Bench, bool], Awaitable[list[Figure]]], quick: bool) -> list[Figure]:
@@ -587,7 +643,7 @@ def figures(part: Callable[[Bench, bool], Awaitable[list[Figure]]], quick: bool)
     async def run_part(bench: Bench) -> list[Figure]:
         return await part(bench, quick)
 
-    with processes() as bench:
+    with processes(("forge", *DIALECTS) if part is in_dialects else ()) as bench:
         return asyncio.run(run_part(bench))
 
 
@@ -597,6 +653,7 @@ PARTS = {
     "leaks": leaks,
     "first": first_fragment,
     "stalls": stalls,
+    "dialects": in_dialects,
 }
 
 

@@ -19,6 +19,7 @@ import xmltools.proxy.playground
 from proxy.running import running
 from xmltools import dialects
 from xmltools.errors import XMLToolsError
+from xmltools.grammar import build_grammar
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -242,6 +243,15 @@ def test_prompt_and_grammar_are_those_of_the_library():
     assert answer["prompt"]["characters"] == len(answer["prompt"]["text"])
     assert answer["grammar"]["format"] == "lark"
     assert "add" in answer["grammar"]["texts"][0]["text"]
+
+
+def test_prompt_and_grammar_are_in_the_dialect_of_the_reading():
+    answer = analyse("", [ADD], {"dialect": "hermes"})
+    assert answer["prompt"]["text"] == render_instructions(load_tools([ADD]), dialect="hermes")
+    assert answer["grammar"]["texts"][0]["text"] == build_grammar(load_tools([ADD]), "gbnf", dialect="hermes")
+    answer = analyse("", [ADD], {"dialect": "cohere"})
+    assert "not known how they are written" in answer["prompt"]["error"]
+    assert "no grammar can be made for calls in 'cohere'" in answer["grammar"]["error"]
 
 
 def test_relax_ng_of_two_tools_is_two_named_texts():

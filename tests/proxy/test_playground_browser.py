@@ -247,13 +247,14 @@ def test_a_dialect_can_be_chosen(visit):
     settled(page)
     expect(page.locator("#summary")).to_have_text("1 call1 repair0 errors")
     page.click("#tab-prompt")
-    expect(page.locator("#prompt .forge-only")).to_contain_text("This is in Forge's dialect. A model that writes qwen3")
-    page.select_option("#dialect", "forge")
-    expect(page.locator("#prompt .forge-only")).to_be_hidden()
+    expect(page.locator("#prompt-text")).to_contain_text("<function=")
+    page.select_option("#dialect", "cohere")
+    settled(page)
+    expect(page.locator("#prompt-text")).to_contain_text("it is not known how they are written")
     page.select_option("#dialect", "hermes")
     fill(page, FOREIGN.replace("5", '"five"'))
     told = page.locator("#result article.error pre").text_content()
-    assert told.endswith(named("hermes").example)
+    assert told.endswith("</tool_call>") and '<tool_call>\n{"name": "add"' in told
 
 
 @pytest.mark.parametrize("name", [dialect.name for dialect in dialects.all()])

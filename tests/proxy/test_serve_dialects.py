@@ -1,5 +1,5 @@
-"""A model that writes calls in a dialect of its own, behind the server and the transport: it is shown its tools by its
-chat template, and what it writes comes out as calls."""
+"""A model that writes calls in a dialect of its own, behind the server and the transport: it is shown its tools by our
+prompt or by its chat template, and what it writes comes out as calls. `test_prompts` has what our prompts say."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig
+from xmltools.render import ENGLISH
 from xmltools.transport import XMLToolsTransport
 
 openai = pytest.importorskip("openai")
@@ -62,14 +63,22 @@ def written(dialect: str) -> str:
     return f"<think>\nLook: `<tool_call>`.\n</think>\n\nOn it: é 😀\n\n{call(dialect)}{ENDS[dialect]}"
 
 
+prompts = pytest.mark.parametrize("prompt", ["ours", "upstream"])
+
+
 def settings(dialect: str, **more: Any) -> dict[str, Any]:
     return {"settings": Settings(dialect=dialect, **more)}
 
 
+def by_template(dialect: str, **more: Any) -> dict[str, Any]:
+    return settings(dialect, prompt="upstream", **more)
+
+
 @dialects
+@prompts
 @pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
-def test_every_client_gets_text_and_call(dialect: str, client: Any, ask: Any, reason: str) -> None:
-    with world(Upstream(make=reply(written(dialect))), **settings(dialect)) as it:
+def test_every_client_gets_text_and_call(prompt: Any, dialect: str, client: Any, ask: Any, reason: str) -> None:
+    with world(Upstream(make=reply(written(dialect))), **settings(dialect, prompt=prompt)) as it:
         assert ask(client(it.url)) == ("On it: é 😀", [ARGUMENTS], reason)
 
 
@@ -116,7 +125,7 @@ def test_the_upstream_is_shown_tools_calls_and_results_as_its_template_takes_the
         },
         {"role": "tool", "tool_call_id": "1", "content": "written"},
     ]
-    with world(Upstream(make=reply("Done.")), **settings(dialect)) as it:
+    with world(Upstream(make=reply("Done.")), **by_template(dialect)) as it:
         it.post(messages=history)
         sent = it.upstream.seen[0].json
     del history[2]["reasoning_content"]
@@ -129,7 +138,7 @@ def test_results_of_other_apis_are_shown_likewise() -> None:
     use = {"type": "tool_use", "id": "t1", "name": "write", "input": {"path": "a"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "written"}
     history = [*MESSAGES, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    with world(Upstream(make=reply("Done.")), **settings("glm")) as it:
+    with world(Upstream(make=reply("Done.")), **by_template("glm")) as it:
         it.post("/v1/messages", messages=history)
         asked, called, answered = it.upstream.seen[0].json["messages"]
     assert asked["role"] == "user"
@@ -142,39 +151,42 @@ def test_results_of_other_apis_are_shown_likewise() -> None:
     ("asked", "setting", "sent"),
     [
         ("auto", "auto", None),
-        ("required", "auto", "required"),
-        ({"type": "function", "function": {"name": "write"}}, "auto", "required"),
+        ("required", "auto", None),
+        ({"type": "function", "function": {"name": "write"}}, "auto", None),
         ("auto", "none", "none"),
         ("required", "none", "none"),
     ],
 )
 def test_what_the_upstream_is_told_of_calls(asked: Any, setting: Any, sent: str | None) -> None:
     upstream = Upstream(make=reply(call("hermes")))
-    with world(upstream, **settings("hermes", upstream_tool_choice=setting)) as it:
+    with world(upstream, **by_template("hermes", upstream_tool_choice=setting)) as it:
         it.post(tool_choice=asked)
     body = upstream.seen[0].json
     assert body.get("tool_choice") == sent
-    assert body.get("skip_special_tokens") == (False if sent == "none" else None)
+    assert body["skip_special_tokens"] is False  # calls may be spelled with such
+    is_told = body["messages"][0] == {"role": "system", "content": ENGLISH.required_call}
+    assert is_told is (asked != "auto")
 
 
 @dialects
+@prompts
 @pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
 def test_a_failed_call_is_sent_back_in_words_of_no_other_dialect(
-    dialect: str, client: Any, ask: Any, reason: str
+    prompt: Any, dialect: str, client: Any, ask: Any, reason: str
 ) -> None:
     wrong = call(dialect, {"text": "no path"})
     answers = [wrong, call(dialect)]
     upstream = Upstream(
         make=lambda seen: Answer(stream(answers.pop(0))) if seen.json.get("stream") else whole(answers.pop(0))
     )
-    with world(upstream, **settings(dialect)) as it:
+    with world(upstream, **settings(dialect, prompt=prompt)) as it:
         assert ask(client(it.url))[1:] == ([ARGUMENTS], reason)
     first, second = (seen.json for seen in upstream.seen)
     *before, rejected, told = second["messages"]
     assert before == first["messages"] and rejected == {"role": "assistant", "content": wrong}
     assert told["role"] == "user" and "path: expected string, got nothing" in told["content"]
     assert "<tool>" not in told["content"] and "tool_name" not in told["content"]
-    assert second["tools"] == first["tools"]
+    assert second.get("tools") == first.get("tools")
 
 
 @dialects
@@ -259,7 +271,7 @@ def test_native_calls_of_the_upstream_pass_through() -> None:
     made = {"id": "n1", "type": "function", "function": {"name": "write", "arguments": '{"path": "a"}'}}
     choice = {"index": 0, "message": {"content": None, "tool_calls": [made]}, "finish_reason": "tool_calls"}
     answer = Answer([json.dumps({"choices": [choice]}).encode()], 200, {"content-type": "application/json"})
-    with world(Upstream(answer), **settings("hermes")) as it:
+    with world(Upstream(answer), **by_template("hermes")) as it:
         message = openai_client(it.url).chat.completions.create(**ASK).choices[0].message
     assert [(each.id, each.function.arguments) for each in message.tool_calls] == [("n1", '{"path":"a"}')]
 
@@ -277,9 +289,10 @@ def test_the_live_view_shows_what_is_text(dialect: str) -> None:
         assert chat_call(openai_client(it.url))[1] == [ARGUMENTS]
 
 
-def test_tools_count_as_tokens() -> None:
+@prompts
+def test_tools_count_as_tokens(prompt: Any) -> None:
     path, body = "/v1/messages/count_tokens", BODIES["/v1/messages"]
-    with world(Upstream(), **settings("hermes")) as it:
+    with world(Upstream(), **settings("hermes", prompt=prompt)) as it:
         many = it.client.post(path, json=body).json()["input_tokens"]
         few = it.client.post(path, json={**body, "tools": []}).json()["input_tokens"]
     assert many > few + 10
@@ -291,7 +304,7 @@ def test_the_transport_reads_a_dialect_too(dialect: str, streams: bool) -> None:
     with ExitStack() as stack:
         upstream = Upstream(make=reply(written(dialect)))
         url = stack.enter_context(serving(upstream)).url
-        transport = XMLToolsTransport(settings=Settings(dialect=dialect))
+        transport = XMLToolsTransport(settings=Settings(dialect=dialect, prompt="upstream"))
         http = stack.enter_context(httpx2.Client(transport=transport))
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, http_client=http)
         if streams:
@@ -320,10 +333,18 @@ def test_settings_that_contradict_a_dialect_are_refused() -> None:
         Settings(dialect="herms")
     with pytest.raises(XMLToolsError, match="expected the name of a dialect, got int"):
         Settings(dialect=3)  # type: ignore[arg-type]
-    with pytest.raises(XMLToolsError, match="grammars are for Forge's dialect only"):
-        Settings(dialect="glm", engine="vllm")
-    with pytest.raises(XMLToolsError, match="the demo writes Forge's dialect only"):
-        ServeConfig(demo=True, settings=Settings(dialect="glm"))
+    with pytest.raises(XMLToolsError, match="a grammar goes with a prompt of ours only"):
+        Settings(dialect="glm", engine="vllm", prompt="upstream")
+    with pytest.raises(XMLToolsError, match="no grammar can be made for calls in 'tag_per_tool'"):
+        Settings(dialect="tag_per_tool", engine="vllm")
+    with pytest.raises(XMLToolsError, match=r"not known how prompts.*prompt='upstream'.*hermes"):
+        Settings(dialect="cohere")
+    with pytest.raises(XMLToolsError, match="only calls in Forge's dialect name servers"):
+        Settings(dialect="glm", server_names=True)
+    with pytest.raises(XMLToolsError, match="the demo can't write calls in 'cohere'"):
+        ServeConfig(demo=True, settings=Settings(dialect="cohere", prompt="upstream"))
+    with pytest.raises(XMLToolsError, match="prompt: expected 'ours' or 'upstream', got 'theirs'"):
+        Settings(prompt="theirs")  # type: ignore[arg-type]
     with pytest.raises(XMLToolsError, match="upstream_tool_choice"):
         Settings(upstream_tool_choice="required")  # type: ignore[arg-type]
 
@@ -339,7 +360,12 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1")
 
 @pytest.mark.parametrize(
     ("words", "dialect"),
-    [((), "forge"), (("--dialect", "glm"), "glm"), (("--model", "Qwen/Qwen3-Coder-480B-A35B-Instruct"), "qwen3_coder")],
+    [
+        ((), "forge"),
+        (("--dialect", "glm"), "glm"),
+        (("--dialect", "auto"), "auto"),
+        (("--model", "Qwen/Qwen3-Coder-480B-A35B-Instruct"), "qwen3_coder"),
+    ],
 )
 def test_the_command_picks_a_dialect(words: tuple[str, ...], dialect: str) -> None:
     config = cli_serve._config(options(*UPSTREAM, *words))
@@ -347,9 +373,11 @@ def test_the_command_picks_a_dialect(words: tuple[str, ...], dialect: str) -> No
 
 
 def test_the_command_has_the_other_options_of_a_dialect() -> None:
-    words = ("--dialect", "glm", "--upstream-tool-choice", "none", "--starts-in-reasoning")
+    words = ("--dialect", "glm", "--prompt", "upstream", "--upstream-tool-choice", "none", "--starts-in-reasoning")
     config = cli_serve._config(options(*UPSTREAM, *words))
-    assert config.settings == Settings(dialect="glm", upstream_tool_choice="none", starts_in_reasoning=True)
+    assert config.settings == Settings(
+        dialect="glm", prompt="upstream", upstream_tool_choice="none", starts_in_reasoning=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -357,8 +385,9 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
     [
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
         ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
-        ((*UPSTREAM, "--dialect", "glm", "--grammar", "vllm"), "grammars"),
-        (("--demo", "--dialect", "glm"), "demo"),
+        ((*UPSTREAM, "--dialect", "glm", "--prompt", "upstream", "--grammar", "vllm"), "grammar"),
+        ((*UPSTREAM, "--dialect", "cohere"), "prompt='upstream'"),
+        (("--demo", "--dialect", "cohere", "--prompt", "upstream"), "demo"),
     ],
 )
 def test_words_that_make_no_sense_are_wrong_usage(words: tuple[str, ...], message: str) -> None:

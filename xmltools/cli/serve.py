@@ -62,16 +62,23 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     )
     add_dialect_options(
         parser,
-        dialect="how the model writes its calls, if not as Forge (see xmltools dialects). It gets no instructions "
-        "then: tools, calls and results go to the upstream as they are, and its chat template must write them",
+        dialect="how the model writes its calls, if not as Forge (see xmltools dialects); auto: as the model does that "
+        "the client asks for, or in any dialect, if that is not known",
         model="the model of the upstream, by its name on Hugging Face: picks the dialect",
+    )
+    add(
+        "--prompt",
+        choices=("ours", "upstream"),
+        default="ours",
+        help="who tells the model of tools, calls and results: ours writes them into the messages, in the dialect; "
+        "upstream has them as they are, writes them by its chat template, and must leave the model's calls in its text",
     )
     add_also(parser)
     add(
         "--upstream-tool-choice",
         choices=("auto", "none"),
         default="auto",
-        help="with a dialect, none sends tool_choice none, so that vLLM without a tool parser gives calls as text",
+        help="with --prompt upstream, none sends tool_choice none, so that vLLM and llama.cpp give calls as text",
     )
     add(
         "--starts-in-reasoning",
@@ -152,7 +159,7 @@ def _config(options: argparse.Namespace) -> Any:
     given = vars(options) | {
         "api_key": _key(options.require_key_env, "--require-key-env"),
         "upstream_key": _key(options.upstream_key_env, "--upstream-key-env"),
-        "dialect": chosen_dialect(options),
+        "dialect": options.dialect if options.dialect == "auto" else chosen_dialect(options),
         "also": chosen_others(options),
         "origins": tuple(options.origins),
         "hosts": tuple(options.hosts),

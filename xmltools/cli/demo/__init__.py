@@ -136,7 +136,11 @@ def _conclude(view: PlainView, workspace: Workspace, calls: list[ToolCall]) -> N
     ]
     view.note("done", f"{len(calls)} calls read and carried out, {clean} of them clean{repairs}")
     view.note("files", "\n".join([f"{workspace.folder}", *(f"  {file}" for file in files)]))
-    view.note("try next", f"cd {workspace.folder}\n{_program()} parse reply.txt --tools tools.json")
+    program = _program()
+    tries = f"cd {workspace.folder}\n{program} parse reply.txt --tools tools.json"
+    view.note(
+        "try next", f"{tries}\n{program} serve --demo --dialect hermes  # a server whose model writes as Qwen3 does"
+    )
 
 
 def _program() -> str:

@@ -29,13 +29,15 @@ class HoldCalls:
     """Lets a call through when it is complete, so that nobody hears of one that fails.
 
     With `keep_failure`, `failed` is the first failure; it and everything after it are kept back. With `live`, calls
-    are not held: a failure is kept back only where nobody has heard of its call.
+    are not held: a failure is kept back only where nobody has heard of its call. Then a call that begins before another
+    one is complete, as in a list, waits for that: clients can't read two at once.
     """
 
     def __init__(self, *, keep_failure: bool, live: bool = False) -> None:
         self._keep_failure = keep_failure
         self._live = live
         self._started: list[Event] = []
+        self._open: str | None = None  # the call that is told of, if `live`
         self.failed: CallFailed | None = None
 
     @property
@@ -46,26 +48,41 @@ class HoldCalls:
     @property
     def is_idle(self) -> bool:
         """Whether it would change nothing now."""
-        return self.failed is None
+        return self.failed is None and not (self._live and self._started)
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield what may be heard of."""
         for event in events:
             if self.failed is not None:
                 return
-            if isinstance(event, (CallStarted, ArgumentDelta)) and not self._live:
-                self._started.append(event)
+            if isinstance(event, (CallStarted, ArgumentDelta)):
+                if not self._live or self._started or (isinstance(event, CallStarted) and self._open is not None):
+                    self._started.append(event)
+                    continue
+                if isinstance(event, CallStarted):
+                    self._open = event.id
+                yield event
             elif isinstance(event, CallFailed):
+                is_heard = self._live and event.id is not None and event.id == self._open
                 self._started = []
-                if self._keep_failure and not (self._live and event.id is not None):
+                if self._keep_failure and not is_heard:
                     self.failed = event
                 else:
-                    yield event if self._live else CallFailed(event.error)
+                    yield event if is_heard else CallFailed(event.error)
             else:
                 if isinstance(event, CallCompleted):
-                    yield from self._started
-                    self._started = []
+                    yield from self._take_started(event.call.id)
                 yield event
+
+    def _take_started(self, id: str) -> list[Event]:
+        """Return what was kept of a call that is complete now."""
+        if id == self._open:
+            self._open = None
+            return []
+        starts = [at for at, event in enumerate(self._started) if isinstance(event, CallStarted)]
+        end = starts[1] if len(starts) > 1 else len(self._started)
+        taken, self._started = self._started[:end], self._started[end:]
+        return taken
 
 
 class NoRepetition:

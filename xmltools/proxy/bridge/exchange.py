@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from xmltools.errors import CallError, Code
+from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_message, error_status, is_error
@@ -67,8 +67,9 @@ class Exchange:
         if not isinstance(body, Mapping):
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
         self._api = api
-        self._settings = settings or Settings()
-        self._incoming = read_request(api, body, strict=self._settings.strict_requests)
+        settings = settings or Settings()
+        self._incoming = read_request(api, body, strict=settings.strict_requests)
+        self._settings = _settings_for(self._incoming.model, settings)
         self._tools = self._incoming.choice.of(self._incoming.tools)
         notes = self._incoming.notes
         self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
@@ -141,7 +142,8 @@ class Exchange:
     def turn(self) -> Turn:
         """What `request` asks the model, as data."""
         must_call = self._incoming.choice.mode == "required"
-        return Turn(self._tools, self._incoming.conversation, must_call, is_retry=self.stats.retries > 0)
+        dialect = self._settings.dialect
+        return Turn(self._tools, self._incoming.conversation, must_call, self.stats.retries > 0, dialect)
 
     @property
     def done(self) -> bool:
@@ -361,6 +363,14 @@ class Exchange:
             raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
+
+
+def _settings_for(model: str, settings: Settings) -> Settings:
+    """Return the settings for a model. Raises Refusal for one whose dialect they do not fit."""
+    try:
+        return settings.for_model(model)
+    except XMLToolsError as error:
+        raise Refusal(f"model: {error}", param="model") from None
 
 
 class _Listener:

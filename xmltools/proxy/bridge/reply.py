@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xmltools.dialects import FORGE
 from xmltools.errors import CallError, Notice
 from xmltools.models.events import (
     ArgumentDelta,
@@ -22,12 +22,16 @@ from xmltools.parser import Parser
 from xmltools.proxy.bridge.after_failed_call import HoldCalls, NoRepetition, Outgoing
 from xmltools.proxy.bridge.native_calls import NativeCalls
 from xmltools.proxy.bridge.requests.incoming import Incoming
+from xmltools.proxy.bridge.result_marks import result_starts
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAsText, StopText
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
-_OPENER = f"<{FORGE.block}>"
+_OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
+"""What begins a call in most dialects."""
+_FIRST = 10
+"""Characters that say in the others whether a call is written anew."""
 _MOST_FIRST = 1_024
 """Characters of white space from which a reply that may continue a block does so."""
 
@@ -69,7 +73,7 @@ class ReplyReader:
         self._hold = HoldCalls(keep_failure=keep_failure, live=live) if tools else None
         self._keep_calls = keep_calls
         self._keeps_text = keep_failure
-        self._invention = NoInvention(tool.name for tool in tools) if tools else None
+        self._invention = NoInvention(result_starts(self._dialect, (tool.name for tool in tools))) if tools else None
         is_new = bool(sent_before) and not source
         self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new)
         """The last filter, which knows what the client has."""
@@ -184,16 +188,23 @@ class ReplyReader:
         """Return what the parser is to read of a reply that may continue the block before: many models write the whole
         call anew instead, and that is no part of the old one."""
         self._first += piece
-        begun = self._first.lstrip()[: len(_OPENER)].lower()
-        if begun != _OPENER and _OPENER.startswith(begun) and len(self._first) <= _MOST_FIRST:
+        opener = self._opener
+        begun = self._first.lstrip()[: len(opener)].lower()
+        if begun != opener and opener.startswith(begun) and len(self._first) <= _MOST_FIRST:
             return ""
         return self._joined()
 
     def _joined(self) -> str:
         """Return the source and what was held of the reply, or only that if it begins a block of its own."""
-        first, source = self._first, self._source
+        first, source, opener = self._first, self._source, self._opener
         self._first = self._source = ""
-        return first if first.lstrip().lower().startswith(_OPENER) else source + first
+        return first if first.lstrip().lower().startswith(opener) else source + first
+
+    @property
+    def _opener(self) -> str:
+        """What the source begins with, in small letters."""
+        found = _OPENER.match(self._source)
+        return (found[0] if found else self._source[:_FIRST]).lower()
 
     def reasoning(self, piece: str) -> list[Event]:
         """Take reasoning that the upstream told apart itself."""

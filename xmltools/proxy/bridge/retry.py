@@ -80,15 +80,15 @@ class Retry:
         self.text_sent += reader.outgoing.text
         self._calls += new
         self.unsent += () if live else new
-        # With the template of its own dialect a model may think again first: then it writes the whole call.
-        is_continued = error is not None and error.code is Code.TRUNCATED and not self._settings.is_native
+        # In another dialect than Forge's a model is asked for the whole call: it may think again first.
+        is_continued = error is not None and error.code is Code.TRUNCATED and self._settings.is_forge
         return error.source if error is not None and is_continued else ""
 
     def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
         if error is not None:
             how = self._settings
             text = render_retry(error, self._tools, server_names=how.server_names, dialect=how.dialect)
-            is_continued = error.code is Code.TRUNCATED and not how.is_native
+            is_continued = error.code is Code.TRUNCATED and how.is_forge
             return f"{text}\n{_KEPT}" if has_good and not is_continued else text
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (

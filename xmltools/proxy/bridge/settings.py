@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
-from xmltools.dialects import FORGE, beside, named
+from xmltools import dialects
+from xmltools.dialects import FORGE, Dialect, beside, named
 from xmltools.errors import XMLToolsError
+from xmltools.tools import Tool
 
+AUTO = "auto"
+"""In place of a dialect: the one of the model that the client asks for."""
+_LONGEST_NAME = 200
+"""Characters of a model's name. No longer one is known."""
 _CHOICES = {
+    "prompt": ("ours", "upstream"),
     "style": ("full", "compact"),
     "result_role": ("user", "tool"),
     "upstream_tool_choice": ("auto", "none"),
@@ -29,13 +37,17 @@ class Settings:
     `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
     they are passed over.
 
-    `dialect`: the name of the one in which the model writes its calls. Instructions are in Forge's, and so a model that
-    is to write another gets none: tools, calls and results go to the upstream as chat completions have them, and its
-    chat template writes them as the model knows them. `style`, `result_role` and `server_names` change nothing then.
+    `dialect`: the name of the one in which the model writes its calls; "auto" is that of the model that the client asks
+    for. If that model is not known, has no dialect, or has one in which no prompt can be written, it gets instructions
+    for Forge's; with "auto", calls in other dialects are read in any case, unless `also` says otherwise.
+    `prompt`: "ours" writes tools, calls and results into the messages, in the dialect. With "upstream" they go to the
+    upstream as chat completions have them, and its chat template writes them; it must leave the calls of the reply in
+    the text, which is read here. `style`, `result_role` and `server_names` change nothing then. Other dialects than
+    Forge's name no servers.
     `also`: calls of given tools in these dialects are read too; "known" means all.
-    `upstream_tool_choice`: "none" goes to the upstream as `tool_choice`, for engines that show the model its tools all
-    the same, and without it refuse them or read the calls themselves (vLLM), with `skip_special_tokens: false`, as
-    calls may be spelled with such; "auto" says only that a call is required.
+    `upstream_tool_choice`, with `prompt="upstream"`: "none" goes to the upstream as `tool_choice`, for engines that
+    show the model its tools all the same, and without it refuse them or read the calls themselves (vLLM, llama.cpp);
+    "auto" leaves it out.
     `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
 
     Raises XMLToolsError for values that are none.
@@ -50,6 +62,7 @@ class Settings:
     server_names: bool = False
     strict_requests: bool = False
     dialect: str = FORGE.name
+    prompt: Literal["ours", "upstream"] = "ours"
     also: str | tuple[str, ...] | None = None
     upstream_tool_choice: Literal["auto", "none"] = "auto"
     starts_in_reasoning: bool = False
@@ -64,20 +77,58 @@ class Settings:
             raise XMLToolsError(f"retries: expected a whole number from 0 through 10, got {self.retries!r:.60}")
         if not isinstance(self.dialect, str):
             raise XMLToolsError(f"dialect: expected the name of a dialect, got {type(self.dialect).__name__}")
-        named(self.dialect)
-        beside(named(self.dialect), self.also)
-        if self.is_native and self.engine is not None:
-            raise XMLToolsError(f"engine: grammars are for Forge's dialect only, and not for {self.dialect!r}")
+        dialect = FORGE if self.dialect == AUTO else named(self.dialect)
+        beside(dialect, self.also)
+        if isinstance(self.also, list):  # of JSON, by which settings go to another process
+            object.__setattr__(self, "also", tuple(self.also))
+        if self.prompt == "ours":
+            self._check_prompt(dialect)
+        elif self.engine is not None:
+            raise XMLToolsError(
+                "engine: a grammar goes with a prompt of ours only; leave it out, or choose prompt='ours'"
+            )
         if self.engine is not None:
-            from xmltools.grammar import ENGINES
+            self._check_engine(dialect.name)
 
-            known_engines = [name for name in ENGINES if name != "openai-custom-tool"]
-            if self.engine not in known_engines:
-                raise XMLToolsError(
-                    f"engine: expected one of {', '.join(map(repr, known_engines))}, got {self.engine!r:.60}"
-                )
+    def _check_prompt(self, dialect: Dialect) -> None:
+        if not can_be_written(dialect.name):
+            known = ", ".join(each.name for each in dialects.all() if can_be_written(each.name))
+            raise XMLToolsError(
+                f"dialect: calls in {dialect.name!r} are read, but it is not known how prompts for them are written; "
+                f"let the upstream write them (prompt='upstream'), or choose one of {known}"
+            )
+        if self.server_names and dialect != FORGE:
+            raise XMLToolsError(f"server_names: only calls in Forge's dialect name servers, not in {dialect.name!r}")
+
+    def _check_engine(self, dialect: str) -> None:
+        from xmltools.grammar import ENGINES, for_engine
+
+        known = [name for name in ENGINES if name != "openai-custom-tool"]
+        if self.engine not in known:
+            raise XMLToolsError(f"engine: expected one of {', '.join(map(repr, known))}, got {self.engine!r:.60}")
+        for_engine(self.engine, Tool(name="get"), dialect=dialect)  # some dialects have no grammars
+
+    def for_model(self, model: str) -> Settings:
+        """Return the settings for a request that asks for a model, with the dialect that "auto" means for it."""
+        return _for_model(self, model if len(model) <= _LONGEST_NAME else "") if self.dialect == AUTO else self
 
     @property
-    def is_native(self) -> bool:
-        """Whether the model writes a dialect of its own, and the upstream's chat template its prompts."""
-        return self.dialect != FORGE.name
+    def is_forge(self) -> bool:
+        """Whether the model is to write Forge's dialect."""
+        return self.dialect == FORGE.name
+
+
+def can_be_written(dialect: str) -> bool:
+    """Return whether prompts can be written in the dialect of this name."""
+    return dialect == FORGE.name or named(dialect).written is not None
+
+
+@lru_cache(maxsize=64)
+def _for_model(settings: Settings, model: str) -> Settings:
+    family = dialects.family_of(model)
+    dialect = family.dialect if family is not None and family.dialect else FORGE.name
+    if settings.prompt == "ours" and not can_be_written(dialect):
+        dialect = FORGE.name
+    also = "known" if settings.also is None else settings.also
+    names_servers = settings.server_names and dialect == FORGE.name
+    return replace(settings, dialect=dialect, also=also, server_names=names_servers)

@@ -131,11 +131,11 @@ class NoInvention:
     """Ends the reply in front of a result that the model made up: right after a call of its own, in the form in which
     results are told to it. Nothing after that is true.
 
-    `names` are those of the tools. `found`: there was one.
+    `starts` are the texts that results begin with. `found`: there was one.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._headers = [f"Tool: {name}\n{word}:" for name in names for word in ("Result", "Error")]
+    def __init__(self, starts: Iterable[str]) -> None:
+        self._starts = list(starts)
         self._is_after_call = self.found = False
         self._held = ""
         self._start = 0
@@ -168,7 +168,7 @@ class NoInvention:
         self._start = self._start if self._held else event.start
         self._held += event.text
         text = self._held.lstrip().replace("\r\n", "\n")
-        if any(text.startswith(header) for header in self._headers):
+        if any(text.startswith(start) for start in self._starts):
             self.found = True
-        elif len(self._held) > _MOST_HELD or not any(header.startswith(text) for header in self._headers):
+        elif len(self._held) > _MOST_HELD or not any(start.startswith(text) for start in self._starts):
             yield from self.close()

@@ -1,5 +1,5 @@
-"""The request for the upstream. All of it is text, for a model that knows neither tools nor results; for one with a
-dialect of its own, tools, calls and results are as chat completions have them, and its chat template writes them.
+"""The request for the upstream. All of it is text, in the dialect of the model; or tools, calls and results are as chat
+completions have them, and the chat template of the upstream writes them.
 """
 
 from __future__ import annotations
@@ -10,51 +10,59 @@ from typing import Any, NamedTuple
 
 from xmltools import formats
 from xmltools.conversations.transcript import inline
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
+from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
-from xmltools.render import render_instructions
+from xmltools.render import ENGLISH, render_instructions
 from xmltools.tools import Tool
-
-_HEADER = re.compile(r"^(?=Tool: [^\n]*\n(?:Result|Error): )", re.MULTILINE)
 
 
 class Turn(NamedTuple):
     """What a request asks the model, as data for a model in the same process, which reads no prompt: the tools that may
     be called, and the conversation as the client sent it.
 
-    `must_call`: an answer without a call is not enough. `is_retry`: the reply before this one was sent back.
+    `must_call`: an answer without a call is not enough. `is_retry`: the reply before this one was sent back. `dialect`
+    is the name of the one in which calls are to be written.
     """
 
     tools: Sequence[Tool]
     conversation: Conversation
     must_call: bool = False
     is_retry: bool = False
+    dialect: str = FORGE.name
 
 
 def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings) -> list[dict[str, Any]]:
     """Return the messages for the upstream: `tools` are instructions in the system prompt, calls and results are text.
-    With a dialect of the model's own they are what chat completions have for them, but for reasoning.
+    If the upstream writes the prompt, they are what chat completions have for them, but for reasoning.
 
-    Raises Refusal for a conversation that can't be written so.
+    Raises Refusal for a conversation or tools that can't be written so.
     """
-    if settings.is_native:
-        return _dumped([_without_reasoning(each) for each in _in_order(incoming.conversation)], incoming)
+    if settings.prompt == "upstream":
+        messages = [_without_reasoning(each) for each in _in_order(incoming.conversation)]
+        # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
+        is_required = bool(tools) and incoming.choice.mode == "required"
+        return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
     try:
         plain = inline(
-            _in_order(_defused(incoming.conversation)),
+            _written_as_turns(_in_order(_defused(incoming.conversation, settings.dialect)), settings),
             incoming.tools,
             result_role=settings.result_role,
             reasoning=False,
             exact=False,
             server_names=settings.server_names,
+            dialect=settings.dialect,
         )
-        instructions = _instructions(incoming, tools, settings)
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
+    try:
+        instructions = _instructions(incoming, tools, settings)
+    except XMLToolsError as error:
+        raise Refusal(f"tools: {error}", param="tools", code="invalid_tool") from None
     return _dumped(_with_instructions(list(plain), instructions), incoming)
 
 
@@ -78,16 +86,37 @@ def _without_reasoning(message: Message) -> Message:
     return message.model_copy(update={"parts": tuple(parts)})
 
 
-def _defused(conversation: Conversation) -> Conversation:
-    """Return the conversation with a space in front of what would be a result's header in the words of a user: they may
-    come to stand in one message with results."""
+def _defused(conversation: Conversation, dialect: str) -> Conversation:
+    """Return the conversation with a space in front of what would begin a result in the words of a user: they may come
+    to stand in one message with results."""
+    begins = begins_result(dialect)
+    if begins is None:
+        return conversation
     messages = (
-        message.model_copy(update={"parts": tuple(map(_without_headers, message.parts))})
-        if message.role == "user" and any(isinstance(part, Text) and "Tool: " in part.text for part in message.parts)
+        message.model_copy(update={"parts": tuple(_without_results(part, begins) for part in message.parts)})
+        if message.role == "user" and any(isinstance(part, Text) and begins.search(part.text) for part in message.parts)
         else message
         for message in conversation
     )
     return conversation.model_copy(update={"messages": tuple(messages)})
+
+
+def _written_as_turns(conversation: Conversation, settings: Settings) -> Conversation:
+    """Return the conversation with the results of a turn in one message: dialects have marks around all of them, or
+    between two. Forge's has none."""
+    if settings.is_forge:
+        return conversation
+    messages: list[Message] = []
+    for message in conversation:
+        if messages and all(map(_has_only_results, (messages[-1], message))):
+            last = messages.pop()
+            message = last.model_copy(update={"parts": (*last.parts, *message.parts)})
+        messages.append(message)
+    return conversation.with_messages(messages)
+
+
+def _has_only_results(message: Message) -> bool:
+    return message.role == "tool" and all(isinstance(part, ToolResult) for part in message.parts)
 
 
 def _in_order(conversation: Conversation) -> Conversation:
@@ -112,8 +141,8 @@ def _in_order(conversation: Conversation) -> Conversation:
     return conversation.with_messages(messages)
 
 
-def _without_headers(part: Part) -> Part:
-    return part.model_copy(update={"text": _HEADER.sub(" ", part.text)}) if isinstance(part, Text) else part
+def _without_results(part: Part, begins: re.Pattern[str]) -> Part:
+    return part.model_copy(update={"text": begins.sub(" ", part.text)}) if isinstance(part, Text) else part
 
 
 def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> str:
@@ -126,6 +155,7 @@ def _instructions(incoming: Incoming, tools: list[Tool], settings: Settings) -> 
         parallel_tool_calls=incoming.parallel and not incoming.choice.named,
         tool_choice="required" if required else "auto",
         server_names=settings.server_names,
+        dialect=settings.dialect,
     )
 
 
@@ -165,15 +195,18 @@ def upstream_body(
         body["stream_options"] = {"include_usage": True}
     if incoming.stop and not tools:
         body["stop"] = list(incoming.stop)  # with tools we look for them ourselves: they must not cut a call
-    if settings.is_native and tools:
+    if not tools:
+        return body
+    is_asked_not_to_read = False
+    if settings.prompt == "upstream":
         body["tools"] = [_definition(tool) for tool in tools]
-        if settings.upstream_tool_choice == "none":
+        is_asked_not_to_read = settings.upstream_tool_choice == "none"
+        if is_asked_not_to_read:
             body["tool_choice"] = "none"
-            body.setdefault("skip_special_tokens", False)  # models may spell calls with them
-        elif incoming.choice.mode == "required":
-            body["tool_choice"] = "required"
-    if settings.engine is not None and tools:
-        body.update(_grammar(incoming, tools, settings.engine))
+    if is_asked_not_to_read or not settings.is_forge:
+        body.setdefault("skip_special_tokens", False)  # models may spell calls with them
+    if settings.engine is not None:
+        body.update(_grammar(incoming, tools, settings.engine, settings.dialect))
     return body
 
 
@@ -182,15 +215,19 @@ def _definition(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _grammar(incoming: Incoming, tools: list[Tool], engine: str) -> dict[str, Any]:
+def _grammar(incoming: Incoming, tools: list[Tool], engine: str, dialect: str) -> dict[str, Any]:
     from xmltools.grammar import for_engine
 
-    required = incoming.choice.mode == "required"
-    # A model that thinks in its text may begin with that; one that doesn't need not.
-    options: dict[str, Any] = {"reasoning": FORGE.reasoning[0]}
-    if required:
+    options: dict[str, Any] = {"dialect": dialect}
+    # A model that thinks in its text may begin with that. Grammars know no tags with a colon.
+    if tag := next(filter(str.isalpha, named(dialect).reasoning), None):
+        options["reasoning"] = tag
+    if incoming.choice.mode == "required":
         options["tool_choice"] = "required"
     if not incoming.parallel or incoming.choice.named:
         options["max_calls"] = 1
-    fields: dict[str, Any] = for_engine(engine, tools, **options)
+    try:
+        fields: dict[str, Any] = for_engine(engine, tools, **options)
+    except XMLToolsError as error:
+        raise Refusal(f"tools: {error}", param="tools", code="invalid_tool") from None
     return fields

@@ -60,8 +60,9 @@ def analyse(text: str, tools: list[Any] | None = None, options: dict[str, Any] |
       `code_fences`, `also`, and the name of a `dialect`, or `"detect"` for that in which the text has most calls; the
       reading says which it was, and with `"detect"` what was found in each;
     - `sections`: some of `"reading"` (parts, spans that tile the text, marks), `"steps"` (what each character brings),
-      `"prompt"` (the instructions that the tools make, in `style`), `"grammar"` (in the format that `grammar` names)
-      and `"rechunk"` (the text cut at random by `seed`, and whether anything changed); all but the last by default.
+      `"prompt"` (the instructions that the tools make, in `style`), `"grammar"` (in the format that `grammar` names),
+      both in the dialect of the reading, and `"rechunk"` (the text cut at random by `seed`, and whether anything
+      changed); all but the last by default.
 
     Returns JSON values, whose numbers a browser can hold: ids of calls are `call_1`, `call_2` and so on. What tools
     can't give, such as a grammar of none, is `{"error": sentence}` in its section. Raises InputError, which names the
@@ -133,7 +134,7 @@ class _Analysis:
     def prompt(self) -> dict[str, Any]:
         style = self.options.get("style", "full")
         try:
-            text = render_instructions(self.tools or [], style=style)
+            text = render_instructions(self.tools or [], style=style, dialect=self.dialect)
         except XMLToolsError as error:
             return {"error": str(error)}
         tokens = estimate_tokens(Conversation().user(text))
@@ -142,8 +143,9 @@ class _Analysis:
     def grammar(self) -> dict[str, Any]:
         tools, format = self.tools or [], self.options.get("grammar", "gbnf")
         try:
-            built = build_grammar(tools, format)
-            issues = grammar_issues(tools, format)
+            options = {"dialect": self.dialect} if self.dialect != FORGE else {}  # relaxng has no such option
+            built = build_grammar(tools, format, **options)
+            issues = grammar_issues(tools, format, **options)
         except XMLToolsError as error:
             return {"error": str(error)}
         texts = {"": built} if isinstance(built, str) else built

@@ -15,10 +15,11 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.proxy.bridge import Turn
+from xmltools.render.dialect_calls import write_calls
 from xmltools.render.forge_calls import write_call
 from xmltools.render.prompt_sentences import neutral
 from xmltools.tools import Tool
@@ -42,20 +43,34 @@ _LAST_END = re.compile(rf"</(?!{FORGE.arguments}>)[^<>]+>(?=\n</{FORGE.arguments
 
 def reply(turn: Turn, model: str) -> str:
     """Return what a model says in a turn; always the same."""
+    dialect = _written(named(turn.dialect))
     messages = turn.conversation.messages
     question = next((each.text for each in reversed(messages) if each.role == "user" and each.text), "")
     new = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
     results = [part for message in reversed(new) for part in message.parts if isinstance(part, ToolResult)]
     if results and not turn.must_call:
         answer = "\n\n".join(map(_quote, results))
-        return f"<think>\nThe result is here, so I answer.\n</think>\n\n{answer}" if _thinks(model) else answer
+        return f"{_thought('The result is here, so I answer.', dialect)}{answer}" if _thinks(model) else answer
     if not turn.tools:
         return _prepared(question)
     if model == "scripted-silent":
         return "I could call a tool here, but I never do."
     tool = max(turn.tools, key=lambda each: _fit(each, _stems(question)))
-    thought = f"<think>\n{_THOUGHT.format(name=tool.name)}\n</think>\n\n" if _thinks(model) else ""
-    return f"{thought}I'll use {tool.name} for that.\n\n{_call(tool, question, model, turn.is_retry)}"
+    thought = _thought(_THOUGHT.format(name=tool.name), dialect) if _thinks(model) else ""
+    # Where nothing marks a call, it is one only if the reply begins with it.
+    announced = "" if dialect.written and dialect.written.is_bare else f"I'll use {tool.name} for that.\n\n"
+    return f"{thought}{announced}{_call(tool, question, model, turn.is_retry, dialect)}"
+
+
+def _written(dialect: Dialect) -> Dialect:
+    """Return the dialect, or Forge's if nothing can be written in it."""
+    return dialect if dialect.written else FORGE
+
+
+def _thought(text: str, dialect: Dialect) -> str:
+    """Return reasoning, nothing if the dialect has none."""
+    pairs = [(f"<{tag}>", f"</{tag}>") for tag in dialect.reasoning] or list(dialect.thoughts)
+    return f"{pairs[0][0]}\n{text}\n{pairs[0][1]}\n\n" if pairs else ""
 
 
 def _thinks(model: str) -> bool:
@@ -89,18 +104,27 @@ def _fit(tool: Tool, spoken: frozenset[str]) -> int:
     return _NAME_COUNTS * len(spoken & name) + len(spoken & told)
 
 
-def _call(tool: Tool, question: str, model: str, is_retry: bool) -> str:
-    is_wrong = model == "scripted-broken" and not is_retry
-    name = f"{tool.name}_now" if is_wrong else tool.name  # there is no such tool
-    call = ToolCall(id="", name=name, server=tool.server, arguments=_fill_arguments(tool, question))
+def _call(tool: Tool, question: str, model: str, is_retry: bool, dialect: Dialect) -> str:
+    arguments, name = _fill_arguments(tool, question), tool.name
+    is_named = dialect.body is Body.TAGS or (dialect.written or dialect).is_bare  # only names of tools begin a call
+    if model == "scripted-broken" and not is_retry:
+        name, arguments = (name, {}) if is_named else (f"{name}_now", arguments)  # there is no such tool
+    call = ToolCall(id="", name=name, server=tool.server, arguments=arguments)
     try:
-        block = write_call(call, tool.shape, exact=False)
+        block = _block(call, tool, dialect)
     except XMLToolsError:  # the schema has alternatives that look alike in text
-        block = write_call(call.model_copy(update={"arguments": {}}), None, exact=False)
-    if model != "scripted-sloppy":
+        block = _block(call.model_copy(update={"arguments": {}}), None, dialect)
+    if model != "scripted-sloppy" or is_named:
         return block
     # What careless models do, and what loses nothing: a code fence, and one end tag too few.
     return f"```xml\n{_LAST_END.sub('', block)}\n```"
+
+
+def _block(call: ToolCall, tool: Tool | None, dialect: Dialect) -> str:
+    """Return the call as text. Raises XMLToolsError if it can't be said."""
+    if dialect == FORGE:
+        return write_call(call, tool.shape if tool else None, exact=False)
+    return write_calls([(call, tool.model_copy(update={"name": call.name}) if tool else None)], dialect)
 
 
 # The words of the user

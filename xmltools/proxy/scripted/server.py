@@ -1,8 +1,9 @@
 """A model that needs no weights: an OpenAI-compatible upstream that plays a script.
 
 `xmltools serve --demo` runs it in the server's own process, and hands it each turn as data (`request.state.turn`): the
-tools of the client and the conversation. It calls the tool that fits the user's words best, and quotes the result that
-comes back. It does not read prompts: as a process of its own it knows no tools, and says one of a few prepared replies.
+tools of the client, the conversation, and the dialect in which to write calls. It calls the tool that fits the user's
+words best, and quotes the result that comes back. It does not read prompts: as a process of its own it knows no tools,
+and says one of a few prepared replies.
 
     uvicorn.run(ScriptedModel(), port=8000)
 
@@ -69,9 +70,10 @@ class ScriptedModel:
     async def _complete(self, request: Request) -> Response:
         pace = Pace(self._speed, sleep=self._sleep, clock=self._clock)
         asked = read_request("chat", parse_object(await request.body()))
-        if asked.tools:
+        turn = getattr(request.state, "turn", None)
+        if asked.tools and turn is None:
             raise Refusal("tools: this model has no function calling; run `xmltools serve --demo`", param="tools")
-        text = reply(getattr(request.state, "turn", None) or Turn((), asked.conversation), asked.model)
+        text = reply(turn or Turn((), asked.conversation), asked.model)
         for stop in asked.stop:
             text = text.partition(stop)[0]
         said, reason = _cut(list(tokens(text)), asked.fields)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Settings
+from xmltools.proxy.bridge.settings import AUTO, can_be_written
 
 _MIB = 1024 * 1024
 _SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
@@ -72,8 +73,8 @@ class ServeConfig:
             raise XMLToolsError(
                 "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"
             )
-        if self.demo and self.settings.is_native:
-            raise XMLToolsError(f"dialect: the demo writes Forge's dialect only, not {self.settings.dialect!r}")
+        if self.demo and self.settings.dialect != AUTO and not can_be_written(self.settings.dialect):
+            raise XMLToolsError(f"dialect: the demo can't write calls in {self.settings.dialect!r}; choose another one")
         if self.upstream is not None:
             _check_url(self.upstream)
         for name in _SECONDS:

@@ -92,7 +92,9 @@ async function analyse() {
   if (!answer) return;
   clearError();
   stop();
+  const isOther = page.reading?.dialect !== answer.reading.dialect;
   Object.assign(page, { source: new Source(text), reading: answer.reading, steps: answer.steps, cuts: [], tried: 0 });
+  if (isOther) describeTools();
   byId("slider").max = answer.steps.count + 1;
   byId("slider").value = answer.steps.count + 1;
   byId("verdict").textContent = "Cuts the stream elsewhere and compares: nothing may change.";
@@ -124,10 +126,6 @@ function tellDialect({ dialect, detected }) {
   const detect = byId("dialect").value === "detect";
   const found = first ? `Detected ${first.name} (${count(first.calls, "call")})${also ? `; others that find calls here: ${also}` : ""}.` : `No call detected: read as ${dialect}.`;
   byId("dialect-found").replaceChildren(...(detect ? [el("strong", {}, found), " "] : []), "A call: ", example);
-  for (const remark of document.querySelectorAll(".forge-only")) {
-    remark.textContent = `This is in Forge's dialect. A model that writes ${dialect} is shown its tools by its own chat template.`;
-    remark.hidden = dialect === "forge";
-  }
 }
 
 function show() {
@@ -198,7 +196,8 @@ function verdict({ same, pieces, smallest, largest, seed }) {
 // What the tools make
 
 async function describeTools() {
-  const options = { sections: ["prompt", "grammar"], style: byId("style").value, grammar: byId("format").value };
+  const dialect = page.reading?.dialect ?? "forge";
+  const options = { sections: ["prompt", "grammar"], style: byId("style").value, grammar: byId("format").value, dialect };
   const answer = await ask("tools", { text: "", options });
   if (!answer) return;
   showPrompt(answer.prompt);
