@@ -157,9 +157,10 @@ CALL = "<tool><tool_name>f</tool_name></tool>"
 def test_reasoning_ends_at_its_own_end_tag(inside, starts):
     if starts and "</thinking>" in inside:
         inside = ""
+    thought = "" if starts and inside == "<think>" else inside  # a start tag that repeats the prompt's is no text
     text = f"{'' if starts else '<think>'}{inside}</think>x {CALL}"
     found = every_cut(text, starts_in_reasoning=starts)
-    assert (found["reasoning"], found["text"], len(found["calls"])) == (inside, "x ", 1)
+    assert (found["reasoning"], found["text"], len(found["calls"])) == (thought, "x ", 1)
 
 
 @pytest.mark.parametrize(
