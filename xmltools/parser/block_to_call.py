@@ -121,7 +121,8 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if toolbox is not None:
         resolve_name(block, toolbox)
         server, shape = _find_tool(block, toolbox, text, base)
-        if block.server is None and server not in (default, toolbox.only_server):
+        names_servers = bool(block.dialect.server_name or block.dialect.json_server_name)
+        if block.server is None and names_servers and server not in (default, toolbox.only_server):
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
         elif block.server is not None and server != block.server:
             message = f"there is no server {block.server!r}: the tool is on {server!r}"
