@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xmltools import parse
-from xmltools.dialects import FORGE, all, hint_of
+from xmltools.dialects import FORGE, all, hint_of, named
 from xmltools.errors import Code
 from xmltools.tools import Tool
 
@@ -43,3 +43,13 @@ def test_the_form_is_that_of_a_call(dialect):
 
 def test_forges_hints_are_those_of_the_codes():
     assert {code: hint_of(code, FORGE) for code in Code} == {code: code.hint for code in Code}
+
+
+@pytest.mark.parametrize(("dialect", "is_named"), [("forge", True), ("hermes", False), ("qwen3_coder", False)])
+def test_a_hint_asks_for_a_server_only_where_a_call_can_name_one(dialect: str, is_named: bool) -> None:
+    tools = [Tool(name="get", server=server, parameters={}) for server in ("one", "two")]
+    text = {"forge": "<tool><tool_name>get</tool_name></tool>"}.get(dialect) or named(dialect).example
+    (error,) = parse(text, tools, dialect=dialect).errors
+    assert error.code is Code.UNKNOWN_TOOL
+    assert ("<server_name>" in error.hint) is is_named
+    assert "two" in error.hint or "Several servers" in error.hint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xmltools.dialects import Body, hint_of
 from xmltools.errors import CallError, Code, Repair
@@ -121,8 +121,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     if toolbox is not None:
         resolve_name(block, toolbox)
         server, shape = _find_tool(block, toolbox, text, base)
-        names_servers = bool(block.dialect.server_name or block.dialect.json_server_name)
-        if block.server is None and names_servers and server not in (default, toolbox.only_server):
+        if block.server is None and _names_servers(block) and server not in (default, toolbox.only_server):
             _repair(block, Code.MISSING_SERVER, block.start, f"the tool is on server {server!r}")
         elif block.server is not None and server != block.server:
             message = f"there is no server {block.server!r}: the tool is on {server!r}"
@@ -159,7 +158,16 @@ def _find_tool(block: Block, toolbox: Toolbox, text: str, base: int) -> tuple[st
         return toolbox.find(block.name or "", block.server, block.dialect.default_server)
     except NoToolError as error:
         place = base + skip_space(text, block.name_start - base) if block.name_start >= 0 else None
-        raise _Refused(Code.UNKNOWN_TOOL, error.message, place, error.hint) from None
+        hint = error.hint if _names_servers(block) or not error.needs_server else _NO_SERVER
+        raise _Refused(Code.UNKNOWN_TOOL, error.message, place, hint) from None
+
+
+_NO_SERVER: Final = "Several servers have a tool of this name, and a call can't say which is meant. Use another tool."
+
+
+def _names_servers(block: Block) -> bool:
+    """Can a call in the block's dialect name a server?"""
+    return bool(block.dialect.server_name or block.dialect.json_server_name)
 
 
 def _repair(block: Block, code: Code, place: int, message: str) -> None:

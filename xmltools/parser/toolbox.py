@@ -16,12 +16,14 @@ _PREFIX = re.compile(r"(?:[A-Za-z_][\w-]*+(?:::?|[./]))++", re.ASCII)
 
 
 class NoToolError(Exception):
-    """No tool has the name, or no tool on that server; `hint` lists those there are."""
+    """No tool has the name, or no tool on that server; `hint` lists those there are. `needs_server`: only the name of
+    a server could say which is meant."""
 
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: str, hint: str, *, needs_server: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.needs_server = needs_server
 
 
 _last: list[tuple[tuple[object, ...], Toolbox]] = []
@@ -107,7 +109,7 @@ class Toolbox:
         where = ", ".join(servers)
         if server is not None or len(servers) > 1:
             message = f"server {wanted!r} has no tool named {name!r}" if server else f"several servers have {name!r}"
-            raise NoToolError(message, f"Name the server of {name} in <server_name>: {where}.")
+            raise NoToolError(message, f"Name the server of {name} in <server_name>: {where}.", needs_server=True)
         return next(iter(servers.items()))
 
     def find_plain(self, name: str, server: str | None, default: str) -> tuple[str, ObjectShape] | None:
