@@ -147,3 +147,11 @@ def test_misuse_is_refused():
         render_instructions([Tool(name="[TOOL_CALLS]x")], dialect="hermes")
     with pytest.raises(XMLToolsError, match="not known how they are written"):
         render_instructions(TOOLS, dialect="apertus")
+
+
+def test_gemmas_types_are_in_capitals_and_data_stays() -> None:
+    kind = {"type": "object", "default": {"type": "plain"}, "properties": {"type": {"type": "string"}}}
+    tool = Tool(name="get", parameters={"type": "object", "properties": {"kind": kind}})
+    text = render_instructions([tool], dialect="gemma")
+    assert 'default:{type:<|"|>plain<|"|>}' in text
+    assert 'properties:{type:{type:<|"|>STRING<|"|>}}' in text

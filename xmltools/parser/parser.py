@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from os import urandom
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
@@ -956,19 +956,33 @@ class Parser:
         self._events.append(CallStarted(call_id, call.name, None))
         if has_deltas:
             self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
-        self._outside.skip_block(base + call.end)
+        is_legacy = opening.dialect.body is Body.ELEMENTS
+        span = (opening.start, base + call.end)
+        self._complete(call_id, call.name, call.arguments, call.server, span, is_legacy)
+        return call.end
+
+    def _complete(
+        self,
+        call_id: str,
+        name: str,
+        arguments: dict[str, Any],
+        server: str,
+        span: tuple[int, int],
+        legacy_json: bool = False,
+    ) -> None:
+        """An ordinary call is complete."""
+        self._outside.skip_block(span[1])
         made = ToolCall.unchecked(
             id=call_id,
-            name=call.name,
-            arguments=call.arguments,
-            server=call.server,
+            name=name,
+            arguments=arguments,
+            server=server,
             repairs=(),
-            legacy_json=opening.dialect.body is Body.ELEMENTS,
+            legacy_json=legacy_json,
             dialect=self._dialect.name,
-            span=(opening.start, base + call.end),
+            span=span,
         )
         self._events.append(CallCompleted(made))
-        return call.end
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -1029,18 +1043,7 @@ class Parser:
             return
         self._ordinary = None
         self._pieces.clear()
-        self._outside.skip_block(base + end)
-        made = ToolCall.unchecked(
-            id=call.call_id or "",
-            name=call.name,
-            arguments=call.arguments,
-            server=call.found_on,
-            repairs=(),
-            legacy_json=False,
-            dialect=self._dialect.name,
-            span=(call.start, base + end),
-        )
-        self._events.append(CallCompleted(made))
+        self._complete(call.call_id or "", call.name, call.arguments, call.found_on, (call.start, base + end))
 
     def _read_as_block(self, call: Ordinary, text: str | None = None, base: int = 0) -> None:
         """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. It is

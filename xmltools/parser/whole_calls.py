@@ -59,9 +59,8 @@ def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_de
     """Read the call at `at`, where something opens in this form of a dialect. None if the text does not have all of it,
     or if it is not ordinary."""
     form = _form_of(dialect)
-    stop = text.find(dialect.closer, at + len(dialect.opener), at + _MOST) if form is not None else -1
-    head = form.head.match(text, at) if form is not None and stop >= 0 else None
-    if form is None or head is None:
+    head = form.head.match(text, at) if form is not None else None
+    if form is None or head is None or text.find(dialect.closer, head.end(), at + _MOST) < 0:
         return None
     name: Any = head[1] if head.re.groups else None
     if form.name is not None and name is not None:

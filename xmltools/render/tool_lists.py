@@ -91,10 +91,15 @@ def _in_capitals(schema: Any) -> Any:
         return [_in_capitals(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: value.upper() if key == "type" and isinstance(value, str) else _in_capitals(value)
-        for key, value in schema.items()
-    }
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _OF_NAMES and isinstance(value, dict):
+            kept[key] = {name: _in_capitals(each) for name, each in value.items()}
+        elif key in _DATA:
+            kept[key] = value
+        else:
+            kept[key] = value.upper() if key == "type" and isinstance(value, str) else _in_capitals(value)
+    return kept
 
 
 def _json(value: Any, marks: Marks, indent: int | None = None) -> str:
