@@ -153,6 +153,11 @@ class ObjectScanner:
             return ""
         return self._quote
 
+    @property
+    def is_in_key(self) -> bool:
+        """Whether a string is open that is a key, or where nobody asked for deltas: a word in it changes nothing."""
+        return self._quote != "" and not self.escaped and (self._expect == _KEY or self.deltas is None)
+
     def ends_string(self, text: str) -> bool:
         """Return whether the string that is open ends in this text."""
         quote = self._quote

@@ -614,17 +614,51 @@ class Parser:
             return self.feed("<" + chunk)
         if not chunk and self._ordinary is not None:
             return []
-        words = self._words
-        if words is not None and self._block is None and chunk and self._reads_plainly:
+        words, block = self._words, self._block
+        if words is not None and block is None and chunk and self._reads_plainly:
             held = self._hold_opener(words.opener, chunk)
             if held is not None:
                 return held
+        is_structure = block is not None and State.JSON <= block.state <= State.JSON_END
+        if is_structure and block is not None and self._waits(block, chunk):
+            return []
         events = self._events = self._outside.events = []
-        if self._block is not None or self._pos + len(chunk) > self._mark:
+        if block is not None or self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
-        self._read_pieces(chunk)
+        if not is_structure or block is None or not self._read_structure(block, chunk):
+            self._read_pieces(chunk)
         self._choose_mode()
         return events
+
+    def _waits(self, block: Block, chunk: str) -> bool:
+        """A short chunk of a block in JSON that is part of a key, or of the end tag, waits for what follows."""
+        held = self._held
+        if block.state == State.JSON:
+            waits = len(held) < _LONG and block.scanner.is_in_key and chunk.isidentifier()
+        else:
+            waits = len(held) + len(chunk) < len(block.dialect.closer) and block.dialect.closer.startswith(held + chunk)
+        end = self._pos + len(chunk)
+        if not waits or end >= block.start + self._limits.block_size:
+            return False
+        self._pos = end
+        self._held = held + chunk
+        self._mode = _OTHER
+        return True
+
+    def _read_structure(self, block: Block, chunk: str) -> bool:
+        """Read a short chunk of a block in JSON, with what was held back. False if it takes the longer way."""
+        size = len(self._held) + len(chunk)
+        end = self._pos + len(chunk)
+        if size > _LONG or end >= block.start + self._limits.block_size:
+            return False
+        self._pos = end
+        text = self._held + chunk
+        self._last_ends.clear()
+        place = self._read_block(block, text, 0, end - size)
+        self._held = text[max(place, 0) :]
+        if 0 <= place < size:
+            self._read_text(self._held, end - size + place)
+        return True
 
     def _feed_ordinary(self, call: Ordinary, chunk: str) -> list[Event]:
         """A chunk of an ordinary call that has markup, or may have."""
