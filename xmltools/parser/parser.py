@@ -992,10 +992,12 @@ class Parser:
             self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
         is_legacy = opening.dialect.body is Body.ELEMENTS
         span = (opening.start, base + call.end)
-        self._complete(call_id, call.name, call.arguments, call.server, span, is_legacy)
+        made = self._make_plain(call_id, call.name, call.arguments, call.server, span, is_legacy)
+        self._outside.skip_block(span[1])
+        self._events.append(CallCompleted(made))
         return call.end
 
-    def _complete(
+    def _make_plain(
         self,
         call_id: str,
         name: str,
@@ -1003,10 +1005,9 @@ class Parser:
         server: str,
         span: tuple[int, int],
         legacy_json: bool = False,
-    ) -> None:
-        """An ordinary call is complete."""
-        self._outside.skip_block(span[1])
-        made = ToolCall.unchecked(
+    ) -> ToolCall:
+        """An ordinary call."""
+        return ToolCall.unchecked(
             id=call_id,
             name=name,
             arguments=arguments,
@@ -1016,7 +1017,6 @@ class Parser:
             dialect=self._dialect.name,
             span=span,
         )
-        self._events.append(CallCompleted(made))
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -1077,7 +1077,10 @@ class Parser:
             return
         self._ordinary = None
         self._pieces.clear()
-        self._complete(call.call_id or "", call.name, call.arguments, call.found_on, (call.start, base + end))
+        span = (call.start, base + end)
+        made = self._make_plain(call.call_id or "", call.name, call.arguments, call.found_on, span)
+        self._outside.skip_block(span[1])
+        self._events.append(CallCompleted(made))
 
     def _read_as_block(self, call: Ordinary, text: str | None = None, base: int = 0) -> None:
         """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. It is
@@ -1185,7 +1188,8 @@ class Parser:
             base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1] == "\n":
             self._outside.begin_line()
-        verdict = conclude(block, end, text, base, self._toolbox, self._strict)
+        verdict = self._conclude_plainly(block, end, text, base)
+        verdict = verdict or conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, block.call_id))
@@ -1197,6 +1201,21 @@ class Parser:
             return
         self._release()
         self._events.append(CallCompleted(verdict))
+
+    def _conclude_plainly(self, block: Block, end: int, text: str, base: int) -> ToolCall | CallError | None:
+        """The call of a block that has ended, if it turns out to be ordinary. None if it takes a closer look."""
+        toolbox, dialect = self._toolbox, block.dialect
+        if toolbox is None or not self._reads_whole or not block.call_id or block.in_list or block.again:
+            return None
+        is_plain = not block.repairs and block.error is None and dialect.name == self._dialect.name
+        start = block.start - base
+        call = read_whole(dialect, toolbox, text, start, has_deltas=False) if is_plain and start >= 0 else None
+        if call is None or base + call.end != end:
+            return None
+        span = (block.start, end)
+        return self._make_plain(
+            block.call_id, call.name, call.arguments, call.server, span, dialect.body is Body.ELEMENTS
+        )
 
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
