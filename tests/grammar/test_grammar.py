@@ -323,6 +323,21 @@ def test_what_a_grammar_expresses_is_no_issue(schema: Any, format: str) -> None:
     assert grammar_issues([tool(v=schema)], format) == []
 
 
+@every_format
+@pytest.mark.parametrize("dialect", ["forge", "qwen3_coder", "hermes"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]},
+        {"anyOf": [{"anyOf": [STRING, {"type": "integer"}], "oneOf": [{"type": "null"}]}, {"type": "boolean"}]},
+        {"oneOf": [{"type": "null"}, STRING], "allOf": [{"oneOf": [{"type": "null"}, {"type": "integer"}]}]},
+    ],
+)
+def test_alternatives_beside_others_are_an_issue(schema: Any, dialect: str, format: str) -> None:
+    issues = grammar_issues([tool(v=schema)], format, dialect=dialect)
+    assert "f.v: oneOf: is not enforced" in [str(issue) for issue in issues]
+
+
 def test_issues_name_their_tool_and_come_once() -> None:
     unique = {"type": "array", "items": STRING, "uniqueItems": True}
     issues = grammar_issues([tool("f", a=unique, b=unique), tool("g", a=unique)], "gbnf")

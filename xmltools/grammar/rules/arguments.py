@@ -28,7 +28,6 @@ from xmltools.grammar.rules.shared import (
     scalars,
 )
 from xmltools.grammar.rules.strings import InTags, Strings, cdata_section, plain_text, value_spellings
-from xmltools.grammar.schema_values import overlap
 from xmltools.grammar.text_tree import (
     Lexeme,
     Literal,
@@ -52,7 +51,6 @@ from xmltools.tools.schema import (
     Property,
     ScalarShape,
     Shape,
-    UnionShape,
     item_name,
     properties_of,
     text_facts,
@@ -89,7 +87,8 @@ class Builder(Rules):
         nodes: list[Node] = []
         leaves: list[tuple[str, Regular]] = []
         free = False
-        for each in filter(self.has_values, self._alternatives(shape, place)):
+        self.note_union(shape, place)
+        for each in filter(self.has_values, shape.alternatives):
             if isinstance(each, ArrayShape):
                 nodes.append(self.rule(each, name, partial(self.array, each, name, place)))
             elif isinstance(each, ObjectShape):
@@ -134,14 +133,6 @@ class Builder(Rules):
             return self.ws
         self.report.add(place, "the schema", "has no value that can be written; any string is")
         return self.free_text()
-
-    def _alternatives(self, shape: Shape, place: str) -> tuple[Shape, ...]:
-        """Return the alternatives of a value; what a union demands besides one of them is reported."""
-        if isinstance(shape, UnionShape):
-            self.report.add_others(place, shape)
-            if overlap(shape):
-                self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
-        return shape.alternatives
 
     def element(self, name: str, shape: Shape, place: str, *, by_name: bool = False) -> Node:
         """Return an element with its tags; null may be an attribute. `by_name`: the name is an attribute, too."""

@@ -42,7 +42,7 @@ from xmltools.grammar.rules.shared import (
 )
 from xmltools.grammar.rules.strings import Strings
 from xmltools.grammar.rules.written_form import WrittenForm, refuse_unreadable, written_form
-from xmltools.grammar.schema_values import overlap, valid_values
+from xmltools.grammar.schema_values import valid_values
 from xmltools.grammar.text_tree import (
     Literal,
     Member,
@@ -63,7 +63,6 @@ from xmltools.tools.schema import (
     Property,
     ScalarShape,
     Shape,
-    UnionShape,
     properties_of,
     text_facts,
 )
@@ -130,17 +129,11 @@ class DialectCalls(Rules):
         for word in ("enum", "const"):  # of a value that is no object these make another shape
             if any(word in part for part in tool.shape.parts):
                 self.report.add("", word, "is not enforced")
-        self._note_union(tool.shape, "")
+        self.note_union(tool.shape, "")
         found = [each for each in tool.shape.alternatives if isinstance(each, ObjectShape) and self.has_values(each)]
         if not found:
             self.report.add("", "the schema", "has no value that can be written; the arguments are empty")
         return found
-
-    def _note_union(self, shape: Shape, place: str) -> None:
-        if isinstance(shape, UnionShape):
-            self.report.add_others(place, shape)
-            if overlap(shape):
-                self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
 
     def _json_arguments(self, tool: Tool) -> Node:
         nodes: list[Node] = []
@@ -200,7 +193,7 @@ class DialectCalls(Rules):
 
     def _value(self, shape: Shape, place: str) -> tuple[Node | None, Node | None]:
         """Return how a value is written as text, and how it is written as JSON, as far as there are such values."""
-        self._note_union(shape, place)
+        self.note_union(shape, place)
         nodes: list[Node] = []
         texts: list[Regular] = []
         others: list[Regular] = []

@@ -99,6 +99,7 @@ class JsonText:
 
     def value(self, shape: Shape, place: str) -> Node:
         """Return the text of a value."""
+        self._rules.note_union(shape, place, self._style.where)
         return alternatives(*(self.one(each, place) for each in shape.alternatives if self._rules.has_values(each)))
 
     def one(self, shape: Shape, place: str) -> Node:

@@ -10,7 +10,7 @@ from xmltools.grammar.options import Backend, Options
 from xmltools.grammar.regular.numbers import integers, numbers
 from xmltools.grammar.regular.regular import EMPTY, Regular, Repeat, choice, literal
 from xmltools.grammar.rules.strings import SPACE
-from xmltools.grammar.schema_values import HasValues
+from xmltools.grammar.schema_values import HasValues, overlap
 from xmltools.grammar.text_tree import Grammar, Lexeme, Literal, Node, Series, maybe, series
 from xmltools.tools.schema import (
     ArrayShape,
@@ -18,6 +18,8 @@ from xmltools.tools.schema import (
     ObjectShape,
     Property,
     ScalarShape,
+    Shape,
+    UnionShape,
     bounds_of,
     items_of,
     properties_of,
@@ -61,6 +63,13 @@ class Rules:
         """Make the rules that were put off."""
         while self._later:
             self.fill(*self._later.pop(0))
+
+    def note_union(self, shape: Shape, place: str, where: str = "") -> None:
+        """Take down what a union demands besides one of its alternatives."""
+        if isinstance(shape, UnionShape):
+            self.report.add_others(place, shape, where=where)
+            if overlap(shape):
+                self.report.add(place, "oneOf", "a value that fits several alternatives is not refused")
 
     def check_count(self, shape: ObjectShape, properties: list[Property], place: str) -> None:
         """Take down what an object demands of its properties, of which only these are written."""

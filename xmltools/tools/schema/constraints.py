@@ -179,6 +179,8 @@ def other_keywords(shape: Shape, known: frozenset[str], *, of_any_type: bool = F
     """
     relevant = (_OF_ANY_TYPE if of_any_type else _relevant(shape)) - known
     seen = dict.fromkeys(word for part in shape.parts for word in part if word in relevant)
+    if isinstance(shape, UnionShape) and shape.maker is not None:
+        seen |= dict.fromkeys(word for word in shape.maker.other_choices(shape.parts) if word not in known)
     yield from seen
 
 

@@ -54,6 +54,21 @@ class AppliedNodes:
                 found.append(nodes)
         return found
 
+    def other_choices(self, parts: Sequence[Node]) -> list[str]:
+        """Return the keywords with alternatives that `ways` does not ask: those beside others, which it does."""
+        words: dict[str, None] = {}
+        seen: set[tuple[int, ...]] = set()
+        pending = [parts]
+        while pending:
+            here = pending.pop()
+            choices = [(word, part[word]) for part in here for word in ("anyOf", "oneOf") if word in part]
+            words |= dict.fromkeys(word for word, _ in choices[1:])
+            for each in choices[0][1] if choices else ():
+                if (key := key_of((each,))) not in seen:
+                    seen.add(key)
+                    pending.append(self.parts((each,)))
+        return list(words)
+
     def _alternatives(self, parts: Sequence[Node]) -> list[tuple[Node, ...]]:
         """Return the nodes of each alternative, if nothing but alternatives says what a value is."""
         if any(part.keys() & _DECIDING for part in parts):
