@@ -13,11 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xmltools import Media, Text, Tool, ToolCall, XMLToolsError, parse, read_results, render_call, render_instructions
+from xmltools import (
+    Media,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    XMLToolsError,
+    parse,
+    read_results,
+    render_call,
+    render_instructions,
+)
 from xmltools.cli.commands import COMMANDS
 from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
 from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
-from xmltools.cli.interop.results import RESULT_FORMATS, load_result
+from xmltools.models.foreign_results import RESULT_FORMATS, result_fields
 
 XMLTOOLS = [sys.executable, "-m", "xmltools"]
 ADD = {
@@ -450,6 +461,10 @@ near_misses = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5),
     max_leaves=20,
 )
+
+
+def load_result(value, format, name):
+    return ToolResult(name=name, **result_fields(value, format))
 
 
 LOADS = [

@@ -167,8 +167,10 @@ def _hides(text: str, dialect: str) -> bool:
 
 
 def _call_is_right(call: ToolCall, tools: list[Tool], issues: list[GrammarIssue] | None) -> str:
-    broken = {issue.keyword for issue in issues or () if issue.tool == call.name} - {"additionalProperties"}
-    allowed = OUTSIDE | ({Code.COERCED_VALUE} if broken else set())
+    issued = {issue.keyword for issue in issues or () if issue.tool == call.name}
+    allowed = OUTSIDE | ({Code.COERCED_VALUE} if issued - {"additionalProperties"} else set())
+    if "additionalProperties" in issued:  # a key stands twice: that is no JSON, and may be a string of a list
+        allowed.add(Code.SINGLE_ITEM)
     repairs = [repair for repair in call.repairs if repair.code not in allowed]
     if repairs:
         return f"repaired: {repairs[0]}"

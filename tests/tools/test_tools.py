@@ -295,3 +295,33 @@ def test_a_copy_with_other_parameters_has_a_shape_of_its_own():
     other = tool.model_copy(update={"parameters": {"type": "object", "properties": {"z": {"type": "integer"}}}})
     assert list(other.shape.properties) == ["z"]
     assert tool.model_copy().shape is tool.shape
+
+
+# -- what people hold
+# `tests/agents/test_held_objects.py` has the objects of other libraries.
+
+
+def test_functions_models_and_definitions_may_be_mixed() -> None:
+    class Forecast(BaseModel):
+        """The next days."""
+
+        days: int = 3
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return city
+
+    held = [weather, Forecast, {"name": "a"}, Tool(name="b"), {"functionDeclarations": [{"name": "c"}]}]
+    assert [(each.name, each.description) for each in load_tools(held)] == [
+        ("weather", "The weather."),
+        ("Forecast", "The next days."),
+        ("a", ""),
+        ("b", ""),
+        ("c", ""),
+    ]
+
+
+@pytest.mark.parametrize("held", [object(), 3, None, "weather"])
+def test_what_is_no_tool_is_refused_with_what_would_be(held: object) -> None:
+    with pytest.raises(XMLToolsError, match=r"tool 0 of the list: expected a tool definition, found .*; accepted: "):
+        load_tools([held])

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from xmltools.cli.interop.foreign_fields import at
 from xmltools.cli.shared import UsageError, number, one_line, one_standard_input, read_tools, read_values
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import FORMATS, dump, load, recognise
 from xmltools.formats.forge import json_to_xml
+from xmltools.models.foreign_fields import at
 from xmltools.tools import Tool
 
 _LONG = 1_000

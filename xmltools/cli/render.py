@@ -11,8 +11,6 @@ from typing import Any
 
 from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
 from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
-from xmltools.cli.interop.foreign_fields import at
-from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 from xmltools.cli.python_tools import import_tools, is_target
 from xmltools.cli.shared import (
     UsageError,
@@ -30,7 +28,9 @@ from xmltools.cli.shared import (
 )
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
-from xmltools.models import ToolCall
+from xmltools.models import ToolCall, ToolResult
+from xmltools.models.foreign_fields import at
+from xmltools.models.foreign_results import RESULT_FORMATS, result_fields
 from xmltools.syntax.markup import SPACES, is_valid_name
 from xmltools.tools import Tool
 
@@ -227,7 +227,7 @@ def result(options: argparse.Namespace) -> int:
     else:
         ((_, value),) = read_values("-", "a result")
     with at("-"):
-        given = load_result(value, options.format, options.name)
+        given = ToolResult(name=options.name, **result_fields(value, options.format))
     given = given.model_copy(update={"is_error": given.is_error or options.error})
     limit = options.max_characters
     write_text(render_result(given, unsafe_verbatim=options.verbatim, max_characters=limit, dialect=dialect))

@@ -10,9 +10,10 @@ from xmltools.models.parts import BUILD_LATE, DEFAULT_SERVER, CallStatus, Reason
 
 if TYPE_CHECKING:
     from xmltools.models.conversation import Conversation
+    from xmltools.models.media import Media
     from xmltools.models.message import Content, Message, Role
     from xmltools.models.reply import Reply
-    from xmltools.models.results import Media, Part, ToolResult
+    from xmltools.models.results import Part, ToolResult
 
 __all__ = [
     "BUILD_LATE",
@@ -37,7 +38,7 @@ __getattr__ = on_first_use(
     {
         "Content": "message",
         "Conversation": "conversation",
-        "Media": "results",
+        "Media": "media",
         "Message": "message",
         "Part": "results",
         "Reply": "reply",

@@ -11,9 +11,10 @@ from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from xmltools.errors import XMLToolsError
+from xmltools.models.media import Media
 from xmltools.models.message import Content, Message, Role
 from xmltools.models.parts import Text, ToolCall, Value
-from xmltools.models.results import Media, ToolResult
+from xmltools.models.results import ToolResult
 
 
 class Conversation(Value):

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from xmltools.models.media import Media
 from xmltools.models.parts import Reasoning, Text, ToolCall, Value
-from xmltools.models.results import Media, Part, ToolResult
+from xmltools.models.results import Part, ToolResult
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a message; "tool" is for results."""

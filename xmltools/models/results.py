@@ -1,4 +1,4 @@
-"""What messages also hold: results and media; and all that a part of a message may be."""
+"""Results of tools; and all that a part of a message may be."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from xmltools.errors import XMLToolsError
+from xmltools.models.foreign_results import langchain_fields, mcp_fields
+from xmltools.models.media import Media
 from xmltools.models.parts import Reasoning, Text, ToolCall, TypedPart
-
-
-class Media(TypedPart):
-    """An image or another file: its MIME type, and either base64 `data` or a `url`."""
-
-    media_type: str
-    data: str | None = None
-    url: str | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)
-    type: Literal["media"] = "media"
 
 
 class ToolResult(TypedPart):
@@ -31,6 +24,28 @@ class ToolResult(TypedPart):
     is_error: bool = False
     extra: dict[str, Any] = Field(default_factory=dict)
     type: Literal["result"] = "result"
+
+    @classmethod
+    def from_mcp(cls, result: object, call: ToolCall) -> ToolResult:
+        """Read what a tool of an MCP server gave back for `call`: the `CallToolResult` of a session, or its JSON.
+
+        Images, sounds and files become `Media`. Raises XMLToolsError for anything else.
+        """
+        return cls(**mcp_fields(result) | {"call_id": call.id, "name": call.name})
+
+    @classmethod
+    def from_langchain(cls, message: object, call: ToolCall | None = None) -> ToolResult:
+        """Read a `ToolMessage` of LangChain, or its JSON.
+
+        Without `call`, the message has the id, and must have the name of the tool. Images and files become `Media`.
+        Raises XMLToolsError for anything else.
+        """
+        fields = langchain_fields(message)
+        if call is not None:
+            fields |= {"call_id": call.id, "name": call.name}
+        if fields["name"] is None:
+            raise XMLToolsError("the ToolMessage does not say which tool it is of: give the call")
+        return cls(**fields)
 
     @property
     def text(self) -> str:

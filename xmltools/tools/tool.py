@@ -155,15 +155,19 @@ def _no_definition(found: str) -> XMLToolsError:
 
 
 def load_tools(definitions: Any) -> list[Tool]:
-    """Make tools from a list of definitions, or from an object that has one.
+    """Make tools from a list of what people hold, or from an object that has one.
 
-    The object is that of a request or an MCP answer: {"tools": [...]}, {"functions": [...]} or Gemini's
+    In the list may stand, also mixed: definitions as JSON, functions and pydantic model classes, and the tools of MCP
+    (its `ListToolsResult` may take the place of the list), LangChain, pydantic-ai and the OpenAI Agents SDK. An object
+    in JSON is that of a request or an MCP answer: {"tools": [...]}, {"functions": [...]} or Gemini's
     {"functionDeclarations": [...]}, which may also stand inside the list. Raises XMLToolsError for others.
     """
     return _load_list(definitions, nested=False)
 
 
 def _load_list(definitions: Any, *, nested: bool) -> list[Tool]:
+    if isinstance(definitions, BaseModel) and not isinstance(definitions, Tool):
+        definitions = _definition_of(definitions)
     if isinstance(definitions, Mapping):
         for key in _LISTS:
             if isinstance(definitions.get(key), (list, tuple)):
@@ -192,7 +196,35 @@ def _load_entry(definition: Any, nested: bool) -> list[Tool]:
     is_list = isinstance(definition, Mapping) and "name" not in definition and any(key in definition for key in _LISTS)
     if is_list and not nested:
         return _load_list(definition, nested=True)
+    if not isinstance(definition, Mapping):
+        found = _definition_of(definition)
+        if found is None:
+            return [Tool.of(definition)] if callable(definition) else [Tool.load(definition)]
+        return _load_entry(found, nested)
     return [Tool.load(definition)]
+
+
+# Tools of other libraries, which are known by what holds the schema of their arguments: `FunctionTool` of the OpenAI
+# Agents SDK, `BaseTool` of LangChain (without what it fills in itself), `ToolDefinition` of pydantic-ai. What
+# else is a pydantic model, as those of MCP and of the SDKs, says it as JSON does.
+_SCHEMA_ATTRIBUTES = ("params_json_schema", "tool_call_schema", "parameters_json_schema")
+
+
+def _definition_of(held: Any) -> Mapping[str, Any] | None:
+    """Return the definition of a tool that is an object of another library; None if it is no such object.
+
+    Also that of a list of tools that is a pydantic model, as MCP's `ListToolsResult`.
+    """
+    if isinstance(held, type):
+        return None
+    held = getattr(held, "tool_def", held)  # of pydantic-ai's `Tool`
+    for attribute in _SCHEMA_ATTRIBUTES:
+        schema = getattr(held, attribute, None)
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            schema = schema.model_json_schema()
+        if isinstance(schema, Mapping):
+            return {"name": held.name, "description": held.description, "parameters": schema}
+    return held.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(held, BaseModel) else None
 
 
 def _make(cls: type[Tool], **fields: Any) -> Tool:

@@ -1,4 +1,4 @@
-"""Calls, results and tools as other programs write them in JSON: read into ours, one form at a time.
+"""Calls and tools as other programs write them in JSON: read into ours, one form at a time.
 
 Pure functions over values that were read from JSON. A form is recognised by the keys that it must have; what only
 looks like a call, such as the definition of a tool, is refused: it would be a call without arguments. Each message
@@ -7,15 +7,10 @@ says where in the value something is wrong, what was expected and what was found
 
 from xmltools.cli.interop.calls import CALL_FORMATS, load_calls
 from xmltools.cli.interop.definitions import DEFINITION_FORMATS, load_definitions
-from xmltools.cli.interop.foreign_fields import at
-from xmltools.cli.interop.results import RESULT_FORMATS, load_result
 
 __all__ = [
     "CALL_FORMATS",
     "DEFINITION_FORMATS",
-    "RESULT_FORMATS",
-    "at",
     "load_calls",
     "load_definitions",
-    "load_result",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from xmltools.cli.interop.foreign_fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
+from xmltools.models.foreign_fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
 from xmltools.syntax.json_reader import JSONError, loads
 
 _SHOWN = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.foreign_fields import Object, expect_format, keys_of
 from xmltools.errors import XMLToolsError
+from xmltools.models.foreign_fields import Object, expect_format, keys_of
 from xmltools.tools import Tool, load_tools
 
 

@@ -1,4 +1,4 @@
-"""Results of tools in the forms of OpenAI, Anthropic and MCP."""
+"""Results of tools in the forms of OpenAI, Anthropic, MCP and LangChain: as JSON, or as objects of their libraries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xmltools.cli.interop.foreign_fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
+from pydantic import BaseModel
+
 from xmltools.errors import XMLToolsError
-from xmltools.models import Media, Text, ToolResult
+from xmltools.models.foreign_fields import Object, at, expect_format, found, id_of, keys_of, object_of, text_of
+from xmltools.models.media import Media
+from xmltools.models.parts import Text
 
 Block = Text | Media
+Fields = dict[str, Any]
+"""Of a `ToolResult`."""
 _Kinds = Mapping[str, Callable[[Object], Block]]
 """How blocks are read, by their type."""
 
@@ -19,8 +24,8 @@ _DATA_URL = re.compile("data:([^;,]*)[^,]*;base64,")
 _ANY_IMAGE, _ANY_DOCUMENT, _ANY_FILE = "image/*", "application/*", "application/octet-stream"
 
 
-def load_result(value: Any, format: str, name: str) -> ToolResult:
-    """Read the result of the tool `name` in the form of another program.
+def result_fields(value: Any, format: str) -> Fields:
+    """Return the fields of the result of a tool in the form of another program, but for the tool's name.
 
     Takes the value and one of `RESULT_FORMATS`. Images, sounds and files become `Media`. Blocks that follow each other
     are kept apart by a line break; content that is all text is one string. Raises `XMLToolsError` for anything else.
@@ -29,41 +34,41 @@ def load_result(value: Any, format: str, name: str) -> ToolResult:
     form = _FORMS[format]
     if not form.fits(value):
         raise XMLToolsError(f"expected {form.shown}, got {keys_of(value)}")
-    return form.read(value, name)
+    return form.read(value)
 
 
 class _Form(NamedTuple):
     shown: str
     fits: Callable[[Any], bool]
-    read: Callable[[Any, str], ToolResult]
+    read: Callable[[Any], Fields]
 
 
-def _text(value: str, name: str) -> ToolResult:
-    return ToolResult(call_id="", name=name, content=value)
+def _text(value: str) -> Fields:
+    return {"call_id": "", "content": value}
 
 
-def _openai(value: Object, name: str) -> ToolResult:
+def _openai(value: Object) -> Fields:
     key, id_key = ("content", "tool_call_id") if _is_chat(value) else ("output", "call_id")
-    return ToolResult(call_id=id_of(value, id_key), name=name, content=_content(value, key, _OPENAI))
+    return {"call_id": id_of(value, id_key), "content": _content(value, key, _OPENAI)}
 
 
 def _is_chat(value: Object) -> bool:
     return value.get("role") == "tool"
 
 
-def _anthropic(value: Object, name: str) -> ToolResult:
+def _anthropic(value: Object) -> Fields:
     id, is_error = id_of(value, "tool_use_id"), _flag(value, "is_error")
     content = "" if value.get("content") is None else _content(value, "content", _ANTHROPIC)
-    return ToolResult(call_id=id, name=name, content=content, is_error=is_error)
+    return {"call_id": id, "content": content, "is_error": is_error}
 
 
-def _mcp(value: Object, name: str) -> ToolResult:
+def _mcp(value: Object) -> Fields:
     structured = value.get("structuredContent")
     if value.get("content") or structured is None:
         content = _content(value, "content", _MCP)
     else:
         content = json.dumps(structured, ensure_ascii=False)
-    return ToolResult(call_id="", name=name, content=content, is_error=_flag(value, "isError"))
+    return {"call_id": "", "content": content, "is_error": _flag(value, "isError")}
 
 
 _FORMS = {
@@ -86,6 +91,37 @@ _FORMS = {
     ),
 }
 RESULT_FORMATS = tuple(_FORMS)
+
+
+# Objects of libraries
+
+
+def _as_json(value: object) -> object:
+    """Return a pydantic model of another library as JSON has it, and all else as it is."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return value
+
+
+def mcp_fields(value: object) -> Fields:
+    """As `result_fields`, for what an MCP session's `call_tool` returned, or the same as JSON."""
+    return result_fields(_as_json(value), "mcp")
+
+
+def langchain_fields(value: object) -> Fields:
+    """As `result_fields`, for a `ToolMessage` of LangChain, or the same as JSON. It may have a `name`, else None."""
+    message = _as_json(value)
+    if not isinstance(message, Mapping) or "tool_call_id" not in message or "content" not in message:
+        raise XMLToolsError(f"expected a ToolMessage of LangChain, got {keys_of(message)}")
+    content = message["content"]
+    if isinstance(content, list):
+        content = [{"type": "text", "text": each} if isinstance(each, str) else each for each in content]
+    return {
+        "call_id": id_of(message, "tool_call_id"),
+        "name": None if message.get("name") is None else text_of(message, "name"),
+        "content": _content({"content": content}, "content", _LANGCHAIN),
+        "is_error": message.get("status") == "error",
+    }
 
 
 def _flag(value: Object, key: str) -> bool:
@@ -201,4 +237,31 @@ _MCP: _Kinds = {
     "audio": _data,
     "resource": _resource,
     "resource_link": lambda block: Media(media_type=_mcp_type(block), url=text_of(block, "uri")),
+}
+
+
+def _langchain_media(media_type: str) -> Callable[[Object], Block]:
+    """Blocks of LangChain: of 1.0, of 0.3 (`source_type`), and those that it hands on from others (`source`)."""
+
+    def read(block: Object) -> Block:
+        if "source" in block:
+            return _source(block, media_type)
+        kind = media_type if block.get("mime_type") is None else text_of(block, "mime_type")
+        if "url" in block:
+            return Media(media_type=kind, url=text_of(block, "url"))
+        if block.get("source_type") == "text":
+            return _text_block(block)
+        return Media(media_type=kind, data=text_of(block, "base64" if "base64" in block else "data"))
+
+    return read
+
+
+_LANGCHAIN: _Kinds = {
+    "text": _text_block,
+    "image_url": _image_url,
+    "image": _langchain_media(_ANY_IMAGE),
+    "audio": _langchain_media("audio/*"),
+    "video": _langchain_media("video/*"),
+    "file": _langchain_media(_ANY_FILE),
+    "text-plain": lambda block: _text_block(block),
 }
