@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import subprocess
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ import xmltools as xt
 from xmltools.batch import BatchOptions, parse_dataset, parse_files, parse_table
 from xmltools.batch.ray import run_on_ray
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 
 # Ray's own modules warn of each other.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -243,7 +245,7 @@ def test_a_run_that_cannot_begin_says_why(ray, tmp_path, output, given, said):
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setitem(sys.modules, "ray.data", None)
-    with pytest.raises(ImportError, match=r"needs the library ray: pip install 'xmltools\[ray\]'"):
+    with pytest.raises(ImportError, match=re.escape(f"needs the library ray: {install_line('ray')}")):
         parse_dataset(None, OPTIONS)
 
 
@@ -254,6 +256,7 @@ import socket
 import sys
 from xmltools.batch import BatchOptions
 from xmltools.batch.ray import run_on_ray
+from xmltools.extras import install_line
 
 def look(progress):
     import ray
@@ -282,6 +285,7 @@ JOIN = """
 import sys
 from xmltools.batch import BatchOptions
 from xmltools.batch.ray import run_on_ray
+from xmltools.extras import install_line
 
 print(run_on_ray(sys.argv[1], sys.argv[2], BatchOptions(), address=sys.argv[3]).rows)
 """

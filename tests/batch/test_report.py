@@ -23,6 +23,7 @@ from xmltools.batch.report.page import percent, text  # noqa: E402
 from xmltools.batch.report.tally import Sizes, Tools, fold  # noqa: E402
 from xmltools.batch.report.worst import Gap, Line, cut_out  # noqa: E402
 from xmltools.errors import XMLToolsError  # noqa: E402
+from xmltools.extras import install_line  # noqa: E402
 from xmltools.lint import CODES  # noqa: E402
 from xmltools.syntax.lines import Lines  # noqa: E402
 from xmltools.tools import Tool  # noqa: E402
@@ -287,7 +288,7 @@ def test_the_counts_are_written_for_other_plots(ending, tmp_path):
 def test_where_jinja_is_missing_the_error_says_how_to_get_it():
     program = "import sys; sys.modules['jinja2'] = None; from xmltools.batch import write_report"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "need the library jinja2: pip install 'xmltools[batch]'" in answer.stderr
+    assert f"need the library jinja2: {install_line('batch')}" in answer.stderr
 
 
 HOSTILE = (

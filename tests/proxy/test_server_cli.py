@@ -21,6 +21,7 @@ from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Upstream, reply
 from xmltools.cli import serve as _cli_serve
 from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 from xmltools.proxy.server import run_app
 
 CHAT = "/v1/chat/completions"
@@ -168,4 +169,4 @@ def test_without_its_libraries_the_command_says_what_to_install(name: str) -> No
     run = subprocess.run(
         [sys.executable, "-c", program, "serve", "--demo"], capture_output=True, text=True, check=False, timeout=60
     )
-    assert f"UsageError: this command needs the library {name}: pip install 'xmltools[serve]'" in run.stderr
+    assert f"UsageError: this command needs the library {name}: {install_line('serve')}" in run.stderr

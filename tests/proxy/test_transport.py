@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 from xmltools.proxy.bridge import Exchange, Settings, SSEDecoder
 
 anthropic = pytest.importorskip("anthropic")
@@ -1009,7 +1010,7 @@ def test_without_httpx2_the_import_says_what_to_install() -> None:
     program = "import sys; sys.modules['httpx2'] = None\nimport xmltools.proxy.bridge\nimport xmltools.proxy.transport"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert answer.returncode == 1
-    assert answer.stderr.strip().endswith("pip install 'xmltools[serve]'")
+    assert answer.stderr.strip().endswith(install_line("serve"))
 
 
 def test_the_example_of_the_module_runs_as_it_stands() -> None:

@@ -79,8 +79,8 @@ class Verb(NamedTuple):
 VERBS = (
     Verb("parse", ("Parser", "parse"), PARSING),
     Verb(
-        "make tools of functions, pydantic models, the definitions of OpenAI, Anthropic, MCP and Gemini, and the tools of MCP, "
-        "LangChain, pydantic-ai and OpenAI Agents",
+        "make tools of functions, pydantic models, the definitions of OpenAI, Anthropic, MCP and Gemini, and the tools "
+        "of MCP, LangChain, pydantic-ai and OpenAI Agents",
         ("load_tools", "Tool.of"),
         PARSING,
     ),

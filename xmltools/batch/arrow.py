@@ -15,12 +15,13 @@ from datetime import date, time
 from typing import Any
 
 from xmltools.batch.rows import SURROGATE
+from xmltools.extras import install_line
 
 try:
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import pyarrow.parquet  # type: ignore[import-untyped,import-not-found,unused-ignore]
 except ImportError:
-    raise ImportError("xmltools.batch needs the library pyarrow: pip install 'xmltools[batch]'") from None
+    raise ImportError(f"xmltools.batch needs the library pyarrow: {install_line('batch')}") from None
 
 pa: Any = pyarrow
 pq: Any = pyarrow.parquet

@@ -32,6 +32,7 @@ from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
 from xmltools.batch.table import parse_table
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 
 _BLOCK = 16 << 20
 """Bytes of the pieces that one task parses, and so about those of a file that it writes."""
@@ -279,7 +280,7 @@ def _import_ray() -> Any:
     try:
         import_module("ray.data")
     except ImportError:
-        raise ImportError("xmltools.batch on Ray needs the library ray: pip install 'xmltools[ray]'") from None
+        raise ImportError(f"xmltools.batch on Ray needs the library ray: {install_line('ray')}") from None
     return import_module("ray")
 
 

@@ -216,7 +216,7 @@ COMMANDS = {
         "Read a column of replies, or of chat messages, and write the same rows with six columns more: text, "
         "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. A run "
         "that was killed goes on with --resume. Errors in rows are counted on stderr, and the exit status is 1 for "
-        "them only with --fail-on-errors. Needs the extra batch for all but JSON Lines: pip install 'xmltools[batch]'.",
+        "them only with --fail-on-errors. Needs the extra batch for all but JSON Lines.",
         "xmltools batch replies.parquet calls.parquet --tools tools.json",
         declare_batch,
         batch,
@@ -233,7 +233,7 @@ COMMANDS = {
     "serve": _Command(
         "give any model function calling: an endpoint for OpenAI's and Anthropic's clients",
         "Listen for requests with tools, ask the upstream for text, and answer with calls. --demo needs no upstream. "
-        "The page /playground shows what the parser sees. Needs the extra serve: pip install 'xmltools[serve]'.",
+        "The page /playground shows what the parser sees. Needs the extra serve.",
         "xmltools serve --upstream http://localhost:8000/v1",
         declare_serve,
         serve,

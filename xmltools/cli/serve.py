@@ -24,6 +24,7 @@ from xmltools.cli.shared import (
     whole_number,
 )
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 
 _ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm")
 
@@ -192,7 +193,7 @@ def _module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("xmltools"):
             raise
-        raise UsageError(f"this command needs the library {error.name}: pip install 'xmltools[serve]'") from None
+        raise UsageError(f"this command needs the library {error.name}: {install_line('serve')}") from None
 
 
 def declare_replay(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
+from xmltools.extras import install_line
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.conversation import checked_conversation
 
@@ -84,9 +85,7 @@ def tokenizer_counter(path: str) -> Counter:
     try:
         library: Any = import_module("tokenizers")
     except ImportError:
-        raise XMLToolsError(
-            "a tokenizer.json is read by the library tokenizers: pip install 'xmltools[tokens]'"
-        ) from None
+        raise XMLToolsError(f"a tokenizer.json is read by the library tokenizers: {install_line('tokens')}") from None
     try:
         tokenizer = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more precise

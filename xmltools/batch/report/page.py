@@ -27,13 +27,14 @@ from xmltools.batch.files.resume import replace
 from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
 from xmltools.batch.report.worst import Worst
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 from xmltools.lint import CODES
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 except ImportError:
-    raise ImportError("reports of xmltools.batch need the library jinja2: pip install 'xmltools[batch]'") from None
+    raise ImportError(f"reports of xmltools.batch need the library jinja2: {install_line('batch')}") from None
 
 _TITLE = "Batch report"
 _RECORD = pa.schema(

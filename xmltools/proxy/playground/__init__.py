@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xmltools.errors import XMLToolsError
+from xmltools.extras import install_line
 from xmltools.proxy.playground.live import LiveHub
 
 if TYPE_CHECKING:
@@ -27,5 +28,5 @@ def routes(live: LiveHub | None = None, *, hosts: Iterable[str] = ()) -> list[Ba
     try:
         from xmltools.proxy.playground.web import make_routes
     except ModuleNotFoundError as error:
-        raise XMLToolsError(f"the playground needs the package {error.name}: pip install 'xmltools[serve]'") from None
+        raise XMLToolsError(f"the playground needs the package {error.name}: {install_line('serve')}") from None
     return make_routes(live, hosts)

@@ -6,6 +6,8 @@ Clients of OpenAI's and Anthropic's API ask it as they would ask a model with fu
 and its reply, is decided by `xmltools.proxy.bridge`; here are the sockets. It needs the extra `serve`.
 """
 
+from xmltools.extras import install_line
+
 try:
     import aiohttp  # noqa: F401
     import httpx2  # noqa: F401
@@ -14,7 +16,7 @@ try:
     import uvicorn  # noqa: F401
 except ImportError as error:
     raise ModuleNotFoundError(
-        f"xmltools.serve needs the library {error.name}: pip install 'xmltools[serve]'", name=error.name
+        f"xmltools.serve needs the library {error.name}: {install_line('serve')}", name=error.name
     ) from None
 
 from xmltools.proxy.server.app import create_app, run, run_app

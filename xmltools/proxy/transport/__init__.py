@@ -21,10 +21,12 @@ that credentials go nowhere else; anything else passes through untouched. What s
 `xmltools.proxy.bridge`.
 """
 
+from xmltools.extras import install_line
+
 try:
     import httpx2  # noqa: F401
 except ImportError:
-    raise ImportError("xmltools.transport needs the library httpx2: pip install 'xmltools[serve]'") from None
+    raise ImportError(f"xmltools.transport needs the library httpx2: {install_line('serve')}") from None
 
 
 from xmltools.proxy.transport.transports import MAX_BODY, AsyncXMLToolsTransport, XMLToolsTransport
