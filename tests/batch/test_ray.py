@@ -3,8 +3,8 @@
 import gzip
 import json
 import os
-import subprocess
 import re
+import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
