@@ -124,8 +124,6 @@ def wrong_with(
         reading["reasoning_tags"] = (*named(dialect).reasoning, tag)
     events = list(_events(Parser(tools, **reading), text, rng))
     failed = [event.error for event in events if isinstance(event, CallFailed)]
-    if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
-        return f"failed: {failed[0]}"
     calls = [event.call for event in events if isinstance(event, CallCompleted)]
     reply = parse(text, tools, **reading)
     if counts is not None:
@@ -135,6 +133,8 @@ def wrong_with(
     outside = "".join(part.text for part in reply.parts if isinstance(part, Text))
     if _hides(outside, dialect):
         return ""  # a call that is only shown: what the model says by that, no grammar knows
+    if failed and not (issues and all(_is_excused(error, issues) for error in failed)):
+        return f"failed: {failed[0]}"
     wrong = next(filter(None, (_call_is_right(call, tools, issues) for call in calls)), "")
     kept = "" if "reasoning" in options else _text_is_kept(reply, text)
     return wrong or kept or _keeps_promises(reply, text, tools, options)
