@@ -427,3 +427,13 @@ def test_masks_along_a_long_value_cost_no_more_than_some_in_prose(dialect: str, 
     judged = judge(SAMPLE_TOOLS, dialect, format)
     text = call(dialect, "apply_diff", {"path": "a.py", "diff": DIFF})
     assert median(judged.mask_times(text)) < AT_MOST * median(judged.mask_times(PROSE))
+
+
+@pytest.mark.parametrize("format", ["gbnf", "structural_tag"])
+def test_an_optional_argument_whose_name_takes_two_literals_is_left_out_whole(format: str) -> None:
+    schema = {"type": "object", "properties": {"größe": {"const": "abc"}}}
+    engine = judge([Tool(name="t", parameters=schema)], "hermes", format, white_space=0)
+    written = '<tool_call>{{"name":"t","arguments":{{{}}}}}</tool_call>'
+    assert engine.accepts(written.format(""))
+    assert engine.accepts(written.format('"größe":"abc"'))
+    assert not engine.accepts(written.format('"größ'))

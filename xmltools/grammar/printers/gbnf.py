@@ -140,7 +140,9 @@ class _Printer:
             # llama.cpp counts what stands in brackets as often as it is repeated, and refuses what becomes too much.
             return self._named(self._node(node.part, loose=True)) + suffix(node.low, node.high)
         inner = self._node(node.part)
-        if (isinstance(node.part, Series) and len(node.part.parts) > 1) or isinstance(node.part, Repetition):
+        is_several = isinstance(node.part, Series) and len(node.part.parts) > 1
+        is_several = is_several or (isinstance(node.part, Literal) and len(_words(node.part.text)) > 1)
+        if is_several or isinstance(node.part, Repetition):
             inner = f"({inner})"
         return inner + suffix(node.low, node.high)
 
@@ -352,12 +354,17 @@ def _in_class(code: int) -> str:
 
 def quoted(text: str) -> str:
     """Return text as a literal, or as several where a digit must not come after a character."""
+    return " ".join('"' + "".join(_escaped(ord(each), '"\\') for each in word) + '"' for word in _words(text))
+
+
+def _words(text: str) -> list[str]:
+    """Return what of a text may stand in one literal each."""
     words = [""]
     for each in text:
         if words[-1] and _is_shy(ord(words[-1][-1])) and each in "0123456789abcdefABCDEF":
             words.append("")
         words[-1] += each
-    return " ".join('"' + "".join(_escaped(ord(each), '"\\') for each in word) + '"' for word in words)
+    return words
 
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
