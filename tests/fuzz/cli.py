@@ -1,15 +1,16 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
     python tests/fuzz [--seconds N | --tokens N --ordinary N --documents N --dialects N --calls N --written N
-                      --schemas N --grammars N --faults N --atheris TARGET --runs N] [--first N] [--dialect NAME]
-                      [--seed S] [--jobs N] [--record]
+                      --walks N --schemas N --grammars N --faults N --atheris TARGET --runs N]
+                      [--first N] [--dialect NAME] [--seed S] [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
 `--ordinary N` is N replies with ordinary calls, which the short way and the machine must read alike;
 `--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them (`also`). `--dialect NAME`
 leaves all others of these out, and may be given several times: `--dialects 30000 --dialect glm --dialect also`;
-`--written N` is N calls that are written in each dialect and read back, which are tried only with a count;
+`--written N` is N calls that are written in each dialect and read back, and `--walks N` N replies that engines write
+with each kind of grammar of each dialect, both of which are tried only with a count;
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
@@ -29,11 +30,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from support.dialect_grammar_laws import DIALECTS, FORMATS
 from support.dialect_texts import KINDS
 from support.engines import llama_judge
 from support.written import WRITTEN
 
-from fuzz import deep, evidence, guided, streams, written
+from fuzz import deep, evidence, guided, streams, walked, written
 from fuzz.quick import Finding, Quick, work_on_dialects, work_on_ordinary, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
@@ -86,13 +88,13 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
         options.atheris = "all"
     if options.atheris and options.runs is None and _counted(options):
         parser.error("--atheris beside a count needs --runs")
-    if options.dialect and not {"dialects", "written"} & dict(_plan(options)).keys():
-        parser.error("--dialect beside another count or --atheris needs --dialects or --written")
+    if options.dialect and not {"dialects", "written", "walks"} & dict(_plan(options)).keys():
+        parser.error("--dialect beside another count or --atheris needs --dialects, --written or --walks")
     return options
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    parts = ("tokens", "ordinary", "dialects", *_DEEP, "written", "faults")
+    parts = ("tokens", "ordinary", "dialects", *_DEEP, "written", "walks", "faults")
     return [part for part in parts if getattr(options, part) is not None]
 
 
@@ -109,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--dialect", action="append", choices=KINDS, metavar="NAME", help=f"only these (default: all): {names}")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--written", type=int, help="how many calls to write and read back in each dialect, however long it takes")
+    add("--walks", type=int, help="how many replies engines write with each grammar of each dialect")
     add("--schemas", type=int, help="how many schemas to try, with values and texts, however long it takes")
     add("--grammars", type=int, help="how many replies each engine writes, however long it takes")
     add("--faults", type=int, help="how many streams with faults the proxy is tried with, however long it takes")
@@ -185,6 +188,19 @@ def _written(session: Session, part: str, seconds: float | None) -> None:
         session.add(f"written {dialect}", done.calls, time.monotonic() - start, found, seed=options.seed)
         print(f"  {done.written:,} written, {done.calls - done.written:,} refused")
         session.reports += done.found
+
+
+def _walks(session: Session, part: str, seconds: float | None) -> None:
+    options = session.options
+    for dialect in (each for each in DIALECTS if each in (options.dialect or DIALECTS)):
+        for format in FORMATS:
+            start = time.monotonic()
+            done = walked.try_walks(session.pool, dialect, format, options.seed, options.walks)
+            found = [{"law": part, "report": report} for report in done.found]
+            walks = done.counts["walks"]
+            session.add(f"walks {dialect} {format}", walks, time.monotonic() - start, found, seed=options.seed)
+            print(f"  {_counts(done.counts)}")
+            session.reports += done.found
 
 
 def try_tokens(
@@ -287,6 +303,7 @@ _PARTS = {
     "dialects": _dialects,
     "faults": _faults,
     "written": _written,
+    "walks": _walks,
     "atheris": _atheris,
     **dict.fromkeys(_DEEP, _deep),
 }

@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from support.dialect_grammar_laws import DIALECTS, FORMATS
 from support.dialect_texts import KINDS
 from support.ordinary_calls import law_short_way
 from support.schema_laws import LAWS as SCHEMA_LAWS
@@ -150,6 +151,7 @@ def _case(finding: Entry) -> Case:
 
 # The page
 
+_ENGINES = {"lark": "llguidance", "gbnf": "xgrammar", "structural_tag": "xgrammar"}
 _ABOUT = {
     "tokens": "token fuzzer: short documents, whole against one cut; a share of them by each other law",
     "ordinary": "replies with ordinary calls: the short way says of each chunk what the machine says",
@@ -162,6 +164,11 @@ _ABOUT = {
     },
     "calls": "calls written and read back",
     **{f"written {name}": "calls written in the dialect and read back, or refused" for name in WRITTEN},
+    **{
+        f"walks {name} {format}": f"replies that {_ENGINES[format]} writes with such a grammar: text and valid calls"
+        for name in DIALECTS
+        for format in FORMATS
+    },
     "schemas": "schemas that hold themselves, double at each step, have any keywords and hostile patterns: values are "
     "judged as by jsonschema and read in all spellings, texts in all cuts, the work has a bound for each character",
     "grammars": "toolsets, with which every engine writes and judges replies",

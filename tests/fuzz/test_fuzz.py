@@ -398,6 +398,16 @@ def test_what_separates_two_calls_is_known_only_where_the_second_begins() -> Non
         law_prefix(Case([f"{call};{' ' * length}{{"], "types", {"dialect": "llama3_json"}))
 
 
+def test_engines_walk_through_the_grammars_of_the_dialects_that_are_named(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["--walks", "20", "--dialect", "glm", "--seed", "1", "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    tried = [line.split(":")[0] for line in said.splitlines() if line.startswith("walks ")]
+    assert tried == ["walks glm gbnf", "walks glm lark", "walks glm structural_tag"]
+    assert "20 walks" in said
+
+
 def test_calls_are_written_in_the_dialects_that_are_named(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--written", "30", "--dialect", "glm", "--dialect", "hermes", "--seed", "1", "--jobs", "1"]
     assert cli.main(arguments) == 0

@@ -1,6 +1,6 @@
 """Grammars in other dialects than Forge's, with real engines as judges.
 
-`python tests/support/dialect_grammar_laws.py --walks 20000` tries more replies.
+`make fuzz ARGS="--walks 20000"` tries more replies.
 """
 
 from __future__ import annotations

@@ -1,22 +1,16 @@
 """What must hold of all that a grammar of another dialect than Forge's lets an engine write.
 
-`python tests/support/dialect_grammar_laws.py --walks 20000` tries as many replies with each dialect and engine.
+`make fuzz ARGS="--walks 20000"` tries as many replies with each kind of grammar of each dialect.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import jsonschema
 from grammar import TOOLS as SAMPLE
@@ -279,34 +273,3 @@ class Trial:
                 tools = [(tool.name, tool.parameters) for tool in self._tools]
                 return f"{self._name} {self._options}\n  {wrong}\n  {text!r}\n  {tools}"
         return ""
-
-
-def main() -> int:
-    """Try many replies; the exit status is 1 if something is wrong with one."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--walks", type=int, default=1_000, help="replies with each dialect and format")
-    parser.add_argument("--per-tools", type=int, default=20, help="replies with each toolset")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--dialects", nargs="*", default=DIALECTS)
-    parser.add_argument("--formats", nargs="*", default=FORMATS)
-    given = parser.parse_args()
-    failed = False
-    for dialect in given.dialects:
-        for format in given.formats:
-            counts: Counter[str] = Counter()
-            number, wrong = 0, 0
-            while counts["walks"] < given.walks and wrong < 3:
-                trial = Trial(given.seed, number, dialect, format)
-                said = trial.run(given.per_tools)
-                counts += trial.counts
-                number += 1
-                if said:
-                    wrong += 1
-                    print(said, flush=True)
-            failed = failed or wrong > 0
-            print(f"{dialect} {format}: {dict(counts)}, {wrong} wrong", flush=True)
-    return int(failed)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
