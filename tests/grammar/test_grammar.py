@@ -329,6 +329,7 @@ def test_what_a_grammar_expresses_is_no_issue(schema: Any, format: str) -> None:
     "schema",
     [
         {"anyOf": [{"const": "a"}, {}], "oneOf": [{"type": "null"}]},
+        {"anyOf": [{"const": ""}], "oneOf": [{"type": "object"}, {"type": "array"}]},
         {"anyOf": [{"anyOf": [STRING, {"type": "integer"}], "oneOf": [{"type": "null"}]}, {"type": "boolean"}]},
         {"oneOf": [{"type": "null"}, STRING], "allOf": [{"oneOf": [{"type": "null"}, {"type": "integer"}]}]},
     ],

@@ -468,7 +468,10 @@ class Maker(AppliedNodes):
         if words & ARRAY_WORDS:
             return ArrayShape(self, nodes, parts)
         if words & CHOICES and (ways := self.ways(parts)):
-            return union(map(self.shape, ways), self, nodes)
+            found = union(map(self.shape, ways), self, nodes)
+            if isinstance(found, UnionShape) or not self.other_choices(parts):
+                return found
+            return UnionShape(self, nodes, found.alternatives)  # which knows that there is more to fit
         return AnyShape(self, nodes, parts) if words else ANY
 
 
