@@ -339,6 +339,15 @@ def test_alternatives_beside_others_are_an_issue(schema: Any, dialect: str, form
     assert "f.v: oneOf: is not enforced" in [str(issue) for issue in issues]
 
 
+@every_format
+@pytest.mark.parametrize("dialect", ["forge", "invoke"])
+def test_a_constant_that_is_none_of_the_enum_beside_it_is_no_value(dialect: str, format: str) -> None:
+    schema = {"enum": [None, "", False], "const": {}}
+    issues = grammar_issues([tool(v=schema, required=("v",))], format, dialect=dialect)
+    assert any("has no value that can be written" in issue.message for issue in issues)
+    assert grammar_issues([tool(v={"enum": [1, 2], "const": 1})], format, dialect=dialect) == []
+
+
 def test_issues_name_their_tool_and_come_once() -> None:
     unique = {"type": "array", "items": STRING, "uniqueItems": True}
     issues = grammar_issues([tool("f", a=unique, b=unique), tool("g", a=unique)], "gbnf")

@@ -143,7 +143,12 @@ def _allows(types: list[str], name: str) -> bool:
 
 def common_values(parts: Sequence[Node], types: list[str] | None) -> list[Any] | None:
     """Return the values that all the enums and constants of the parts allow, None if there are no enums."""
-    said = [[part["const"]] if "const" in part else part["enum"] for part in parts if part.keys() & {"const", "enum"}]
+    said: list[list[Any]] = []
+    for part in parts:
+        if "const" in part:
+            said.append([part["const"]])
+        if "enum" in part:
+            said.append(part["enum"])
     if not said:
         return None
     values = [value for value in said[0] if is_one_of(value, types or TYPES)]
