@@ -263,5 +263,5 @@ _LANGCHAIN: _Kinds = {
     "audio": _langchain_media("audio/*"),
     "video": _langchain_media("video/*"),
     "file": _langchain_media(_ANY_FILE),
-    "text-plain": lambda block: _text_block(block),
+    "text-plain": _text_block,
 }

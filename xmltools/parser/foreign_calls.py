@@ -105,6 +105,7 @@ class _Bracketed(NamedTuple):
 def _bracketed(dialect: str) -> _Bracketed:
     marks = [mark for mark in _marks(dialect) if not mark.startswith("<")]
     starts = sorted({mark[:size] for mark in marks for size in range(1, len(mark))}, key=len, reverse=True)
+    assert all("[" in mark for mark in marks), "or none of them is looked for"
     around = []
     for mark in marks:
         before, bracket, after = mark.partition("[")

@@ -619,13 +619,13 @@ class Parser:
             held = self._hold_opener(words.opener, chunk)
             if held is not None:
                 return held
-        is_structure = block is not None and State.JSON <= block.state <= State.JSON_END
-        if is_structure and block is not None and self._waits(block, chunk):
+        structure = block if block is not None and State.JSON <= block.state <= State.JSON_END else None
+        if structure is not None and self._waits(structure, chunk):
             return []
         events = self._events = self._outside.events = []
         if block is not None or self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
-        if not is_structure or block is None or not self._read_structure(block, chunk):
+        if structure is None or not self._read_structure(structure, chunk):
             self._read_pieces(chunk)
         self._choose_mode()
         return events
@@ -1188,8 +1188,8 @@ class Parser:
             base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1] == "\n":
             self._outside.begin_line()
-        verdict = self._conclude_plainly(block, end, text, base)
-        verdict = verdict or conclude(block, end, text, base, self._toolbox, self._strict)
+        plain = self._conclude_plainly(block, end, text, base)
+        verdict = plain or conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, block.call_id))
@@ -1202,7 +1202,7 @@ class Parser:
         self._release()
         self._events.append(CallCompleted(verdict))
 
-    def _conclude_plainly(self, block: Block, end: int, text: str, base: int) -> ToolCall | CallError | None:
+    def _conclude_plainly(self, block: Block, end: int, text: str, base: int) -> ToolCall | None:
         """The call of a block that has ended, if it turns out to be ordinary. None if it takes a closer look."""
         toolbox, dialect = self._toolbox, block.dialect
         if toolbox is None or not self._reads_whole or not block.call_id or block.in_list or block.again:

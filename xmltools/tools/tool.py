@@ -18,7 +18,8 @@ from xmltools.tools.schema import ObjectShape, compile_json, compile_schema
 _ACCEPTED = (
     '{"type": "function", "function": {...}} (OpenAI chat), {"type": "function", "name", "parameters"} '
     '(OpenAI Responses), {"name", "input_schema"} (Anthropic), {"name", "inputSchema"} (MCP), '
-    '{"name", "parameters"} (Gemini, or a Tool that was dumped)'
+    '{"name", "parameters"} (Gemini, or a Tool that was dumped); for load_tools also functions, pydantic models, and '
+    "tools of MCP, LangChain, pydantic-ai and OpenAI Agents"
 )
 
 
@@ -155,9 +156,9 @@ def _no_definition(found: str) -> XMLToolsError:
 
 
 def load_tools(definitions: Any) -> list[Tool]:
-    """Make tools from a list of what people hold, or from an object that has one.
+    """Make tools from a list of tools of any kind, or from an object that has one.
 
-    In the list may stand, also mixed: definitions as JSON, functions and pydantic model classes, and the tools of MCP
+    The list may hold, also mixed: definitions as JSON, functions and pydantic model classes, and the tools of MCP
     (its `ListToolsResult` may take the place of the list), LangChain, pydantic-ai and the OpenAI Agents SDK. An object
     in JSON is that of a request or an MCP answer: {"tools": [...]}, {"functions": [...]} or Gemini's
     {"functionDeclarations": [...]}, which may also stand inside the list. Raises XMLToolsError for others.
@@ -223,7 +224,7 @@ def _definition_of(held: Any) -> Mapping[str, Any] | None:
         if isinstance(schema, type) and issubclass(schema, BaseModel):
             schema = schema.model_json_schema()
         if isinstance(schema, Mapping):
-            return {"name": held.name, "description": held.description, "parameters": schema}
+            return {**{key: getattr(held, key, None) for key in ("name", "description")}, "parameters": schema}
     return held.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(held, BaseModel) else None
 
 
