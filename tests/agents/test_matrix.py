@@ -14,7 +14,7 @@ pytest.importorskip("httpx2")
 pytest.importorskip("starlette")
 
 from agents.cell import MAX_STEPS
-from agents.matrix import CLIENTS, Cell, Client, MissingError, behind_proxy, command_of, measure, table
+from agents.matrix import CLIENTS, Cell, Client, MissingError, behind_proxy, command_of, measure, play, table
 from agents.upstream import BAD, CALLED, CASES, DONE, EXPECTED, Upstream
 
 # Two requests for a call and its result, one for a second try; a client that loops is told to stop.
@@ -46,6 +46,33 @@ def test_no_client_runs_a_bad_call(client: Client, proxy: tuple[Upstream, str, s
     wrong = [f"{cell.name}: {what}" for cell in cells for what in cell.complaints()]
     looping = [f"{cell.name}: {cell.requests} requests" for cell in cells if cell.requests > MOST_REQUESTS]
     assert not wrong + looping, "\n".join([table(cells), *wrong, *looping])
+
+
+def test_a_script_that_hangs_is_played_anew_for_the_rest(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    # One that hangs is ended with the signal that this one ends itself with.
+    script = tmp_path / "hangs_once.py"
+    script.write_text(
+        """
+import json, os, sys
+from pathlib import Path
+
+print(json.dumps({"versions": {"it": "1"}}))
+for number, cell in enumerate(json.loads(sys.stdin.readline())["cells"]):
+    print(json.dumps({"model": cell["model"]}), flush=True)
+    if number == 1 and not Path(__file__).with_name("was here").exists():
+        Path(__file__).with_name("was here").touch()
+        os.abort()
+"""
+    )
+    asked = [(case, "chat", True) for case in ("good", "malformed", "two-calls")]
+    versions, played = play(CLIENTS[0], [sys.executable, str(script)], "http://nowhere", asked)
+    assert versions == {"it": "1"}
+    assert [(cell["case"], said["model"] == cell["model"]) for cell, said in played] == [
+        ("good", True), ("malformed", True), ("two-calls", True),
+    ]  # fmt: skip
+    complaint = capfd.readouterr().err
+    assert "hung after 2 of 3 cells" in complaint
+    assert str(script) in complaint, "where each thread stood"
 
 
 # What judges the cells.
