@@ -19,6 +19,7 @@ from proxy.test_server_upstream import (
     TOOL,
     Answer,
     Gate,
+    Seen,
     Upstream,
     chunk,
     reply,
@@ -323,6 +324,76 @@ def test_the_transport_reads_a_dialect_too(dialect: str, streams: bool) -> None:
 def test_what_is_read_is_what_the_parser_reads(dialect: str) -> None:
     found = parse(written(dialect), dialect=dialect)
     assert found.text == "On it: é 😀" and found.calls[0].arguments == ARGUMENTS
+
+
+# An upstream that refuses fields which it does not know
+
+
+REFUSALS = {
+    "as OpenAI": (400, {"error": {"message": "Unrecognized request argument supplied: skip_special_tokens"}}),
+    "as Groq": (400, {"error": {"message": "property 'skip_special_tokens' is unsupported"}}),
+    "as pydantic": (422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "skip_special_tokens"]}]}),
+}
+refusals = pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+JSON = {"content-type": "application/json"}
+
+
+def strict_upstream(refusal: tuple[int, Any]) -> Upstream:
+    """An upstream that takes a request only without the field."""
+    answer = reply(written("hermes"))
+
+    def make(seen: Seen) -> Answer:
+        status, body = refusal
+        is_refused = "skip_special_tokens" in seen.json
+        return Answer([json.dumps(body).encode()], status, JSON) if is_refused else answer(seen)
+
+    return Upstream(make=make)
+
+
+def asked_with_field(upstream: Upstream) -> list[bool]:
+    return ["skip_special_tokens" in seen.json for seen in upstream.seen]
+
+
+@refusals
+@pytest.mark.parametrize(("client", "ask", "reason"), WAYS, ids=[each[1].__name__ for each in WAYS])
+def test_an_added_field_that_is_refused_is_left_out(refusal: Any, client: Any, ask: Any, reason: str) -> None:
+    with world(strict_upstream(refusal), **settings("hermes")) as it:
+        for _ in range(2):
+            assert ask(client(it.url)) == ("On it: é 😀", [ARGUMENTS], reason)
+    assert asked_with_field(it.upstream) == [True, False, False]  # it is remembered
+    with_field, without, _ = (seen.json for seen in it.upstream.seen)
+    assert with_field.pop("skip_special_tokens") is False
+    assert with_field == without
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_the_transport_leaves_out_an_added_field_too(streams: bool) -> None:
+    strict, other = strict_upstream(REFUSALS["as Groq"]), Upstream(make=reply(written("hermes")))
+    with ExitStack() as stack:
+        http = stack.enter_context(httpx2.Client(transport=XMLToolsTransport(**settings("hermes"))))
+        urls = {id(each): stack.enter_context(serving(each)).url for each in (strict, other)}
+        for upstream in (strict, strict, other):
+            url = f"{urls[id(upstream)]}/v1"
+            client = openai.OpenAI(base_url=url, api_key="k", max_retries=0, http_client=http)
+            if streams:
+                with client.chat.completions.stream(**ASK) as events:
+                    message = events.get_final_completion().choices[0].message
+            else:
+                message = client.chat.completions.create(**ASK).choices[0].message
+            assert json.loads(message.tool_calls[0].function.arguments) == ARGUMENTS
+    assert asked_with_field(strict) == [True, False, False]
+    assert asked_with_field(other) == [True]  # it has not refused anything
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_other_errors_that_name_the_field_are_passed_on(stream: bool) -> None:
+    """It is the client's own, or the request without it is refused as well: nothing is asked for ever."""
+    body = json.dumps(REFUSALS["as Groq"][1]).encode()
+    with world(Upstream(make=lambda _: Answer([body], 400, JSON)), **settings("hermes")) as it:
+        answer = it.post(stream=stream, skip_special_tokens=True)
+        assert (answer.status_code, answer.content, len(it.upstream.seen)) == (400, body, 1)
+        answer = it.post(stream=stream)
+        assert (answer.status_code, answer.content, len(it.upstream.seen)) == (400, body, 3)
 
 
 # What makes no sense

@@ -4,6 +4,7 @@ A request of OpenAI's or Anthropic's API becomes one whose tools are instruction
 that comes back is read as it streams and becomes the calls that the client's API has.
 """
 
+from xmltools.proxy.bridge.added_fields import AddedFields
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_body, error_message, error_status, is_error
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.settings import Settings
@@ -12,6 +13,7 @@ from xmltools.proxy.bridge.upstream_request import Turn
 from xmltools.proxy.bridge.upstream_stream import SSEDecoder, read_chunk
 
 __all__ = [
+    "AddedFields",
     "Api",
     "Exchange",
     "Refusal",

@@ -13,6 +13,7 @@ from xmltools.conversations.transcript import inline
 from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
@@ -204,7 +205,7 @@ def upstream_body(
         if is_asked_not_to_read:
             body["tool_choice"] = "none"
     if is_asked_not_to_read or not settings.is_forge:
-        body.setdefault("skip_special_tokens", False)  # models may spell calls with them
+        body.setdefault(SPECIAL_TOKENS, False)  # models may spell calls with them
     if settings.engine is not None:
         body.update(_grammar(incoming, tools, settings.engine, settings.dialect))
     return body

@@ -78,7 +78,12 @@ class StreamedAnswer(Answer):
         request = upstream.chat(self._scope, self._exchange.request, self._exchange.turn)
         self._ask()
         async with upstream.open(request, self._record) as answer:
-            await answer.check()
+            try:
+                await answer.check()
+            except UpstreamStatusError as error:
+                if upstream.is_asked_again(request, error):
+                    return True
+                raise
             if answer.content_type.startswith("application/json"):
                 raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
             async with aclosing(answer.pieces) as pieces:

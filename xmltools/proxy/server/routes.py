@@ -25,7 +25,7 @@ from xmltools.proxy.server.request_bodies import read_body
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.tracing import spanning
 from xmltools.proxy.server.translation import Translation, count_tokens
-from xmltools.proxy.server.upstream import Upstream
+from xmltools.proxy.server.upstream import Upstream, UpstreamStatusError
 
 Answer = Callable[[Service, Scope, Receive, Send], Awaitable[None]]
 
@@ -111,7 +111,13 @@ async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: A
     """Return the response of an exchange that does not stream."""
     answer = None
     while answer is None:
-        completion = await ask(upstream.chat(scope, exchange.request, exchange.turn))
+        request = upstream.chat(scope, exchange.request, exchange.turn)
+        try:
+            completion = await ask(request)
+        except UpstreamStatusError as error:
+            if upstream.is_asked_again(request, error):
+                continue
+            raise
         answer = await exchange.answer(completion)
     return answer
 

@@ -13,10 +13,11 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
-from xmltools.proxy.bridge import Turn
+from xmltools.proxy.bridge import AddedFields, Turn
+from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
-from xmltools.proxy.server.logging import Record, record_of
+from xmltools.proxy.server.logging import LOGGER, Record, record_of
 from xmltools.proxy.server.network import Content, Headers, Request, Response, Sender, UpstreamError
 from xmltools.proxy.server.tracing import trace_headers
 
@@ -106,11 +107,22 @@ class Upstream:
         base = httpx2.URL(config.base_url)
         self._base = f"{base.scheme}://{base.netloc.decode('ascii')}{base.raw_path.decode('ascii').rstrip('/')}"
         self._recorder = Recorder(config.record) if config.record is not None else None
+        self._added = AddedFields()
 
     def chat(self, scope: Scope, body: bytes, turn: Turn | None) -> Request:
         """Return the request for a chat completion; `turn` is what it asks, for a model in the same process."""
         headers = [(b"content-type", b"application/json"), *self._own_headers(scope)]
-        return self._request("POST", b"/chat/completions", headers, body)._replace(turn=turn)
+        content = self._added.for_upstream(self._base, body)
+        return self._request("POST", b"/chat/completions", headers, content)._replace(turn=turn)
+
+    def is_asked_again(self, request: Request, error: UpstreamStatusError) -> bool:
+        """Return whether a request for a chat completion was refused only for a field that was added to it. It is left
+        out from now on, and the request is to be made again."""
+        body = request.content if isinstance(request.content, bytes) else b""
+        if not self._added.is_refused(self._base, body, error.status, error.body):
+            return False
+        LOGGER.warning("the upstream refuses a field, which is left out", extra={"fields": {"field": SPECIAL_TOKENS}})
+        return True
 
     def get(self, scope: Scope, path: bytes) -> Request:
         """Return a request of ours for what is at a path below the base URL, in the name of the client."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx2
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import (
+    AddedFields,
     Api,
     Exchange,
     Refusal,
@@ -46,6 +47,7 @@ class Options:
     upstream_path: str | None
     max_body: int
     on_exchange: Callable[[Exchange], None] | None
+    added: AddedFields = field(default_factory=AddedFields)
 
     def __post_init__(self) -> None:
         if self.upstream_path is not None and not _PATH.fullmatch(self.upstream_path):
@@ -128,8 +130,11 @@ class _Translation:
     def _answered(self, exchange: Exchange) -> Steps:
         answer = None
         while answer is None:
-            response = yield self._to_upstream(exchange)
+            request = self._to_upstream(exchange)
+            response = yield request
             body = yield from self._whole("the upstream's answer", 502)
+            if self._is_asked_again(request, response, body):
+                continue
             completion = _object(body, "the upstream's answer", 502) if response.is_success else {}
             if "choices" not in completion:
                 yield from self._unsuccessful(response, body)
@@ -140,9 +145,12 @@ class _Translation:
     def _streamed(self, exchange: Exchange) -> Steps:
         again = True
         while again:
-            response = yield self._to_upstream(exchange)
+            request = self._to_upstream(exchange)
+            response = yield request
             if not response.is_success or response.headers.get("content-type", "").startswith(_JSON):
                 body = yield from self._whole("the upstream's answer", 502)
+                if self._is_asked_again(request, response, body):
+                    continue
                 yield from self._unsuccessful(response, body)
                 return
             head = Head(200, _response_headers(response.headers, self._api, f"{_EVENTS}; charset=utf-8"))
@@ -179,9 +187,15 @@ class _Translation:
 
     def _to_upstream(self, exchange: Exchange) -> httpx2.Request:
         headers = _request_headers(self._request.headers, self._api, streams=exchange.streams)
-        content = json.dumps(exchange.request, separators=(",", ":")).encode()
         url, extensions = self._upstream_url(), self._request.extensions
+        content = json.dumps(exchange.request, separators=(",", ":")).encode()
+        content = self._options.added.for_upstream(url.netloc.decode("ascii"), content)
         return httpx2.Request("POST", url, headers=headers, content=content, extensions=extensions)
+
+    def _is_asked_again(self, request: httpx2.Request, response: httpx2.Response, body: bytes) -> bool:
+        """Return whether the upstream refused a request only for a field that was added to it."""
+        upstream = request.url.netloc.decode("ascii")
+        return self._options.added.is_refused(upstream, request.content, response.status_code, body)
 
     def _upstream_url(self) -> httpx2.URL:
         url = self._request.url
