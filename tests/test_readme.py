@@ -16,14 +16,28 @@ from pathlib import Path
 import pytest
 from proxy.running import running
 from proxy.test_server_upstream import Upstream, whole
-from support.pages import BATCH, CORPUS, GRAMMARS, PAGES, PARTS, README, ROOT, SERVE, VERBS, named, parts_of
+from support.pages import (
+    BATCH,
+    CORPUS,
+    GRAMMARS,
+    OVERVIEW,
+    PAGES,
+    PARTS,
+    PROMISES,
+    README,
+    ROOT,
+    SERVE,
+    VERBS,
+    named,
+    parts_of,
+)
 
 import xmltools as xt
 from xmltools.cli.commands import COMMANDS, _parse_arguments, main
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
-WORDS = 1000
+WORDS = 500
 """How long the README may be, without its blocks and tables."""
 
 
@@ -163,7 +177,7 @@ def test_what_is_made_of_the_registries_is_up_to_date(page, part) -> None:
 
 
 @pytest.mark.full
-def test_the_readme_names_every_command_and_every_function_of_the_facade() -> None:
+def test_the_overview_names_every_command_and_every_function_of_the_facade() -> None:
     pytest.importorskip("pyarrow")  # a function of it is one of batches
     commands = [verb.what for verb in VERBS if verb.what in COMMANDS]
     names = [name for verb in VERBS for name in verb.names]
@@ -178,7 +192,7 @@ def test_the_readme_is_short() -> None:
     assert len(prose.split()) <= WORDS
 
 
-@pytest.mark.parametrize("page", [*PAGES, BATCH], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, BATCH, OVERVIEW, PROMISES], ids=name_of)
 def test_links_lead_to_files_and_headings(page) -> None:
     for target, heading in LINK.findall(page.read_text(encoding="utf-8")):
         file = (page.parent / target).resolve() if target else page
@@ -192,11 +206,11 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [*PAGES[1:], BATCH, GRAMMARS, CORPUS], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES[1:], BATCH, GRAMMARS, CORPUS, OVERVIEW, PROMISES], ids=name_of)
 def test_every_page_is_one_link_away(page) -> None:
     assert page in {(ROOT / target).resolve() for target, _ in LINK.findall(README.read_text(encoding="utf-8"))}
 
 
 def test_files_of_tests_that_stand_behind_promises_exist() -> None:
-    promised = re.findall(r"`(tests/[^`]+)`", README.read_text(encoding="utf-8"))
+    promised = re.findall(r"`(tests/[^`]+)`", PROMISES.read_text(encoding="utf-8"))
     assert promised and all((ROOT / name).exists() for name in promised)

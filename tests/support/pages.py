@@ -37,6 +37,8 @@ from xmltools.proxy.server.metrics import Metrics
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
+OVERVIEW = ROOT / "docs" / "overview.md"
+PROMISES = ROOT / "docs" / "promises.md"
 PARSING = ROOT / "docs" / "parsing.md"
 RENDER = ROOT / "docs" / "writing.md"
 CONVERSATIONS = ROOT / "docs" / "conversations.md"
@@ -170,10 +172,10 @@ def _verb_row(verb: Verb) -> list[str]:
     command = COMMANDS.get(verb.what)
     names = ", ".join(f"`{name}`" for name in verb.names)
     words = command.summary if command else verb.what
-    return [words, names, f"`{verb.what}`" if command else "", _more(verb.page)]
+    return [words, names, f"`{verb.what}`" if command else "", _more(verb.page, OVERVIEW)]
 
 
-def _more(page: Path | None, here: Path = README) -> str:
+def _more(page: Path | None, here: Path) -> str:
     return f"[{TITLES[page]}]({os.path.relpath(page, here.parent)})" if page else ""
 
 
@@ -289,7 +291,8 @@ def _source(family: Family) -> str:
 
 
 PARTS = {
-    README: {"speed": speed, "verbs": verbs},
+    README: {"speed": speed, "suite": conformance.in_short},
+    OVERVIEW: {"verbs": verbs},
     ARCHITECTURE: {"house": house},
     PARSING: {"events": events, "options": options, "limits": limits},
     RENDER: {"sizes": sizes},
