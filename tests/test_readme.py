@@ -37,7 +37,7 @@ from xmltools.cli.commands import COMMANDS, _parse_arguments, main
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
-WORDS = 500
+WORDS = 600
 """How long the README may be, without its blocks and tables."""
 
 
