@@ -1,7 +1,7 @@
 # make demo      plays a recorded coding task
 # make test      the small half of the tests: some three minutes on two cores
 # make test-all  all tests: first the small half, then the rest, with 95 % of the lines covered by both
-# make lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled | release | plugins: see CONTRIBUTING.md
+# make docs | lint | format | generated | bench | rivals | conformance | agents | fuzz | mutants | compiled | release | plugins: see CONTRIBUTING.md
 # Each makes .venv by itself; all they need is Python 3.11 and make. Options are given as ARGS="...".
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -15,7 +15,7 @@ PARSER_TESTS := parser/test_corpus.py parser/test_laws.py parser/test_parser.py 
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled release plugins clean
+.PHONY: demo docs test test-all test-rest lint format generated bench rivals conformance agents fuzz mutants compiled release plugins clean
 
 demo: .venv/demo.stamp
 	$(BIN)/xmltools demo $(ARGS)
@@ -30,6 +30,10 @@ test-all:
 # What `make test` leaves out, and the random tests again, with all their examples.
 test-rest: .venv/test-all.stamp
 	$(PYTEST) -m "full or hypothesis" $(ARGS)
+
+# The pages and the reference as a site, in build/site/html: every link is checked.
+docs: .venv/docs.stamp
+	$(BIN)/python docs/site/build.py $(ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check .
@@ -124,6 +128,10 @@ clean:
 
 .venv/demo.stamp: .venv/python.stamp pyproject.toml
 	$(PIP) -e '.[cli]'
+	@touch $@
+
+.venv/docs.stamp: .venv/python.stamp pyproject.toml
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 .venv/test.stamp: .venv/python.stamp pyproject.toml

@@ -47,6 +47,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "proxy/test_transport.py": ("anthropic",),
     "proxy/test_usage.py": (),
     "proxy/test_wire_facts.py": ("anthropic",),
+    "test_site.py": ("mkdocs", "mkdocstrings", "playwright"),
     "tools/test_schema_laws.py": ("lark", "llguidance", "numpy"),
 }
 """Files and folders of the half that `make test` leaves out, and what they need; they are skipped without it."""
