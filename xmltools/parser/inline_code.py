@@ -89,6 +89,13 @@ class Shown(FenceReader):
 
     def take(self, text: str) -> None:
         """Take the next piece of text."""
+        if text == "\n" and self.line == "x" and not (self._tokens or self._carry or self._quote or self._is_open):
+            # What follows nearly every call.
+            self.line = self._quote_tail = ""
+            self._is_odd = self._is_long_run = False
+            self._is_new_line = True
+            self._at += 1
+            return
         if self._is_open:
             self._starts = [start if self._at - start <= self._section_length else -1 for start in self._starts]
         if self._rest:
@@ -162,6 +169,8 @@ class Shown(FenceReader):
         ends, nobody knows without what follows (`hides` can)."""
         if self._is_odd or self._tokens or self._quote is not None:
             return True
+        if max(self._starts) < 0:
+            return False
         open_ones = (start for start in self._starts if start >= 0)
         return self._patience > 0 and any(self._at - start <= self._section_length for start in open_ones)
 
