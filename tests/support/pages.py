@@ -45,6 +45,7 @@ SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
 CONFORMANCE = ROOT / "docs" / "conformance.md"
 MODELS = ROOT / "docs" / "models.md"
+AGENTS = ROOT / "docs" / "agents.md"
 VLLM = ROOT / "docs" / "vllm.md"
 SGLANG = ROOT / "docs" / "sglang.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
@@ -62,6 +63,7 @@ TITLES = {
     LINT: "checking",
     SERVE: "serving",
     BATCH: "batches",
+    AGENTS: "agents",
     VLLM: "vLLM",
     GRAMMARS: "grammars",
     CORPUS: "corpus",
@@ -132,6 +134,7 @@ HOMES = {
     SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
     BATCH: ("batch",),
     VLLM: ("engine_plugins",),
+    AGENTS: ("integrations",),
 }
 """The modules that a page tells more of."""
 
