@@ -83,6 +83,9 @@ CLIENTS = (
     Client(
         "LangChain, integration", "langchain_client.py", ("chat",), ("langchain", "langchain-openai"), integration=True
     ),
+    Client(
+        "pydantic-ai, integration", "pydantic_ai_client.py", ("chat",), ("pydantic-ai-slim", "openai"), integration=True
+    ),
 )
 
 

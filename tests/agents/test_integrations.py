@@ -17,7 +17,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("XMLTOOLS_AGENTS_PYTHON", sys.executable)
-SCRIPTS = {"langchain": "langchain_checks.py"}
+SCRIPTS = {"langchain": "langchain_checks.py", "pydantic_ai": "pydantic_ai_checks.py"}
 CHECKS = [
     (script, node.name)
     for script in SCRIPTS.values()

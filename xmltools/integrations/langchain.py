@@ -67,7 +67,7 @@ _OF_CONTENT = ("model_provider", "output_version")
 """What their metadata say of how the content is spelled, which is not how ours is."""
 
 
-class ToolCallingChatModel(BaseChatModel):  # type: ignore[misc]  # LangChain is not installed where types are checked
+class ToolCallingChatModel(BaseChatModel):
     """A chat model with tool calling, over one that only writes text.
 
     `wrapped` is any chat model of LangChain's, also with options bound to it or with fallbacks; it is asked through its
