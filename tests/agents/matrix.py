@@ -86,6 +86,7 @@ CLIENTS = (
     Client(
         "pydantic-ai, integration", "pydantic_ai_client.py", ("chat",), ("pydantic-ai-slim", "openai"), integration=True
     ),
+    Client("LiteLLM, integration", "litellm_client.py", ("chat",), ("litellm",), integration=True),
 )
 
 

@@ -1,6 +1,6 @@
 """Runs the functions `test_*` of a script, with the libraries of the agents, which come without pytest.
 
-    python tests/agents/run_checks.py tests/agents/langchain_checks.py
+    PYTHONPATH=. python tests/agents/run_checks.py tests/agents/langchain_checks.py
 
 Prints a JSON object: for each function None, or how it failed.
 """
@@ -15,9 +15,6 @@ import runpy
 import sys
 import traceback
 import warnings
-
-os.environ["LANGSMITH_TRACING"] = "false"
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it asks the network for prices otherwise
 
 
 def main() -> None:

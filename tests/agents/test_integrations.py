@@ -14,10 +14,19 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from proxy.running import running
+from proxy.test_server_upstream import Upstream, whole
+from support.pages import AGENTS
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("XMLTOOLS_AGENTS_PYTHON", sys.executable)
-SCRIPTS = {"langchain": "langchain_checks.py", "pydantic_ai": "pydantic_ai_checks.py"}
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
+    "PYTHONPATH": str(HERE.parents[1]),
+    "LANGSMITH_TRACING": "false",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # it asks the network for prices otherwise
+}
+SCRIPTS = {name: f"{name}_checks.py" for name in ("langchain", "pydantic_ai", "litellm")}
 CHECKS = [
     (script, node.name)
     for script in SCRIPTS.values()
@@ -29,9 +38,8 @@ CHECKS = [
 @cache
 def run(script: str) -> dict[str, str | None] | str:
     """What came of each check of a script, or which library is not here."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     command = [PYTHON, HERE / "run_checks.py", HERE / script]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
     missing = re.search("(?:ModuleNotFound|Import)Error: .*", done.stderr)
     if done.returncode and missing is not None:
         return missing[0]
@@ -46,6 +54,25 @@ def test_it_does_what_the_library_expects(script: str, name: str) -> None:
     if isinstance(found, str):
         pytest.skip(found)
     assert found[name] is None, found[name]
+
+
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", AGENTS.read_text(encoding="utf-8"), re.DOTALL)
+ADDRESS = "http://localhost:8000"
+
+
+@pytest.mark.parametrize("library", SCRIPTS)
+def test_the_examples_of_the_page_print_what_they_say(library: str) -> None:
+    pytest.importorskip("uvicorn")
+    ((code, said),) = [(code, said) for code, said in EXAMPLES if f"xmltools.integrations.{library} " in code]
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    with running(Upstream(whole(call), whole("It is sunny."))) as url:
+        done = subprocess.run(
+            [PYTHON, "-c", code.replace(ADDRESS, url)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
+        )
+    missing = re.search("(?:ModuleNotFound|Import)Error: .*", done.stderr)
+    if done.returncode and missing is not None:
+        pytest.skip(missing[0])
+    assert ADDRESS in code and (done.returncode, done.stdout) == (0, said), done.stderr
 
 
 @pytest.mark.parametrize("library", SCRIPTS)

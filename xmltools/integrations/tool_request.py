@@ -66,6 +66,8 @@ class ToolRequest:
         incoming.conversation = _with_errors(incoming.conversation, failed_results)
         incoming.include_usage = True  # the end of a reply is waited for, where the usage is
         self.plain = incoming.is_plain
+        if incoming.choices > 1 and not self.plain:
+            raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
         self._exchange = Exchange("chat", incoming, settings)
 
     @property
@@ -89,24 +91,31 @@ class ToolRequest:
         """The calls that were not made in the end, which the text says in words."""
         return self._exchange.failures
 
-    def whole(self, message: Mapping[str, Any], finish_reason: str | None) -> Piece | None:
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """The tokens of all tries, where their counts were given in the form of chat completions."""
+        return self._exchange.stats.usage
+
+    def whole(
+        self, message: Mapping[str, Any], finish_reason: str | None, usage: Mapping[str, Any] | None = None
+    ) -> Piece | None:
         """Take the model's reply; return ours, or None if the model is to be asked again.
 
         Raises XMLToolsError where a call was required and is not in it.
         """
         choice = {"index": 0, "message": message, "finish_reason": _reason(finish_reason)}
-        answer = self._exchange.answer({"choices": [choice]})
+        answer = self._exchange.answer({"choices": [choice], "usage": usage})
         if answer is None:
             return None
         (choice,) = answer["choices"]
         return _piece(choice["message"], choice["finish_reason"])
 
-    def part(self, delta: Mapping[str, Any]) -> list[Piece]:
+    def part(self, delta: Mapping[str, Any], usage: Mapping[str, Any] | None = None) -> list[Piece]:
         """Take the next part of the model's reply; return what is new of ours.
 
         Raises XMLToolsError where a call fails that was told of while the model wrote it.
         """
-        return _pieces(self._exchange.feed({"choices": [{"index": 0, "delta": delta}]}))
+        return _pieces(self._exchange.feed({"choices": [{"index": 0, "delta": delta}], "usage": usage}))
 
     def end(self, finish_reason: str | None) -> list[Piece]:
         """Say that the model's reply has ended, and why; return the rest. Ask `again` whether this was all.
