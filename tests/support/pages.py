@@ -119,6 +119,7 @@ VERBS = (
     Verb("batch", ("batch.parse_files", "batch.parse_table"), BATCH),
     Verb("dialects", ("dialects.named", "dialects.for_model", "dialects.all", "parser.detect"), PARSING),
     Verb("give vLLM and SGLang parsers for the calls and the reasoning of every dialect", (), VLLM),
+    Verb("give tool calling to model objects of LangChain, pydantic-ai and LiteLLM, without a server", (), AGENTS),
     Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
     Verb("replay", (), SERVE),
     Verb("conformance", (), CORPUS),
