@@ -270,6 +270,21 @@ def test_history_is_written_in_the_dialect_with_images_and_errors() -> None:
         assert ("Error: no such city" if dialect == "forge" else "no such city") in results[-1].text
 
 
+def test_what_is_no_text_and_no_image_stays_for_the_wrapped_model_and_is_refused_in_results() -> None:
+    document: Any = {"type": "document", "source": {"type": "text", "data": "x"}}
+    model = scripted(DONE)
+    bound(model).invoke([HumanMessage([{"type": "text", "text": "Read it."}, document])])
+    assert document in model.asked[0][-1].content
+    call: Any = {"name": "weather", "args": ARGUMENTS, "id": "a"}
+    history = [HumanMessage("Sun?"), AIMessage("", tool_calls=[call]), ToolMessage([document], tool_call_id="a")]
+    assert "Unrecognized content block" in raised(ValueError, lambda: bound(scripted(DONE)).invoke(history))
+
+
+def test_tools_may_be_options_of_a_single_request() -> None:
+    model = ToolCallingChatModel(wrapped=scripted(DONE, GOOD))
+    assert model.invoke("Sun?", tools=[weather], tool_choice="any").tool_calls
+
+
 def test_the_dialect_may_be_that_of_the_model() -> None:
     model = scripted('<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>')
     object.__setattr__(model, "_get_ls_params", lambda **_: {"ls_model_name": "Qwen/Qwen2.5-7B-Instruct"})

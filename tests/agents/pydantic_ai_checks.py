@@ -253,6 +253,12 @@ async def test_history_is_written_in_the_dialect_with_files_and_errors() -> None
         assert not model.infos[0].function_tools and model.infos[0].allow_text_output
 
 
+async def test_a_prompt_may_be_a_picture_and_nothing_else() -> None:
+    model = Scripted(DONE)
+    await ToolCallingModel(model).request([ModelRequest(parts=[UserPromptPart([IMAGE])])], None, asked_with(WEATHER))
+    assert [part.content for part in model.asked[0][0].parts][1:] == [[IMAGE]]
+
+
 async def test_settings_reach_the_wrapped_model_but_those_about_tools() -> None:
     settings = {"temperature": 0.5, "parallel_tool_calls": False, "tool_choice": "auto", "stop_sequences": ["Oslo"]}
     for way in WAYS:

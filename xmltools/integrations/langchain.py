@@ -59,8 +59,8 @@ __all__ = ["ToolCallingChatModel"]
 
 _ABOUT_TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
 """What may be said about tools, by the names of chat completions. The wrapped model hears nothing of it."""
-_CHECKED = ("response_format", "logprobs", "top_logprobs")
-"""What the wrapped model is told, but can't be honoured beside tools."""
+_READ = ("parallel_tool_calls", "response_format", "logprobs", "top_logprobs")
+"""Other options that are read here: those that can't be honoured beside tools are refused."""
 _ENDINGS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Where models of LangChain's say in their metadata why a reply ended."""
 _OF_CONTENT = ("model_provider", "output_version")
@@ -108,7 +108,9 @@ class ToolCallingChatModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return {"wrapped": repr(self.wrapped), "settings": asdict(self.settings)}
+        wrapped = self.wrapped
+        own = wrapped._identifying_params if isinstance(wrapped, BaseChatModel) else repr(wrapped)
+        return {"wrapped": own, "settings": asdict(self.settings)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         asked = getattr(self.wrapped, "_get_ls_params", None)
@@ -135,11 +137,8 @@ class ToolCallingChatModel(BaseChatModel):
         checked against the schema in any case. Raises XMLToolsError for tools that can't be written or that only a
         provider runs, and for a choice that is none.
         """
-        given = {
-            "tools": [convert_to_openai_tool(tool) for tool in tools],
-            "tool_choice": _choice(tool_choice),
-            "parallel_tool_calls": parallel_tool_calls,
-        }
+        definitions = [convert_to_openai_tool(tool) for tool in tools]
+        given = {"tools": definitions, "tool_choice": tool_choice, "parallel_tool_calls": parallel_tool_calls}
         bound = {name: value for name, value in given.items() if value is not None}
         self._request([_ANY], None, {**bound, **kwargs}, stream=False)  # what is wrong with it is said here
         return self.bind(**bound, **kwargs)
@@ -229,10 +228,12 @@ class ToolCallingChatModel(BaseChatModel):
     ) -> ToolRequest:
         body = {
             "model": self._get_ls_params().get("ls_model_name") or "none",
-            "messages": convert_to_openai_messages(messages),
+            "messages": [each for message in messages for each in _written_for_chat(message)],
             "stream": stream,
             "stop": stop or None,
-            **{name: options[name] for name in (*_ABOUT_TOOLS, *_CHECKED) if options.get(name) is not None},
+            **{name: options[name] for name in _READ if options.get(name) is not None},
+            "tools": [convert_to_openai_tool(tool) for tool in options.get("tools") or ()],
+            "tool_choice": _choice(options.get("tool_choice")),
         }
         failed = {each.tool_call_id for each in messages if isinstance(each, ToolMessage) and each.status == "error"}
         return ToolRequest(body, self.settings, failed_results=failed)
@@ -242,6 +243,12 @@ _ALONE: Any = {"callbacks": []}
 """How the wrapped model is run: what listens to ours would hear every word twice, and calls as the text that they are.
 """
 _ANY = HumanMessage("Any.")
+
+
+def _written_for_chat(message: BaseMessage) -> list[dict[str, Any]]:
+    """Return a message as chat completions have it. What no model is told of in a result is an error; what stands in
+    other messages is for the wrapped model to know."""
+    return convert_to_openai_messages([message], pass_through_unknown_blocks=not isinstance(message, ToolMessage))
 
 
 def _options(stop: list[str] | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
