@@ -12,7 +12,15 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, FakeListLLM
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
@@ -294,7 +302,9 @@ def test_the_dialect_may_be_that_of_the_model() -> None:
 
 
 def test_without_tools_the_wrapped_model_is_asked_as_it_is() -> None:
-    asked: Any = [HumanMessage([{"type": "text", "text": "Sun?", "cache_control": {"type": "ephemeral"}}])]
+    video = {"type": "video", "url": "https://example.org/sun.mp4"}
+    cached = {"type": "text", "text": "Sun?", "cache_control": {"type": "ephemeral"}}
+    asked: Any = [ChatMessage("Be brief.", role="critic"), HumanMessage([cached, video])]
     for ask in WAYS.values():
         model = scripted(GOOD)
         answer = ask(ToolCallingChatModel(wrapped=model).bind(temperature=0, stop=["\n"]), asked)

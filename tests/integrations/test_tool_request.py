@@ -12,7 +12,7 @@ import pytest
 
 from xmltools import XMLToolsError
 from xmltools.bridge import Settings
-from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
+from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
 
 TOOL = {
     "type": "function",
@@ -101,8 +101,13 @@ def test_results_that_are_errors_are_written_as_such() -> None:
         assert asked.messages[-1]["content"] == f"Tool: add\n{word}"
 
 
-def test_a_request_without_tools_is_plain() -> None:
-    assert request(tools=[]).plain and not request().plain
+def test_a_request_is_about_tools_if_it_has_some_or_its_history_has_calls_or_results() -> None:
+    user = ASKED["messages"][0]
+    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    assert is_about_tools(ASKED)
+    assert is_about_tools({"messages": [user, {"role": "assistant", "tool_calls": [call]}]})
+    assert is_about_tools({"messages": [user, {"role": "tool", "tool_call_id": "c", "content": "1"}]})
+    assert not is_about_tools({"messages": [user, {"role": "assistant", "content": "1"}], "tools": []})
 
 
 def test_where_there_are_tools_the_model_is_not_told_where_to_stop() -> None:

@@ -151,7 +151,7 @@ class ToolCallingChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         request = self._request(messages, stop, kwargs, stream=False)
-        if request.plain:
+        if request is None:
             return _result(_reply(self.wrapped.invoke(messages, _ALONE, **_options(stop, kwargs))))
         whole = _Whole(request)
         while whole.message is None:
@@ -167,7 +167,7 @@ class ToolCallingChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         request = self._request(messages, stop, kwargs, stream=False)
-        if request.plain:
+        if request is None:
             return _result(_reply(await self.wrapped.ainvoke(messages, _ALONE, **_options(stop, kwargs))))
         whole = _Whole(request)
         while whole.message is None:
@@ -183,7 +183,7 @@ class ToolCallingChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         request = self._request(messages, stop, kwargs, stream=True)
-        if request.plain:
+        if request is None:
             for chunk in self.wrapped.stream(messages, _ALONE, **_options(stop, kwargs)):
                 yield _chunk(_reply(chunk))
             return
@@ -206,7 +206,7 @@ class ToolCallingChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         request = self._request(messages, stop, kwargs, stream=True)
-        if request.plain:
+        if request is None:
             async for chunk in self.wrapped.astream(messages, _ALONE, **_options(stop, kwargs)):
                 yield _chunk(_reply(chunk))
             return
@@ -225,7 +225,11 @@ class ToolCallingChatModel(BaseChatModel):
 
     def _request(
         self, messages: list[BaseMessage], stop: list[str] | None, options: Mapping[str, Any], *, stream: bool
-    ) -> ToolRequest:
+    ) -> ToolRequest | None:
+        """Return the request, None if nothing in it is about tools. The wrapped model is asked as it is then, and its
+        messages may be of kinds that chat completions don't have."""
+        if not (options.get("tools") or any(map(_is_about_tools, messages))):
+            return None
         body = {
             "model": self._get_ls_params().get("ls_model_name") or "none",
             "messages": [each for message in messages for each in _written_for_chat(message)],
@@ -243,6 +247,10 @@ _ALONE: Any = {"callbacks": []}
 """How the wrapped model is run: what listens to ours would hear every word twice, and calls as the text that they are.
 """
 _ANY = HumanMessage("Any.")
+
+
+def _is_about_tools(message: BaseMessage) -> bool:
+    return isinstance(message, ToolMessage) or (isinstance(message, AIMessage) and bool(message.tool_calls))
 
 
 def _written_for_chat(message: BaseMessage) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
+from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
 from xmltools.proxy.bridge import Refusal, Settings
 
 try:
@@ -111,13 +111,14 @@ class ToolCallingLLM(CustomLLM):
             **{name: options[name] for name in _OF_THE_REQUEST if options.get(name) is not None},
         }
         with _as_litellm_says():
-            return _Asked(ToolRequest(body, self.settings), given, stream)
+            return _Asked(ToolRequest(body, self.settings) if is_about_tools(body) else None, given, stream)
 
 
 class _Asked:
-    """A request, how the model is asked, and what becomes of its replies. `goes_on` while it is to be asked."""
+    """How the model is asked, and what becomes of its replies: of the request, if there is one, else nothing. `goes_on`
+    while the model is to be asked."""
 
-    def __init__(self, request: ToolRequest, given: Mapping[str, Any], stream: bool) -> None:
+    def __init__(self, request: ToolRequest | None, given: Mapping[str, Any], stream: bool) -> None:
         self._request = request
         self._given = given
         self._streams = stream
@@ -128,26 +129,26 @@ class _Asked:
     @property
     def done(self) -> bool:
         """Whether nothing that the model may still say is wanted."""
-        return not self._request.plain and self._request.done
+        return self._request is not None and self._request.done
 
     def options(self) -> dict[str, Any]:
         """Return what LiteLLM is called with."""
-        given, plain = self._given, self._request.plain
-        left_out = () if plain else _SEEN_TO_HERE
+        given, request = self._given, self._request
+        left_out = () if request is None else _SEEN_TO_HERE
         options = {name: value for name, value in given["optional_params"].items() if name not in left_out}
         options |= {name: given[name] for name in _PASSED_ON if given.get(name) is not None}
         if given.get("headers"):
             options["extra_headers"] = given["headers"]
-        if self._request.stop and not plain:
-            options["stop"] = self._request.stop
+        if request is not None and request.stop:
+            options["stop"] = request.stop
         if self._streams:
             options |= {"stream": True, "stream_options": {"include_usage": True}}
-        messages = given["messages"] if plain else self._request.messages
+        messages = given["messages"] if request is None else request.messages
         return {**options, "model": given["model"], "messages": messages, "no-log": True}
 
     def take(self, answer: ModelResponse) -> ModelResponse | None:
         """Take a reply; return ours, or None if the model is to be asked again."""
-        if self._request.plain:
+        if self._request is None:
             return answer
         choice = answer.choices[0]
         usage = answer.get("usage")
@@ -172,7 +173,7 @@ class _Asked:
             self._reason = choice.finish_reason or self._reason
             choice.finish_reason = None  # said at the end, with the usage
             delta = choice.delta.model_dump(exclude_none=True)
-        if self._request.plain:
+        if self._request is None:
             yield chunk
             return
         with _as_litellm_says():
@@ -181,7 +182,7 @@ class _Asked:
 
     def end_turn(self) -> Iterator[Any]:
         """Say that the reply of a turn has ended; yield the rest."""
-        if self._request.plain:
+        if self._request is None:
             self.goes_on = False
             yield self._end(self._reason or "stop", self._usage)
             return
@@ -198,7 +199,8 @@ class _Asked:
         return {**ended, **self._failures()}
 
     def _failures(self) -> dict[str, Any]:
-        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in self._request.failures]
+        failures = self._request.failures if self._request is not None else ()
+        failed = [{"name": each.name, "message": each.message, "hint": each.hint} for each in failures]
         return {"provider_specific_fields": {"failed_calls": failed}} if failed else {}
 
 

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings
+from xmltools.integrations.tool_request import Piece, ToolRequest, check_settings, is_about_tools
 from xmltools.proxy.bridge import Settings
 
 try:
@@ -139,7 +139,7 @@ class ToolCallingModel(WrapperModel):
     ) -> ModelResponse:
         """Ask the wrapped model, as often as it takes; return its reply with the calls that it wrote."""
         asked = self._asked(messages, model_settings, model_request_parameters, stream=False)
-        if asked.request.plain:
+        if asked is None:
             return await self.wrapped.request(messages, model_settings, model_request_parameters)
         usage = RequestUsage()
         while True:
@@ -163,7 +163,7 @@ class ToolCallingModel(WrapperModel):
     ) -> AsyncGenerator[StreamedResponse]:
         """Ask the wrapped model; give the stream of what it says, with the calls that it writes."""
         asked = self._asked(messages, model_settings, model_request_parameters, stream=True)
-        if asked.request.plain:
+        if asked is None:
             async with self.wrapped.request_stream(
                 messages, model_settings, model_request_parameters, run_context
             ) as stream:
@@ -187,7 +187,7 @@ class ToolCallingModel(WrapperModel):
     ) -> RequestUsage:
         """Return what the wrapped model counts for what it would be asked."""
         asked = self._asked(messages, model_settings, model_request_parameters, stream=False)
-        if asked.request.plain:
+        if asked is None:
             return await self.wrapped.count_tokens(messages, model_settings, model_request_parameters)
         return await self.wrapped.count_tokens(asked.messages(), asked.settings(), ModelRequestParameters())
 
@@ -198,7 +198,8 @@ class ToolCallingModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
         *,
         stream: bool,
-    ) -> _Asked:
+    ) -> _Asked | None:
+        """Return the request, None if nothing in it is about tools."""
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         history = _History(messages, [each.content for each in self._get_instruction_parts(messages, parameters) or ()])
         tools = [*parameters.declared_function_tools, *parameters.output_tools]
@@ -213,6 +214,8 @@ class ToolCallingModel(WrapperModel):
             "stop": settings.get("stop_sequences") or None,
             "stream": stream,
         }
+        if not is_about_tools(body):
+            return None
         request = ToolRequest(body, self.calling, failed_results=history.failed)
         return _Asked(request, history, model_settings, parameters)
 

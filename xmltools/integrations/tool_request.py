@@ -56,17 +56,15 @@ class ToolRequest:
     results are errors, which that form does not say. Raises XMLToolsError for what can't be honoured; a tool that only
     some provider runs is such a thing, since nobody would run it here.
 
-    If `plain`, nothing in it is about tools, and the model is to be asked as if none of this were here. Else give the
-    whole reply to `whole`; or each part of it to `part`, until it ends or `done` says that no more is needed, and then
-    call `end`. If `again` is true after that, ask the model once more, with the `messages` of then.
+    Give the whole reply to `whole`; or each part of it to `part`, until it ends or `done` says that no more is needed,
+    and then call `end`. If `again` is true after that, ask the model once more, with the `messages` of then.
     """
 
     def __init__(self, body: Mapping[str, Any], settings: Settings, *, failed_results: Collection[str] = ()) -> None:
         incoming = read_request("chat", {"model": "none", **body}, strict=True)
         incoming.conversation = _with_errors(incoming.conversation, failed_results)
         incoming.include_usage = True  # the end of a reply is waited for, where the usage is
-        self.plain = incoming.is_plain
-        if incoming.choices > 1 and not self.plain:
+        if incoming.choices > 1:
             raise Refusal("n: with tools there is one reply at a time; leave it out, and ask as often", param="n")
         self._exchange = Exchange("chat", incoming, settings)
 
@@ -129,6 +127,13 @@ class ToolRequest:
     def again(self) -> bool:
         """Return whether the model is to be asked once more."""
         return self._exchange.next_turn()
+
+
+def is_about_tools(body: Mapping[str, Any]) -> bool:
+    """Return whether anything in the body of a request is about tools. If not, the model is to be asked as it is."""
+    return bool(body.get("tools")) or any(
+        message.get("role") in ("tool", "function") or message.get("tool_calls") for message in body["messages"]
+    )
 
 
 def _reason(given: str | None) -> str | None:
