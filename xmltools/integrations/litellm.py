@@ -15,7 +15,7 @@ the text says in words that it was not made, and `provider_specific_fields` has 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from xmltools.errors import XMLToolsError
@@ -92,13 +92,12 @@ class ToolCallingLLM(CustomLLM):
         """Yield what the model says, with the calls that it writes."""
         asked = self._asked(given, stream=True)
         while asked.goes_on:
-            stream = await litellm.acompletion(**asked.options())
-            async for chunk in stream:
-                for each in asked.hear(chunk):
-                    yield each
-                if asked.done:
-                    break
-            await stream.aclose()
+            async with aclosing(await litellm.acompletion(**asked.options())) as stream:
+                async for chunk in stream:
+                    for each in asked.hear(chunk):
+                        yield each
+                    if asked.done:
+                        break
             for each in asked.end_turn():
                 yield each
 
