@@ -28,7 +28,7 @@ def main() -> None:
         try:
             done = check()
             if inspect.isawaitable(done):
-                asyncio.run(asyncio.wait_for(done, 30))  # type: ignore[arg-type]
+                asyncio.run(asyncio.wait_for(done, 120))  # type: ignore[arg-type]
             failures[name] = None
         except Exception:
             failures[name] = traceback.format_exc()

@@ -39,7 +39,7 @@ CHECKS = [
 def run(script: str) -> dict[str, str | None] | str:
     """What came of each check of a script, or which library is not here."""
     command = [PYTHON, HERE / "run_checks.py", HERE / script]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=240)
     missing = re.search("(?:ModuleNotFound|Import)Error: .*", done.stderr)
     if done.returncode and missing is not None:
         return missing[0]
@@ -67,7 +67,7 @@ def test_the_examples_of_the_page_print_what_they_say(library: str) -> None:
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
     with running(Upstream(whole(call), whole("It is sunny."))) as url:
         done = subprocess.run(
-            [PYTHON, "-c", code.replace(ADDRESS, url)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
+            [PYTHON, "-c", code.replace(ADDRESS, url)], capture_output=True, text=True, env=ENVIRONMENT, timeout=240
         )
     missing = re.search("(?:ModuleNotFound|Import)Error: .*", done.stderr)
     if done.returncode and missing is not None:
