@@ -28,7 +28,7 @@ LAYERS = (
     ("",),
     ("lint", "proxy", "proxy.scripted", "proxy.transport", "proxy.playground"),
     ("proxy.recordings",),
-    ("proxy.server", "batch", "engine_plugins"),
+    ("proxy.server", "batch", "engine_plugins", "integrations"),
     ("cli",),
     ("__main__",),
 )

@@ -46,6 +46,7 @@ class Ask:
     streaming: bool
     model: str
     transport: bool = False
+    integration: bool = False
     entered: list[Any] = field(default_factory=list)
     """The arguments of each time that the tool ran."""
     texts: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""LangChain's `create_agent`, with its models for chat completions, Responses and Anthropic's API.
+"""LangChain's `create_agent`, with its models for chat completions, Responses and Anthropic's API, or ours over one.
 
 Its tool has a JSON Schema and no validation of its own, as a tool that comes from MCP.
 """
@@ -20,7 +20,7 @@ def model_of(ask: Ask) -> Any:
         return ChatAnthropic(model=ask.model, base_url=ask.url, api_key="none", max_retries=0, timeout=PATIENCE)  # type: ignore[call-arg]
     from langchain_openai import ChatOpenAI
 
-    return ChatOpenAI(
+    model = ChatOpenAI(
         model=ask.model,
         base_url=ask.url + "/v1",
         api_key="none",  # type: ignore[arg-type]
@@ -28,6 +28,11 @@ def model_of(ask: Ask) -> Any:
         timeout=PATIENCE,
         use_responses_api=ask.api == "responses",
     )
+    if not ask.integration:
+        return model
+    from xmltools.integrations.langchain import ToolCallingChatModel
+
+    return ToolCallingChatModel(wrapped=model)
 
 
 async def play(ask: Ask) -> None:

@@ -31,6 +31,11 @@ def play(ask: Ask) -> None:
 
 def step(ask: Ask, messages: list[Any]) -> Any:
     where = {"model": f"openai/{ask.model}", "api_base": ask.url + "/v1"}
+    if ask.integration:
+        from xmltools.integrations.litellm import ToolCallingLLM
+
+        litellm.custom_provider_map = [{"provider": "xmltools", "custom_handler": ToolCallingLLM()}]
+        where["model"] = f"xmltools/{where['model']}"
     if ask.api == "messages":
         where = {"model": f"anthropic/{ask.model}", "api_base": ask.url}
     request: Any = {**where, "api_key": "none", "messages": list(messages), "tools": TOOLS, "timeout": PATIENCE}

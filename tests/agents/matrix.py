@@ -1,7 +1,8 @@
 """Which clients run which calls: `python tests/agents/matrix.py` prints it as Markdown tables.
 
 Each client is a script of its own, which runs once for all its cells, with the Python that XMLTOOLS_AGENTS_PYTHON
-names, or else this one. What goes through the transport runs with this Python, which has xmltools.
+names, or else this one. What goes through the transport runs with this Python, which has xmltools. Integrations, as the
+transport, ask the upstream themselves.
 """
 
 from __future__ import annotations
@@ -47,6 +48,12 @@ class Client:
     apis: tuple[str, ...]
     needs: tuple[str, ...] = ()
     transport: bool = False
+    integration: bool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it asks the upstream, and no server in front of it."""
+        return self.transport or self.integration
 
     @property
     def is_node(self) -> bool:
@@ -73,6 +80,13 @@ CLIENTS = (
     Client("AI SDK", "ai_sdk_client.mjs", _ALL),
     Client("OpenAI SDK, transport", "openai_client.py", _OPENAI, ("openai", "httpx2"), transport=True),
     Client("Anthropic SDK, transport", "anthropic_client.py", _ANTHROPIC, ("anthropic", "httpx2"), transport=True),
+    Client(
+        "LangChain, integration", "langchain_client.py", ("chat",), ("langchain", "langchain-openai"), integration=True
+    ),
+    Client(
+        "pydantic-ai, integration", "pydantic_ai_client.py", ("chat",), ("pydantic-ai-slim", "openai"), integration=True
+    ),
+    Client("LiteLLM, integration", "litellm_client.py", ("chat",), ("litellm",), integration=True),
 )
 
 
@@ -200,6 +214,7 @@ def play(
             "streaming": streaming,
             "model": f"{case}@{client.name}-{api}-{'stream' if streaming else 'whole'}".replace(" ", "-"),
             **({"transport": True} if client.transport else {}),
+            **({"integration": True} if client.integration else {}),
         }
         for case, api, streaming in asked
     ]
@@ -293,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except MissingError as missing:
                 print(f"{client.name} is left out: {missing}", file=sys.stderr)
                 continue
-            its_versions, its_cells = measure(client, command, upstream, own if client.transport else url)
+            its_versions, its_cells = measure(client, command, upstream, own if client.is_direct else url)
             cells += its_cells
             versions |= {f"{name} (transport)" if client.transport else name: at for name, at in its_versions.items()}
     print(table(cells))

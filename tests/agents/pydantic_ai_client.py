@@ -1,4 +1,4 @@
-"""A pydantic-ai agent with its models for chat completions and Responses.
+"""A pydantic-ai agent with its models for chat completions and Responses, or with ours over one.
 
 Its tool has a JSON Schema and no validation of its own, as a tool that comes from MCP.
 """
@@ -19,7 +19,12 @@ from pydantic_ai.usage import UsageLimits
 def model_of(ask: Ask) -> Any:
     openai = AsyncOpenAI(base_url=ask.url + "/v1", api_key="none", max_retries=0, timeout=PATIENCE)
     kind = OpenAIResponsesModel if ask.api == "responses" else OpenAIChatModel
-    return kind(ask.model, provider=OpenAIProvider(openai_client=openai))
+    model = kind(ask.model, provider=OpenAIProvider(openai_client=openai))
+    if not ask.integration:
+        return model
+    from xmltools.integrations.pydantic_ai import ToolCallingModel
+
+    return ToolCallingModel(model)
 
 
 async def read(_: Any, events: Any) -> None:

@@ -41,7 +41,7 @@ def test_no_client_runs_a_bad_call(client: Client, proxy: tuple[Upstream, str, s
         command = command_of(client, lambda: node_folder)
     except MissingError as missing:
         pytest.skip(str(missing))
-    _, cells = measure(client, command, upstream, own if client.transport else url)
+    _, cells = measure(client, command, upstream, own if client.is_direct else url)
     assert {(cell.api, cell.streaming) for cell in cells} == set(client.ways())
     wrong = [f"{cell.name}: {what}" for cell in cells for what in cell.complaints()]
     looping = [f"{cell.name}: {cell.requests} requests" for cell in cells if cell.requests > MOST_REQUESTS]

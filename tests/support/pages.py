@@ -47,6 +47,7 @@ SERVE = ROOT / "docs" / "serving.md"
 BATCH = ROOT / "docs" / "batches.md"
 CONFORMANCE = ROOT / "docs" / "conformance.md"
 MODELS = ROOT / "docs" / "models.md"
+AGENTS = ROOT / "docs" / "agents.md"
 VLLM = ROOT / "docs" / "vllm.md"
 SGLANG = ROOT / "docs" / "sglang.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
@@ -64,6 +65,7 @@ TITLES = {
     LINT: "checking",
     SERVE: "serving",
     BATCH: "batches",
+    AGENTS: "agents",
     VLLM: "vLLM",
     GRAMMARS: "grammars",
     CORPUS: "corpus",
@@ -119,6 +121,7 @@ VERBS = (
     Verb("batch", ("batch.parse_files", "batch.parse_table"), BATCH),
     Verb("dialects", ("dialects.named", "dialects.for_model", "dialects.all", "parser.detect"), PARSING),
     Verb("give vLLM and SGLang parsers for the calls and the reasoning of every dialect", (), VLLM),
+    Verb("give tool calling to model objects of LangChain, pydantic-ai and LiteLLM, without a server", (), AGENTS),
     Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
     Verb("replay", (), SERVE),
     Verb("conformance", (), CORPUS),
@@ -134,6 +137,7 @@ HOMES = {
     SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
     BATCH: ("batch",),
     VLLM: ("engine_plugins",),
+    AGENTS: ("integrations",),
 }
 """The modules that a page tells more of."""
 

@@ -5,8 +5,10 @@ that comes back is read as it streams and becomes the calls that the client's AP
 """
 
 from xmltools.proxy.bridge.added_fields import AddedFields
+from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_body, error_message, error_status, is_error
 from xmltools.proxy.bridge.exchange import Exchange
+from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_request import Turn
@@ -16,6 +18,7 @@ __all__ = [
     "AddedFields",
     "Api",
     "Exchange",
+    "Incoming",
     "Refusal",
     "SSEDecoder",
     "Settings",
@@ -24,6 +27,8 @@ __all__ = [
     "error_body",
     "error_message",
     "error_status",
+    "failure_in_words",
     "is_error",
     "read_chunk",
+    "read_request",
 ]

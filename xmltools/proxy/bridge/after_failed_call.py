@@ -143,7 +143,7 @@ class Outgoing:
     """The last of the filters: a failure becomes a sentence, and the text is kept that the client has, if asked for.
 
     A failure of a call that the client has heard of is `broken`: nothing follows it, and the reply can only end with an
-    error. `failed` counts both.
+    error. `failed` has the errors of both.
     `before` is the text that the client has already. If `is_new`, what follows is a paragraph of its own.
     """
 
@@ -152,7 +152,7 @@ class Outgoing:
         self._texts = Rope()
         self._tail = before[-2:]
         self._is_new = is_new
-        self.failed = 0
+        self.failed: list[CallError] = []
         self.broken: CallError | None = None
         self.is_open = False
         """Whether the client has heard of a call, and not of its end."""
@@ -173,7 +173,7 @@ class Outgoing:
             if self.broken is not None:
                 return
             if isinstance(event, CallFailed):
-                self.failed += 1
+                self.failed.append(event.error)
                 if event.id is not None:
                     self.broken = event.error
                     self.is_open = False

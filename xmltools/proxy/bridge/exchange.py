@@ -16,7 +16,7 @@ from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_message, error_status, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
 from xmltools.proxy.bridge.reply import ReplyReader
-from xmltools.proxy.bridge.requests import read_request
+from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
@@ -42,13 +42,14 @@ class Exchange:
     """A request of a client, and the reply to it.
 
     Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
-    body as JSON, and the settings; `id` and `created` (seconds since 1970) for the response are made if not given.
-    Raises Refusal for a request that can't be honoured.
+    body as JSON, or what `read_request` has made of it, and the settings; `id` and `created` (seconds since 1970) for
+    the response are made if not given. Raises Refusal for a request that can't be honoured.
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
     chunks to `feed`, until it ends or `done` says that no more is needed; then call `end`. If `next_turn` is true after
-    that, `request` has another turn for the upstream, whose chunks are fed likewise.
+    that, `request` has another turn for the upstream, whose chunks are fed likewise. `failures` are the calls that were
+    not made in the end: the client was told of them in words, or by an error.
 
     Where the reply is cut short here, after the one call that is wanted or in front of a stop sequence, a client that
     is to get the usage gets it if the model ends there too: while `awaits_usage`, the upstream is heard out. If it goes
@@ -58,22 +59,25 @@ class Exchange:
     def __init__(
         self,
         api: Api,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | Incoming,
         settings: Settings | None = None,
         *,
         id: str | None = None,
         created: int | None = None,
     ) -> None:
-        if not isinstance(body, Mapping):
+        if not isinstance(body, (Mapping, Incoming)):
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
         self._api = api
         settings = settings or Settings()
-        self._incoming = read_request(api, body, strict=settings.strict_requests)
+        self._incoming = (
+            body if isinstance(body, Incoming) else read_request(api, body, strict=settings.strict_requests)
+        )
         self._settings = _settings_for(self._incoming.model, settings)
         self._tools = self._incoming.choice.of(self._incoming.tools)
         notes = self._incoming.notes
         self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
         self._listener = _Listener(self.stats)
+        self.failures: list[CallError] = []
         self.again = False
         self.plain = api == "chat" and self._incoming.is_plain
         self._is_broken = False
@@ -89,7 +93,7 @@ class Exchange:
         self._new_id = CallIds(api, identity)
         self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
         self._messages: list[dict[str, Any]] = []
-        if self.plain:
+        if self.plain and isinstance(body, Mapping):
             self.request = dict(body)
         else:
             self._messages = upstream_messages(self._incoming, self._tools, self._settings)
@@ -266,7 +270,8 @@ class Exchange:
             sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(reader.failed.error)]))
         if self._keeps_calls:
             sent += self._encoder.feed(index, [*self._retry.unsent, *new])
-        self.stats.failed += reader.outgoing.failed
+        self.failures += reader.outgoing.failed
+        self.stats.failed = len(self.failures)
         self.stats.invented += reader.invents
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
@@ -279,7 +284,8 @@ class Exchange:
         only an error keeps all of them from it."""
         error = self._readers[index].outgoing.broken
         assert error is not None
-        self.stats.failed += 1
+        self.failures.append(error)
+        self.stats.failed = len(self.failures)
         self.stats.finish_reasons.append("error")
         self._is_broken = True
         return self._encoder.fail(failure_in_words(error), 422)

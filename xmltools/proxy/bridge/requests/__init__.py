@@ -12,7 +12,7 @@ from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.requests.openai_chat import read_chat_request
 from xmltools.proxy.bridge.requests.openai_responses import read_responses_request
 
-__all__ = ["read_request"]
+__all__ = ["Incoming", "read_request"]
 
 _READERS = {"chat": read_chat_request, "messages": read_messages_request, "responses": read_responses_request}
 
