@@ -94,6 +94,25 @@ def test_tokens_of_a_dialect_are_asked_for(dialect: str) -> None:
     assert "skip_special_tokens" not in Exchange("chat", {"model": "m", "messages": MESSAGES}).request
 
 
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+@in_each
+def test_results_may_be_messages_of_a_tool(dialect: str) -> None:
+    """They say the same as those of the user, and what the user says after them is a message of its own."""
+    messages = [*history("one", "two"), {"role": "user", "content": [{"type": "text", "text": "Now?"}, PICTURE]}]
+    messages[-2]["content"] = [{"type": "text", "text": "two"}, PICTURE]
+    body = {"model": "m", "messages": messages, "tools": [TOOL]}
+    *before, results, asked = Exchange("chat", body, Settings(dialect=dialect, result_role="tool")).request["messages"]
+    assert [*before, {**results, "role": "user"}, asked] == Exchange("chat", body, Settings(dialect=dialect)).request[
+        "messages"
+    ]
+    assert (results["role"], asked["role"]) == ("tool", "user")
+    said = "".join(part.get("text", "") for part in results["content"])
+    assert "one" in said and "two" in said and "Now?" not in said
+    assert [sum(part["type"] == "image_url" for part in each["content"]) for each in (results, asked)] == [1, 1]
+
+
 @in_each
 def test_calls_and_results_of_the_history_are_in_the_dialect(dialect: str) -> None:
     _, user, assistant, results = request(dialect, history("one", "two"))["messages"]

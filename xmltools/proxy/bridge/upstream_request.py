@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from xmltools import formats
@@ -69,12 +70,23 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
 
 def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]:
     # What the client's format has beside the text is about calls that are text now, or another format's.
-    bare = tuple(each.model_copy(update={"extra": {}}) if each.role != "user" else each for each in messages)
+    bare = [each.model_copy(update={"extra": {}}) if each.role != "user" else each for each in messages]
+    written: list[dict[str, Any]] = []
     try:
-        written: list[dict[str, Any]] = formats.dump(Conversation(messages=bare), "openai", issues=[])
+        for are_texts, group in groupby(bare, _is_result_as_text):
+            if are_texts:
+                as_users = Conversation(messages=[each.model_copy(update={"role": "user"}) for each in group])
+                written += [{**each, "role": "tool"} for each in formats.dump(as_users, "openai")]
+            else:
+                written += formats.dump(Conversation(messages=tuple(group)), "openai", issues=[])
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
     return _merged(written)
+
+
+def _is_result_as_text(message: Message) -> bool:
+    """Return whether results are text in a message of a tool. Chat completions have that for nothing but results."""
+    return message.role == "tool" and not message.results
 
 
 def _without_reasoning(message: Message) -> Message:
