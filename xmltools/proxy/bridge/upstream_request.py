@@ -75,8 +75,9 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
     try:
         for are_texts, group in groupby(bare, _is_result_as_text):
             if are_texts:
-                as_users = Conversation(messages=[each.model_copy(update={"role": "user"}) for each in group])
-                written += [{**each, "role": "tool"} for each in formats.dump(as_users, "openai")]
+                as_users = tuple(each.model_copy(update={"role": "user"}) for each in group)
+                said = formats.dump(Conversation(messages=as_users), "openai")
+                written += [{**each, "role": "tool"} for each in said]
             else:
                 written += formats.dump(Conversation(messages=tuple(group)), "openai", issues=[])
     except XMLToolsError as error:
