@@ -118,6 +118,7 @@ VERBS = (
     Verb("dialects", ("dialects.named", "dialects.for_model", "dialects.all", "parser.detect"), PARSING),
     Verb("give vLLM and SGLang parsers for the calls and the reasoning of every dialect", (), VLLM),
     Verb("serve", ("serve.run", "transport.XMLToolsTransport"), SERVE),
+    Verb("doctor", (), SERVE),
     Verb("replay", (), SERVE),
     Verb("conformance", (), CORPUS),
     Verb("demo", (), None),
@@ -129,7 +130,7 @@ HOMES = {
     CONVERSATIONS: ("conversations", "formats"),
     GRAMMARS: ("grammar",),
     LINT: ("lint",),
-    SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground"),
+    SERVE: ("proxy", "proxy.bridge", "proxy.server", "proxy.transport", "proxy.playground", "proxy.doctor"),
     BATCH: ("batch",),
     VLLM: ("engine_plugins",),
 }
