@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import xmltools as xt
-from proxy.test_server_upstream import USAGE, Answer, Gate, Seen, Step, as_json, chunk
+from proxy.test_server_upstream import USAGE, Answer, Seen, Step, as_json, chunk
 from xmltools.proxy.doctor.grammars import FORCED
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, Task
 
@@ -157,8 +157,3 @@ def _native(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]
 def _task(body: dict[str, Any]) -> Task:
     asked = body["messages"][-1]["content"]
     return next(task for task in TASKS if task.words in asked)
-
-
-def hanging(gate: Gate) -> Answer:
-    """An answer that does not come before the gate is opened."""
-    return Answer([], before=gate)

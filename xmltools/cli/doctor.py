@@ -22,7 +22,7 @@ from xmltools.cli.shared import UsageError, counted, number, one_line, positive,
 from xmltools.errors import XMLToolsError
 
 if TYPE_CHECKING:
-    from xmltools.proxy.doctor import Report, Tried
+    from xmltools.proxy.doctor import Check, Report, Tried
 
 _MOST_DIALECTS = 8
 _NARROWEST, _WIDEST = 60, 110
@@ -149,23 +149,27 @@ def _print(report: Report, *, show: bool) -> None:
     model = f", model {report.model}" if report.model else ""
     _wrapped(put, f"{report.upstream}{model}", width, first="", rest="  ", style="bold")
     put("\n", "")
-    for (outcome, detail, advice), checks in groupby(
-        report.checks, lambda each: (each.outcome, each.detail, each.advice)
-    ):
-        names = [_words(check.name) for check in checks]
+    # Checks that were all skipped for one reason take one line.
+    for (outcome, reason), checks in groupby(report.checks, _group):
+        found = list(checks)
+        names = [_words(check.name) for check in found]
         put(f"{outcome:<{_OUTCOME}}", _STYLES[outcome])
-        if len(names) > 1:  # of checks that were all skipped for one reason
-            _wrapped(put, f"{', '.join(names)}: {detail}", width, rest=" " * _OUTCOME, column=_OUTCOME)
+        if len(names) > 1:
+            _wrapped(put, f"{', '.join(names)}: {reason}", width, rest=" " * _OUTCOME, column=_OUTCOME)
             continue
         indent = " " * (_OUTCOME + _NAME)
-        _wrapped(put, detail, width, first=f"{names[0]:<{_NAME}}", rest=indent, column=_OUTCOME)
-        if advice:
-            _wrapped(put, advice, width, first=f"{indent}-> ", rest=f"{indent}   ", style="cyan")
+        _wrapped(put, found[0].detail, width, first=f"{names[0]:<{_NAME}}", rest=indent, column=_OUTCOME)
+        if found[0].advice:
+            _wrapped(put, found[0].advice, width, first=f"{indent}-> ", rest=f"{indent}   ", style="cyan")
     if report.tried:
         put("\n", "")
         _print_tasks(report.tried, put, width, show=show)
     put("\n", "")
     _print_end(report, put, width)
+
+
+def _group(check: Check) -> tuple[str, str]:
+    return check.outcome, check.detail if check.outcome == "skipped" else check.name
 
 
 def _words(name: str) -> str:

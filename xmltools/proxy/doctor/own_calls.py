@@ -50,9 +50,7 @@ async def check_tools(case: Case) -> Check:
 
 def _advice(case: Case) -> str:
     if case.leaves_calls == "none":
-        return (
-            "with the tool choice none they are in the text: --prompt upstream --upstream-tool-choice none reads them"
-        )
+        return "with tool_choice none they are in the text: --prompt upstream --upstream-tool-choice none reads them"
     if case.leaves_calls is not None:
         return "serve reads them, with a prompt of its own or with --prompt upstream"
     return "serve writes tools into the prompt itself"
