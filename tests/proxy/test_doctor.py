@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -426,6 +430,26 @@ def test_a_table_for_people(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "requests; all that serve needs works xmltools serve --upstream http" in said
 
 
+def test_the_page_shows_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    server = ModelServer(models=("Qwen/Qwen3-8B",), owner="vllm", tools="left with none", grammar="structured_outputs")
+    with running(Upstream(make=server)) as url:
+        _, out, _ = run("doctor", "--upstream", f"{url}/v1")
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text("utf-8")
+    (shown,) = re.findall(r"```text\n(http://localhost:8000/v1, model.*?)```", page, re.DOTALL)
+    times = re.compile(r"answers in .*|first token after (?:.*\n {26})*.*")
+    assert times.sub("", out.replace(url, "http://localhost:8000")) == times.sub("", shown)
+
+
+def test_the_page_lists_the_keys_of_the_json(run: Run) -> None:
+    _, report = examined(run, ModelServer(models=("qwen3",)), "--show")
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`[^|]*) \|", page.partition("`--json` prints")[2].partition("## ")[0], re.MULTILINE)
+    assert re.findall(r"`(\w+)`", "".join(rows)) == list(report)
+    names = ", ".join(f"`{each['name']}`" for each in report["checks"])
+    assert names in page and all(f"`{key}`" in page for key in (*report["tasks"][0], *report["latency"]))
+
+
 def test_the_command_in_the_table_can_be_copied(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     with running(Upstream(make=ModelServer(grammar="structured_outputs", thinks="open"))) as url:
@@ -484,6 +508,32 @@ def test_an_examination_that_is_interrupted_ends_with_what_is_known() -> None:
     assert report.outcome("stream") is Outcome.OK
     assert {each.detail for each in report.checks if each.outcome is Outcome.SKIPPED} == {"interrupted"}
     assert report.requests == 9
+
+
+def test_a_run_that_is_interrupted_prints_what_it_found() -> None:
+    gate = Gate()
+
+    def make(seen: Seen) -> Answer:
+        return Answer([], before=gate) if seen.method == "POST" and "stop" in seen.json else ModelServer()(seen)
+
+    with running(Upstream(make=make)) as url:
+        command = [sys.executable, "-m", "xmltools", "doctor", "--upstream", url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert gate.reached.wait(60)
+            process.send_signal(signal.SIGINT)
+            out, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error == ""
+    assert "ok       finish reasons   stop at the end, length when cut\nskipped  stop sequences, reasoning" in out
+    assert "interrupted; nothing had failed" in out and "as far as is known:\nxmltools serve --upstream" in out
+
+
+def test_a_terminal_is_told_what_is_being_checked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with running(Upstream(make=ModelServer())) as url:
+        _, _, error = run("doctor", "--upstream", url)
+    said = error.split("\r\x1b[K")
+    assert said[1] == "address (0 requests so far; Ctrl-C ends it)" and said[-1] == ""
+    assert any(each.startswith("tasks: hermes, typed (") for each in said)
 
 
 # What counts as right

@@ -74,7 +74,7 @@ def doctor(options: argparse.Namespace) -> int:
                     key_name=options.upstream_key_env,
                     timeout=options.timeout,
                     max_tokens=options.max_tokens,
-                    on_check=tell,
+                    on_progress=tell,
                 )
             )
         except KeyboardInterrupt:
@@ -129,8 +129,9 @@ def _progress() -> Iterator[Callable[[str, int], None] | None]:
         return
     clear = "\r\x1b[K"
 
-    def tell(name: str, requests: int) -> None:
-        sys.stderr.write(f"{clear}{_words(name)} ({counted(requests, 'request')} so far; Ctrl-C ends it)")
+    def tell(words: str, requests: int) -> None:
+        line = f"{words} ({counted(requests, 'request')} so far; Ctrl-C ends it)"
+        sys.stderr.write(clear + line[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()
 
     try:
@@ -220,7 +221,8 @@ def _print_end(report: Report, put: Print, width: int) -> None:
         works = "nothing had failed"
     put(f"{counted(report.requests, 'request')}; {ended}{works}\n", "bold red" if failed else "bold")
     if report.serve is not None:
-        put("\n" + _command(report.serve, width) + "\n", "")
+        put("\nas far as is known:\n" if report.is_interrupted else "\n", "")
+        put(_command(report.serve, width) + "\n", "")
 
 
 def _command(words: list[str], width: int) -> str:

@@ -114,7 +114,7 @@ async def check_latency(case: Case) -> Check:
     said = [f"first token after {latency.first_token_seconds:.2f} s"]
     if latency.tokens_per_second is not None:
         said.append(f"{latency.tokens_per_second:,.0f} tokens/s")
-    if latency.characters_per_second is not None:
+    elif latency.characters_per_second is not None:
         said.append(f"{latency.characters_per_second:,.0f} characters/s")
     return Check("latency", Outcome.OK, ", ".join(said))
 

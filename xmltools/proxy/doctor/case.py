@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xmltools.proxy.doctor.asking import Asking, NoAnswerError, Reply
@@ -12,7 +13,8 @@ from xmltools.proxy.server.config import ServeConfig
 @dataclass(slots=True)
 class Case:
     """An upstream that is examined. `wanted` is the model to ask for, None for the first that is listed; `dialects` are
-    those to try, None for those that are likely."""
+    those to try, None for those that are likely. `key_name` is where the key came from. `on_progress` hears what is
+    being checked, and how many requests there were."""
 
     config: ServeConfig
     asking: Asking
@@ -20,6 +22,7 @@ class Case:
     wanted: str | None
     dialects: tuple[str, ...] | None
     key_name: str | None = None
+    on_progress: Callable[[str, int], None] | None = None
     server: str = ""
     owner: str = ""
     """What the server says that it is, and who owns the model."""
@@ -36,6 +39,11 @@ class Case:
     leaves_calls: str | None = None
     """The `tool_choice` with which calls in the model's own dialect are left in the text."""
     starts_in_reasoning: bool = False
+
+    def tell(self, words: str) -> None:
+        """Say what is being checked now."""
+        if self.on_progress is not None:
+            self.on_progress(words, self.asking.requests)
 
     @property
     def replies(self) -> list[Reply]:

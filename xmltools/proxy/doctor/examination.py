@@ -47,7 +47,7 @@ async def examine(
     key_name: str | None = None,
     timeout: float = 120.0,
     max_tokens: int = 1024,
-    on_check: Callable[[str, int], None] | None = None,
+    on_progress: Callable[[str, int], None] | None = None,
     sender: Sender | None = None,
     clock: Clock = time.monotonic,
 ) -> None:
@@ -56,17 +56,16 @@ async def examine(
 
     `model` is the one to ask for, by default the first that is listed. `dialects` are those in which tasks are tried,
     by default the model's own and a few others. `key_name` is the environment variable with the key, for the command
-    that is suggested. `timeout` is for each request, in seconds; `max_tokens` the limit of each reply. `on_check` hears
-    of each check that begins, and of how many requests there were. `sender` sends the requests and stays the caller's.
+    that is suggested. `timeout` is for each request, in seconds; `max_tokens` the limit of each reply. `on_progress`
+    hears what is being checked, and how many requests there were. `sender` sends the requests and stays the caller's.
     """
     used = sender or Connections(config.base_url, config.connect_timeout)
     most = usual_most() if dialects is None else most_requests(len(dialects))
     asking = Asking(config, used, timeout=timeout, most=most, max_tokens=max_tokens, clock=clock)
-    case = Case(config, asking, report, model, dialects, key_name)
+    case = Case(config, asking, report, model, dialects, key_name, on_progress)
     try:
         for step in STEPS:
-            if on_check is not None:
-                on_check(step.name, asking.requests)
+            case.tell(step.name.replace("_", " "))
             reason = step.needs(case)
             report.checks.append(Check(step.name, Outcome.SKIPPED, reason) if reason else await step.check(case))
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -116,8 +115,7 @@ async def _check_tasks(case: Case) -> Check:
     for way in _ways(case):
         await try_tasks(case, way)
     best = _best(case)
-    if best is None:
-        return Check("tasks", Outcome.SKIPPED, "there was no dialect to try")
+    assert best is not None  # there is always a way
     engine = grammars.obeyed_engine(case)
     held = _with_grammar(best.way, engine) if engine is not None and best.good else None
     if held is not None:
@@ -165,7 +163,7 @@ def _ways(case: Case) -> list[Way]:
     chosen = case.dialects if case.dialects is not None else tuple(dict.fromkeys((*own, *USUAL_DIALECTS)))
     ways = [Way(name) for name in chosen if can_be_written(name)]
     if case.refuses_special_tokens:
-        ways = [way for way in ways if way.dialect == FORGE.name]
+        ways = [Way()]  # serve sends what is refused in all other dialects
     if case.leaves_calls is not None and report.own_dialect is not None:
         ways.append(Way(report.own_dialect, "upstream", case.leaves_calls))
     if case.gives_calls:
@@ -191,13 +189,18 @@ def _with_grammar(way: Way, engine: str) -> Way | None:
     return replace(way, grammar=engine)
 
 
+def _untried(case: Case) -> Way:
+    """The way that is the likeliest, where none was tried."""
+    return next(iter(_ways(case)), Way())
+
+
 def suggested(case: Case) -> list[str] | None:
     """Return the words of the command that serves this upstream; None if nothing is known to work."""
     report = case.report
     if not case.replies or report.outcome("tasks") is Outcome.FAILED:
         return None
     best = _best(case)
-    way = best.way if best is not None else Way()
+    way = best.way if best is not None else _untried(case)
     words = ["xmltools", "serve", "--upstream", case.config.upstream or ""]
     if case.key_name is not None:
         words += ["--upstream-key-env", case.key_name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xmltools.grammar import ENGINES, for_engine
 from xmltools.parser import parse
 from xmltools.proxy.doctor.asking import NoAnswerError
@@ -25,15 +27,19 @@ FORCED = Tool(
 """A tool of which the model knows nothing: it calls it only if the grammar makes it."""
 
 
+def forcing_fields(engine: str) -> dict[str, Any]:
+    """Return the fields that make an engine write that call, and nothing else."""
+    return for_engine(engine, FORCED, tool_choice="named", name=FORCED.name, white_space=2)
+
+
 async def check_grammars(case: Case) -> Check:
     """Send a grammar in the fields of each engine that takes one: the grammar allows one call, of which the model is
     not told."""
     found = case.report.grammars
     broken = ""
     for engine in GRAMMAR_ENGINES:
-        fields = for_engine(engine, FORCED, tool_choice="named", name=FORCED.name, white_space=2)
         try:
-            reply = await case.asking.chat(case.asking.question("Say hello.", **fields))
+            reply = await case.asking.chat(case.asking.question("Say hello.", **forcing_fields(engine)))
         except NoAnswerError as trouble:
             found[engine] = Grammar.REFUSED
             if not trouble.is_refusal:

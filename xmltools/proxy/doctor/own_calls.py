@@ -14,6 +14,9 @@ from xmltools.proxy.doctor.report import Check, Outcome
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, definitions
 
 MOST_REQUESTS = 4
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 50_000
+"""Characters of a reply in which calls are looked for: it is read once for each dialect that it may be in."""
 
 _SPECIAL = re.compile(r"<\|[^<>|\s]+\|>|<｜[^<>\s]+｜>|\[[A-Z_]{3,}\]")
 """What tokenizers mark as special in the dialects that there are."""
@@ -50,7 +53,8 @@ async def check_tools(case: Case) -> Check:
 
 def _advice(case: Case) -> str:
     if case.leaves_calls == "none":
-        return "with tool_choice none they are in the text: --prompt upstream --upstream-tool-choice none reads them"
+        options = "--prompt upstream --upstream-tool-choice none"
+        return f"with tool_choice none, calls are left in the text: serve {options} reads them"
     if case.leaves_calls is not None:
         return "serve reads them, with a prompt of its own or with --prompt upstream"
     return "serve writes tools into the prompt itself"
@@ -68,7 +72,7 @@ async def _ask_for_text(case: Case, body: dict[str, object]) -> None:
 
 def _notes_dialect(case: Case, reply: Reply) -> bool:
     """Note in which dialect there are calls in a reply. Returns whether there are any."""
-    found = detect([reply.text], TOOLS)
+    found = detect([reply.text[:_LONGEST_TEXT]], TOOLS)
     if found and case.report.own_dialect is None:
         case.report.own_dialect = found[0][0].name
     return bool(found)
@@ -96,9 +100,6 @@ async def check_own_dialect(case: Case) -> Check:
         return Check("own_dialect", outcome, f"no call that is read{trouble}; {by_name}", advice)
     advice = "" if can_be_written(own) else "serve can't tell a model to write it: only --prompt upstream works for it"
     return Check("own_dialect", Outcome.OK, f"{own} ({how}); {by_name}", advice)
-
-
-_LONGEST_NAME = 200
 
 
 async def check_special_tokens(case: Case) -> Check:

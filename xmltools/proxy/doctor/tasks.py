@@ -91,6 +91,7 @@ async def try_tasks(case: Case, way: Way) -> Tried:
     case.report.tried.append(tried)
     settings = _settings(case, way)
     for task in TASKS:
+        case.tell(f"tasks: {way.words}, {task.name}")
         heard: list[Event] = []
         try:
             exchange = Exchange("chat", _request(case, task), settings)
