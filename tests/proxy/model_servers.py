@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import xmltools as xt
+from proxy.test_engines import detokenized
 from proxy.test_server_upstream import USAGE, Answer, Seen, Step, as_json, chunk
 from xmltools.proxy.doctor.grammars import FORCED
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, Task
@@ -50,7 +51,7 @@ class ModelServer:
     finish: bool = True
     stop: str = "heeded"  # "ignored", "left in"
     thinks: str = ""  # "apart", "open", "tags"
-    special: str = "kept"  # "stripped"
+    special: str = "kept"  # "stripped"; "on demand", as vLLM and SGLang
     done: bool = True
     usage: bool = True
     hello: str = "Hello!"
@@ -98,7 +99,7 @@ class ModelServer:
             if asked.startswith(words):
                 return self.hello if said == "Hello!" else said
         if asked.startswith("Repeat these three words"):
-            return asked.partition(": ")[2] if self.special == "kept" else "red blue"
+            return asked.partition(": ")[2] if self.special != "stripped" else "red blue"
         task = _task(body)
         system = next((each["content"] for each in body["messages"] if each["role"] == "system"), "")
         told = next((name for name in self.speaks if xt.render_instructions(TOOLS, dialect=name) in system), None)
@@ -113,6 +114,8 @@ class ModelServer:
     def says(self, body: dict[str, Any], text: str, native: Task | None = None) -> Answer:
         """Answer with a text, or native calls, in the form that the request asks for."""
         finish = "stop" if native is None else "tool_calls"
+        if self.special == "on demand":
+            text = detokenized(text, body)
         limit = body.get("max_tokens", body.get("max_completion_tokens", 9999)) * 4
         if len(text) > limit:
             text, finish = text[:limit], "length"

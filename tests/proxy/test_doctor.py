@@ -161,6 +161,19 @@ def test_a_server_that_gives_no_reason_and_no_usage(run: Run) -> None:
     assert check(report, "stream")[0] == "warning" and "no usage" in check(report, "stream")[1]
 
 
+def test_an_answer_that_says_nothing_fails(run: Run) -> None:
+    status, report = examined(run, ModelServer(hello=""))
+    assert status == 1 and check(report, "answer")[:2] == ("failed", "the answer is empty")
+    assert outcomes(report)["stream"] == "ok"
+
+
+def test_calls_in_the_text_are_no_way_if_special_tokens_are_refused(run: Run) -> None:
+    refused = {"skip_special_tokens": "extra fields not permitted"}
+    _, report = examined(run, ModelServer(tools="left", refused=refused, speaks=frozenset(("forge", "hermes"))))
+    assert "left in the text" in check(report, "tools")[1]
+    assert [(each["dialect"], each["prompt"]) for each in report["tasks"]] == [("forge", "ours")]
+
+
 def test_a_stream_without_any_end_fails(run: Run) -> None:
     status, report = examined(run, ModelServer(finish=False, done=False))
     assert status == 1 and "without a finish reason and without [DONE]" in check(report, "stream")[1]
@@ -208,6 +221,19 @@ def test_calls_that_the_server_leaves_in_the_text(run: Run) -> None:
     _, report = examined(run, ModelServer(tools="left", own="glm", speaks=frozenset()))
     assert "left in the text, in glm" in check(report, "tools")[1]
     assert {(each["dialect"], each["prompt"]): each["right"] for each in report["tasks"]}["glm", "upstream"] == 5
+
+
+def test_special_tokens_are_asked_for_where_calls_may_be_spelled_with_them(run: Run) -> None:
+    server = ModelServer(tools="left", own="deepseek_v3", speaks=frozenset(("deepseek_v3",)), special="on demand")
+    _, report = examined(run, server)
+    assert "left in the text, in deepseek_v3" in check(report, "tools")[1]
+    assert "is kept" in check(report, "special_tokens")[1]
+    assert {(each["dialect"], each["prompt"]): each["right"] for each in report["tasks"]} == {
+        ("deepseek_v3", "ours"): 5,
+        ("forge", "ours"): 1,
+        ("hermes", "ours"): 1,
+        ("deepseek_v3", "upstream"): 5,
+    }
 
 
 def test_a_model_that_calls_nothing_fails(run: Run) -> None:
@@ -283,8 +309,9 @@ def unused_url() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-def test_a_host_that_is_not_there(run: Run) -> None:
-    _, out, _ = run("doctor", "--upstream", "http://nobody.invalid/v1", "--json")
+@pytest.mark.parametrize("host", ["nobody.invalid", "no..body"])
+def test_a_host_that_is_not_there(run: Run, host: str) -> None:
+    _, out, _ = run("doctor", "--upstream", f"http://{host}/v1", "--json")
     assert check(json.loads(out), "address")[2] == "check the name of the host"
 
 

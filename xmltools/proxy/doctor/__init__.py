@@ -3,20 +3,7 @@
 No tool is run. What the model and its server say is data; it is kept short, and nothing in it leads anywhere else.
 """
 
-from xmltools.proxy.doctor.examination import USUAL_DIALECTS, examine, most_requests, usual_most
-from xmltools.proxy.doctor.report import Check, Grammar, Outcome, Report, Result, Tried, Way, short
+from xmltools.proxy.doctor.examination import examine, most_requests, usual_most
+from xmltools.proxy.doctor.report import Check, Outcome, Report, Result, Tried
 
-__all__ = [
-    "USUAL_DIALECTS",
-    "Check",
-    "Grammar",
-    "Outcome",
-    "Report",
-    "Result",
-    "Tried",
-    "Way",
-    "examine",
-    "most_requests",
-    "short",
-    "usual_most",
-]
+__all__ = ["Check", "Outcome", "Report", "Result", "Tried", "examine", "most_requests", "usual_most"]

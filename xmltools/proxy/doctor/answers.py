@@ -27,13 +27,14 @@ _BURST = 0.02
 async def check_answer(case: Case) -> Check:
     """Ask for an answer that is no stream."""
     try:
-        reply = case.answer = await case.asking.chat(case.asking.question("Say hello in one word."))
+        reply = await case.asking.chat(case.asking.question("Say hello in one word."))
     except NoAnswerError as trouble:
         return _failed(case, "answer", trouble)
     if not reply.characters:
         return Check(
             "answer", Outcome.FAILED, "the answer is empty", "see the log of the server, and its chat template"
         )
+    case.answer = reply
     notes = "".join(f"; {words}" for words in case.asking.adapted)
     return Check("answer", Outcome.OK, f"{reply.characters} characters{notes}")
 

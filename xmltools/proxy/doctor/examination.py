@@ -162,10 +162,10 @@ def _ways(case: Case) -> list[Way]:
     own = [name for name in (report.own_dialect, report.named_dialect) if name is not None]
     chosen = case.dialects if case.dialects is not None else tuple(dict.fromkeys((*own, *USUAL_DIALECTS)))
     ways = [Way(name) for name in chosen if can_be_written(name)]
-    if case.refuses_special_tokens:
-        ways = [Way()]  # serve sends what is refused in all other dialects
     if case.leaves_calls is not None and report.own_dialect is not None:
         ways.append(Way(report.own_dialect, "upstream", case.leaves_calls))
+    if case.refuses_special_tokens:  # serve asks for them in all other dialects
+        ways = [way for way in ways if way.dialect == FORGE.name and way.tool_choice == "auto"] or [Way()]
     if case.gives_calls:
         ways.append(Way(prompt="upstream", is_native=True))
     return ways

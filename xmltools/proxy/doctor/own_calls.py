@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from xmltools import dialects
 from xmltools.parser import detect
@@ -13,7 +14,7 @@ from xmltools.proxy.doctor.case import Case
 from xmltools.proxy.doctor.report import Check, Outcome
 from xmltools.proxy.doctor.tasks import TASKS, TOOLS, definitions
 
-MOST_REQUESTS = 4
+MOST_REQUESTS = 5
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 50_000
 """Characters of a reply in which calls are looked for: it is read once for each dialect that it may be in."""
@@ -36,17 +37,20 @@ async def check_tools(case: Case) -> Check:
     except NoAnswerError as trouble:
         if not trouble.is_refusal:
             return Check("tools", Outcome.WARNING, trouble.message, trouble.advice)
-        await _ask_for_text(case, body)
+        await _ask_for_text(case, body, "none")
         return Check("tools", Outcome.WARNING, f"refused: {trouble.message}", _advice(case))
     if reply.calls:
         case.gives_calls = True
-        await _ask_for_text(case, body)
+        await _ask_for_text(case, body, "none")
         names = {tool.name for tool in TOOLS}
         if not names.issuperset(reply.calls):
             return Check("tools", Outcome.WARNING, "calls come back as tool_calls, but of a tool that there is not")
         return Check("tools", Outcome.OK, "calls come back as tool_calls: the server reads them")
     if _notes_dialect(case, reply):
         case.leaves_calls = "auto"
+    else:
+        await _ask_for_text(case, body, "auto")
+    if case.leaves_calls is not None:
         return Check("tools", Outcome.OK, f"calls are left in the text, in {case.report.own_dialect}", _advice(case))
     return Check("tools", Outcome.WARNING, "taken, but no call came back", "serve writes tools into the prompt itself")
 
@@ -60,14 +64,26 @@ def _advice(case: Case) -> str:
     return "serve writes tools into the prompt itself"
 
 
-async def _ask_for_text(case: Case, body: dict[str, object]) -> None:
-    """Ask once more, with the choice "none", with which some servers leave calls in the text."""
+async def _ask_for_text(case: Case, body: dict[str, Any], choice: str) -> None:
+    """Ask once more, as `serve --prompt upstream` would: with special tokens, and with a `tool_choice`. With "none",
+    some servers leave calls in the text."""
+    chosen = {"tool_choice": choice} if choice != "auto" else {}
     try:
-        reply = await case.asking.chat({**body, "tool_choice": "none", "skip_special_tokens": False})
+        reply = await case.asking.chat({**body, **chosen, "skip_special_tokens": False})
     except NoAnswerError:
         return
     if not reply.calls and _notes_dialect(case, reply):
-        case.leaves_calls = "none"
+        case.leaves_calls = choice
+
+
+async def _ask_with_special_tokens(case: Case, words: str) -> Reply:
+    """Ask something, with special tokens in the answer if the server can be asked for them."""
+    try:
+        return await case.asking.chat(case.asking.question(words, skip_special_tokens=False))
+    except NoAnswerError as trouble:
+        if not trouble.is_refusal:
+            raise
+    return await case.asking.chat(case.asking.question(words))
 
 
 def _notes_dialect(case: Case, reply: Reply) -> bool:
@@ -88,8 +104,8 @@ async def check_own_dialect(case: Case) -> Check:
         how = "asked in words"
         tools = "\n".join(json.dumps(each["function"]) for each in definitions())
         try:
-            reply = await case.asking.chat(case.asking.question(_PLAIN.format(tools=tools, words=TASKS[0].words)))
-            _notes_dialect(case, reply)
+            words = _PLAIN.format(tools=tools, words=TASKS[0].words)
+            _notes_dialect(case, await _ask_with_special_tokens(case, words))
         except NoAnswerError as error:
             trouble = f" ({error.message})"
     own = case.report.own_dialect

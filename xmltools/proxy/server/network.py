@@ -178,6 +178,8 @@ class Connections:
             raise UpstreamError(message, 504, Why.TIMEOUT) from None
         except aiohttp.ClientConnectorError as error:
             raise UpstreamError(unreachable(self._base, error), why=_why(error)) from None
+        except UnicodeError as error:  # of a host's name that can't be looked up, such as one with an empty part
+            raise UpstreamError(unreachable(self._base, error), why=Why.NO_SUCH_HOST) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError):
             raise UpstreamError(_BROKEN) from None
 
