@@ -55,6 +55,8 @@ class ModelServer:
     done: bool = True
     usage: bool = True
     hello: str = "Hello!"
+    cut: str | None = "length"  # the finish reason of a reply that was cut; None: the limit is not heeded
+    size: int = 5  # characters in a piece of a stream
 
     def __call__(self, seen: Seen) -> Answer:
         """Answer a request."""
@@ -117,8 +119,8 @@ class ModelServer:
         if self.special == "on demand":
             text = detokenized(text, body)
         limit = body.get("max_tokens", body.get("max_completion_tokens", 9999)) * 4
-        if len(text) > limit:
-            text, finish = text[:limit], "length"
+        if len(text) > limit and self.cut is not None:
+            text, finish = text[:limit], self.cut
         for stop in body.get("stop", ()) if self.stop != "ignored" else ():
             head, found, _ = text.partition(stop)
             text = head + (found if self.stop == "left in" else "")
@@ -141,7 +143,7 @@ class ModelServer:
         steps: list[Step] = []
         if rest := {name: value for name, value in message.items() if name != "role"}:
             steps.append(_event({**head, "choices": [{"index": 0, "delta": rest, "finish_reason": None}]}))
-        steps += [chunk(text[at : at + 5]) for at in range(0, len(text), 5)]
+        steps += [chunk(text[at : at + self.size]) for at in range(0, len(text), self.size)]
         steps.append(chunk(finish=reason))
         if self.usage:
             steps.append(_event({**head, "choices": [], "usage": USAGE}))

@@ -161,6 +161,29 @@ def test_a_server_that_gives_no_reason_and_no_usage(run: Run) -> None:
     assert check(report, "stream")[0] == "warning" and "no usage" in check(report, "stream")[1]
 
 
+@pytest.mark.parametrize(
+    ("cut", "words"), [("stop", "stop at the end, stop when cut"), (None, "a limit of 5 tokens is not heeded")]
+)
+def test_replies_that_are_cut(run: Run, cut: str | None, words: str) -> None:
+    assert check(examined(run, ModelServer(cut=cut))[1], "finish_reasons")[:2] == ("warning", words)
+
+
+def test_a_model_that_needs_more_tokens_than_it_gets(run: Run) -> None:
+    outcome, _, advice = check(examined(run, ModelServer(), "--max-tokens", "20")[1], "finish_reasons")
+    assert outcome == "warning" and "raise --max-tokens" in advice
+
+
+def test_a_stream_in_few_pieces(run: Run) -> None:
+    outcome, detail, _ = check(examined(run, ModelServer(size=500))[1], "stream")
+    assert (outcome, detail) == ("warning", "only 1 piece for 110 characters")
+
+
+def test_a_server_that_refuses_what_serve_asks_of_streams(run: Run) -> None:
+    status, report = examined(run, ModelServer(refused={"stream_options": "stream_options: unknown"}))
+    assert status == 1
+    assert check(report, "stream")[:2] == ("failed", "status 400: stream_options: unknown")
+
+
 def test_an_answer_that_says_nothing_fails(run: Run) -> None:
     status, report = examined(run, ModelServer(hello=""))
     assert status == 1 and check(report, "answer")[:2] == ("failed", "the answer is empty")

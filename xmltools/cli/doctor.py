@@ -30,7 +30,6 @@ _OUTCOME, _NAME = 9, 17
 """Widths of columns."""
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
 _SHOWN = 200
-_ORDER = ("right", "repaired", "wrong", "rejected", "no_call", "cut", "error")
 
 Print = Callable[[str, str], None]
 
@@ -60,7 +59,7 @@ def declare_doctor(parser: argparse.ArgumentParser) -> None:
 def doctor(options: argparse.Namespace) -> int:
     """Run `xmltools doctor`. Returns the exit status: 1 if something that `serve` needs does not work."""
     module = load("xmltools.proxy.doctor")
-    config = _config(options)
+    config, dialects = _config(options), _dialects(options.dialects)
     report: Report = module.Report(config.base_url)
     interrupted = False
     with _progress() as tell:
@@ -70,7 +69,7 @@ def doctor(options: argparse.Namespace) -> int:
                     report,
                     config,
                     model=options.model,
-                    dialects=_dialects(options.dialects),
+                    dialects=dialects,
                     key_name=options.upstream_key_env,
                     timeout=options.timeout,
                     max_tokens=options.max_tokens,
@@ -206,8 +205,7 @@ def _print_tasks(tried: list[Tried], put: Print, width: int, *, show: bool) -> N
 def _results(tried: Tried) -> str:
     """Return how often there was which result, and in which tasks where it was not right."""
     said = []
-    for result in dict.fromkeys(sorted(tried.results.values(), key=_ORDER.index)):
-        names = [name for name, found in tried.results.items() if found == result]
+    for result, names in tried.by_result.items():
         where = "" if result == "right" else f" ({', '.join(names)})"
         said.append(f"{len(names)} {_words(result)}{where}")
     return ", ".join(said) + (f": {tried.trouble}" if tried.trouble else "")

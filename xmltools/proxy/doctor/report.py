@@ -100,6 +100,12 @@ class Tried:
         return Counter(self.results.values())
 
     @property
+    def by_result(self) -> dict[Result, list[str]]:
+        """The results that there were, the better ones first, each with its tasks."""
+        found = {result: [name for name, each in self.results.items() if each is result] for result in Result}
+        return {result: names for result, names in found.items() if names}
+
+    @property
     def good(self) -> int:
         """How many tasks came to what they should."""
         return sum(result in GOOD for result in self.results.values())
