@@ -29,6 +29,7 @@ LAYERS = (
     ("lint", "proxy", "proxy.scripted", "proxy.transport", "proxy.playground"),
     ("proxy.recordings",),
     ("proxy.server", "batch", "engine_plugins", "integrations"),
+    ("proxy.doctor",),
     ("cli",),
     ("__main__",),
 )

@@ -52,7 +52,7 @@ def test_version(run):
         (["pasre", "x"], "did you mean parse?"),
         (
             ["zzz"],
-            "there are parse, docs, call, result, convert, grammar, validate, explain, batch, dialects, serve, repl",
+            "there are parse, docs, call, result, convert, grammar, validate, explain, batch, dialects, serve, doctor",
         ),
         (["parse"], "FILE"),
         (["parse", "-", "--chunk-size", "0"], "expected a whole number from 1, got '0'"),

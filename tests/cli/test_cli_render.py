@@ -858,7 +858,9 @@ def test_a_full_disk_is_one_line(unbuffered):
 
 
 def test_help_lists_what_is_read_and_written_before_the_rest(run):
-    names = "parse docs call result convert grammar validate explain batch dialects serve replay conformance demo"
+    names = (
+        "parse docs call result convert grammar validate explain batch dialects serve doctor replay conformance demo"
+    )
     assert list(COMMANDS) == names.split()
     out = run("--help")[1]
     places = [out.index(f"\n  {name} ") for name in COMMANDS]

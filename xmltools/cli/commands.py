@@ -20,6 +20,7 @@ from xmltools.cli.batch import batch, declare_batch
 from xmltools.cli.conformance import conformance, declare_conformance
 from xmltools.cli.convert import convert, declare_convert
 from xmltools.cli.dialects import declare_dialects, list_dialects
+from xmltools.cli.doctor import declare_doctor, doctor
 from xmltools.cli.grammar import declare_grammar, grammar
 from xmltools.cli.parse import declare_parse, parse
 from xmltools.cli.render import call, declare_call, declare_docs, declare_result, docs, result
@@ -237,6 +238,17 @@ COMMANDS = {
         "xmltools serve --upstream http://localhost:8000/v1",
         declare_serve,
         serve,
+    ),
+    "doctor": _Command(
+        "find out what an upstream and its model can do, and how to serve them",
+        "Ask an upstream small questions, and report what works: the address, the list of models, streams, finish "
+        "reasons, stop sequences, grammars, native tools, and in which dialect the model calls tools best. The report "
+        "ends with the serve command to use. No tool is run. It takes at most 55 requests with the usual dialects, and "
+        "5 for each more that --dialects names. The exit status is 1 if something that serve needs does not work. "
+        "Needs the extra serve.",
+        "xmltools doctor --upstream http://localhost:8000/v1",
+        declare_doctor,
+        doctor,
     ),
     "replay": _Command(
         "play what serve --record kept, as an upstream",

@@ -17,6 +17,7 @@ from xmltools.cli.shared import (
     positive,
     read_chunks,
     read_tools,
+    styled_printer,
 )
 from xmltools.errors import CallError, Notice
 from xmltools.models import ToolCall
@@ -193,7 +194,7 @@ class _Coloured:
     """Prints for people at a terminal: text as it comes, a call with its arguments when it is complete."""
 
     def __init__(self, lines: Lines) -> None:
-        self._print = _printer()
+        self._print = styled_printer()
         self._lines = lines
         self._inside_line = False
 
@@ -239,14 +240,3 @@ class _Coloured:
         if text:
             self._print(text.translate(VISIBLE), style)
             self._inside_line = not text.endswith("\n")
-
-
-def _printer() -> Callable[[str, str], None]:
-    """Return a function that prints text in a style, or without one if rich is not installed."""
-    try:
-        from rich.console import Console
-        from rich.text import Text
-    except ImportError:
-        return lambda text, style: print(text, end="", flush=True)
-    console = Console(highlight=False)
-    return lambda text, style: console.print(Text(text, style), end="", soft_wrap=True)

@@ -144,7 +144,7 @@ def _declare_address(parser: argparse.ArgumentParser, port: int, note: str = "")
 
 def serve(options: argparse.Namespace) -> int:
     """Run `xmltools serve`. Returns the exit status."""
-    run: Callable[..., int] = _module("xmltools.proxy.server").run
+    run: Callable[..., int] = load("xmltools.proxy.server").run
     config = _config(options)
     if config.api_key is None and not config.is_loopback:
         warning = f"whoever reaches {config.host} can use the upstream, since no key is asked for"
@@ -158,8 +158,8 @@ def _config(options: argparse.Namespace) -> Any:
     from xmltools.proxy.server import ServeConfig
 
     given = vars(options) | {
-        "api_key": _key(options.require_key_env, "--require-key-env"),
-        "upstream_key": _key(options.upstream_key_env, "--upstream-key-env"),
+        "api_key": read_key(options.require_key_env, "--require-key-env"),
+        "upstream_key": read_key(options.upstream_key_env, "--upstream-key-env"),
         "dialect": options.dialect if options.dialect == "auto" else chosen_dialect(options),
         "also": chosen_others(options),
         "origins": tuple(options.origins),
@@ -176,7 +176,8 @@ def _config(options: argparse.Namespace) -> Any:
         raise UsageError(str(error)) from None
 
 
-def _key(name: str | None, option: str) -> str | None:
+def read_key(name: str | None, option: str) -> str | None:
+    """Return the key in an environment variable. Raises `UsageError`, which names the option, if there is none."""
     if name is None:
         return None
     key = os.environ.get(name, "").strip()
@@ -185,7 +186,8 @@ def _key(name: str | None, option: str) -> str | None:
     return key
 
 
-def _module(name: str) -> Any:
+def load(name: str) -> Any:
+    """Return a module that needs the extra `serve`. Raises `UsageError`, with the line to install it, without that."""
     from importlib import import_module
 
     try:
@@ -205,6 +207,6 @@ def declare_replay(parser: argparse.ArgumentParser) -> None:
 
 def replay(options: argparse.Namespace) -> int:
     """Run `xmltools replay`. Returns the exit status."""
-    run_app: Callable[..., int] = _module("xmltools.proxy.server").run_app
-    app = _module("xmltools.proxy.recordings").Replay(options.files, speed=options.speed)
+    run_app: Callable[..., int] = load("xmltools.proxy.server").run_app
+    app = load("xmltools.proxy.recordings").Replay(options.files, speed=options.speed)
     return run_app(app, options.host, options.port, "plays what was recorded")

@@ -261,6 +261,17 @@ def write_text(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
 
 
+def styled_printer() -> Callable[[str, str], None]:
+    """Return a function that prints text in a style, or without one if rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+        return lambda text, style: print(text, end="", flush=True)
+    console = Console(highlight=False)
+    return lambda text, style: console.print(Text(text, style), end="", soft_wrap=True)
+
+
 def counted(number: int, what: str) -> str:
     """Return a number of things in words."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -26,7 +26,7 @@ from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silen
 _CUT = ("length", "content_filter")
 _LONG = 2_048
 """Characters that are read in some two milliseconds, if it is the worst of texts."""
-_REASONS = {
+FINISH_REASONS = {
     "eos": "stop",
     "eos_token": "stop",
     "end_turn": "stop",
@@ -231,7 +231,7 @@ class Exchange:
         if is_done and self._readers[index].outgoing.broken is not None:
             return sent + self._break(index)
         if reason is not None or is_done:
-            sent += self._finish(index, _REASONS.get(reason, reason) if reason is not None else "stop")
+            sent += self._finish(index, FINISH_REASONS.get(reason, reason) if reason is not None else "stop")
         return sent
 
     def _delta(self, index: int, delta: dict[str, Any]) -> bytes:

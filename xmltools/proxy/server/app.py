@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import math
 import socket
 import sys
@@ -26,6 +25,7 @@ from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import Guard
 from xmltools.proxy.server.in_process import LocalApp
+from xmltools.proxy.server.listed_models import listed_models
 from xmltools.proxy.server.logging import LOGGER, configure_logging
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.network import Connections, Sender, unreachable
@@ -223,16 +223,6 @@ def _report_answer(status: int, body: bytes) -> None:
     elif not 200 <= status < 300:
         LOGGER.warning(f"the upstream answers, but says with status {status} no models; is its URL right?")
     else:
-        names = _model_names(body)
+        names = [model.id[:_LONGEST] for model in listed_models(body)]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         LOGGER.info(f"the upstream answers; its models: {', '.join(names[:_MOST_NAMES]) or 'none that it names'}{more}")
-
-
-def _model_names(body: bytes) -> list[str]:
-    try:
-        answer: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return []
-    models = answer.get("data") if isinstance(answer, dict) else None
-    found = (model.get("id") for model in (models if isinstance(models, list) else ()) if isinstance(model, dict))
-    return [name[:_LONGEST] for name in found if isinstance(name, str) and name.isprintable()]

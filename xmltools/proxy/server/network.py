@@ -5,11 +5,13 @@ What it raises, the rest of the server knows as `UpstreamError`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -35,12 +37,24 @@ _OURS = ("accept", "accept-encoding", "content-type", "user-agent")
 """Headers that aiohttp would add."""
 
 
-class UpstreamError(Exception):
-    """There is no answer, or not all of it. `status` is what a client is told that has not been sent anything."""
+class Why(Enum):
+    """Why there is no connection, where that is known."""
 
-    def __init__(self, message: str, status: int = 502) -> None:
+    REFUSED = "refused"
+    NO_SUCH_HOST = "no such host"
+    CERTIFICATE = "certificate"
+    TLS = "TLS"
+    TIMEOUT = "timeout"
+
+
+class UpstreamError(Exception):
+    """There is no answer, or not all of it. `status` is what a client is told that has not been sent anything; `why`
+    there is no connection, if it was that."""
+
+    def __init__(self, message: str, status: int = 502, why: Why | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.why = why
 
 
 class Request(NamedTuple):
@@ -160,9 +174,12 @@ class Connections:
             yield
         except aiohttp.ConnectionTimeoutError:
             seconds = f"{self._timeout.connect:g}"
-            raise UpstreamError(f"the upstream took no connection within {seconds} seconds", 504) from None
+            message = f"the upstream took no connection within {seconds} seconds"
+            raise UpstreamError(message, 504, Why.TIMEOUT) from None
         except aiohttp.ClientConnectorError as error:
-            raise UpstreamError(unreachable(self._base, error)) from None
+            raise UpstreamError(unreachable(self._base, error), why=_why(error)) from None
+        except UnicodeError as error:  # of a host's name that can't be looked up, such as one with an empty part
+            raise UpstreamError(unreachable(self._base, error), why=Why.NO_SUCH_HOST) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError):
             raise UpstreamError(_BROKEN) from None
 
@@ -170,6 +187,16 @@ class Connections:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
+
+
+def _why(error: aiohttp.ClientConnectorError) -> Why | None:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return Why.CERTIFICATE
+    if isinstance(error, aiohttp.ClientSSLError):
+        return Why.TLS
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return Why.NO_SUCH_HOST
+    return Why.REFUSED if error.os_error.errno == errno.ECONNREFUSED else None
 
 
 def _traced() -> aiohttp.TraceConfig:

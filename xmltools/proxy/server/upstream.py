@@ -66,7 +66,11 @@ class UpstreamAnswer:
         self.status = response.status
         self.pieces = pieces
         self._headers = [(name.lower(), value) for name, value in response.headers]
-        self.content_type = _first(self._headers, b"content-type").decode("latin-1")
+        self.content_type = self.header(b"content-type")
+
+    def header(self, name: bytes) -> str:
+        """Return a header by its name in small letters, empty if there is none."""
+        return _first(self._headers, name).decode("latin-1")
 
     def passed_headers(self) -> Headers:
         """Return the headers for a client that gets the body as it is."""
@@ -104,8 +108,7 @@ class Upstream:
     def __init__(self, config: ServeConfig, sender: Sender) -> None:
         self._config = config
         self._sender = sender
-        base = httpx2.URL(config.base_url)
-        self._base = f"{base.scheme}://{base.netloc.decode('ascii')}{base.raw_path.decode('ascii').rstrip('/')}"
+        self._base = as_sent(config.base_url)
         self._recorder = Recorder(config.record) if config.record is not None else None
         self._added = AddedFields()
 
@@ -189,6 +192,12 @@ class Upstream:
             return None
         body = request.content if isinstance(request.content, bytes) else b""
         return self._recorder.start(body, method=request.method, path=path)
+
+
+def as_sent(url: str) -> str:
+    """Return a URL with its host and path in ASCII, as requests have them, without a slash at its end."""
+    parts = httpx2.URL(url)
+    return f"{parts.scheme}://{parts.netloc.decode('ascii')}{parts.raw_path.decode('ascii').rstrip('/')}"
 
 
 async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> AsyncGenerator[bytes, None]:
