@@ -35,6 +35,8 @@ FULL: dict[str, tuple[str, ...]] = {
     "parser/test_bounded.py": (),
     "parser/test_differential.py": (),
     "proxy/test_ai_sdk.py": (),
+    "proxy/test_live.py": (),
+    "proxy/test_live_browser.py": ("playwright",),
     "proxy/test_playground_api.py": (),
     "proxy/test_playground_browser.py": ("playwright",),
     "proxy/test_random_faults.py": ("lark", "llguidance", "numpy"),
