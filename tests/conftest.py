@@ -36,6 +36,8 @@ FULL: dict[str, tuple[str, ...]] = {
     "parser/test_differential.py": (),
     "proxy/test_ai_sdk.py": (),
     "proxy/test_doctor.py": (),
+    "proxy/test_live.py": (),
+    "proxy/test_live_browser.py": ("playwright",),
     "proxy/test_playground_api.py": (),
     "proxy/test_playground_browser.py": ("playwright",),
     "proxy/test_random_faults.py": ("lark", "llguidance", "numpy"),

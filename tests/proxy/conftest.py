@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from proxy.browsing import CHROMIUM, FLAGS, Visit
+
 
 @pytest.fixture(autouse=True, scope="session")
 def certificates_are_read_once() -> Iterator[None]:
@@ -33,3 +35,24 @@ def open_client() -> Iterator[Any]:
             return client, upstream
 
         yield made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium. While it runs, its driver has the event loop of the thread: other modules need that too."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any, site: Any) -> Iterator[Visit]:
+    """Visits the site of a module; what a page may not do fails the test."""
+    visit = Visit(browser, site)
+    yield visit
+    visit.close()
+    assert visit.complaints == []

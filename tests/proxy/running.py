@@ -19,14 +19,14 @@ _PATIENCE = 20.0  # seconds until a server that does not start or stop is a fail
 class Server(uvicorn.Server):
     """A server that says when it listens, and can be told to stop from another thread."""
 
-    def __init__(self, app: Any, **options: Any) -> None:
+    def __init__(self, app: Any, *, port: int = 0, **options: Any) -> None:
         settings = {"log_level": "critical", "lifespan": "auto", "timeout_graceful_shutdown": 5, "ws": "none"} | options
         super().__init__(uvicorn.Config(app, **settings))
         self._listening = threading.Event()
         # With the protocol's number asyncio sends without delay; without it, each answer waits for 40 ms.
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind(("127.0.0.1", 0))
+        self._listener.bind(("127.0.0.1", port))
         self._listener.listen(2048)
         self._thread = threading.Thread(target=self._run_thread, name="uvicorn", daemon=True)
         self._failure: BaseException | None = None
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
 def serving(app: Any, **options: Any) -> Iterator[Server]:
     """Run `app`; yield its server, which has `url`, `ask_to_stop()` and uvicorn's `server_state`.
 
-    `options` go to `uvicorn.Config`.
+    `port` is any that is free, unless it is given. Other `options` go to `uvicorn.Config`.
     """
     server = Server(app, **options)
     server.start()

@@ -1,6 +1,5 @@
-"""What the playground shows: `analyse` by itself, the hub of the live view, and both behind a real server."""
+"""What the playground shows: `analyse` by itself, and behind a real server."""
 
-import asyncio
 import json
 import re
 import subprocess
@@ -30,7 +29,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Parser, parse
-from xmltools.proxy.playground import LiveHub, routes
+from xmltools.proxy.playground import routes
 from xmltools.proxy.playground.analyse import InputError, analyse, list_dialects
 from xmltools.proxy.playground.parts import MARKS
 from xmltools.proxy.playground.rechunk import cut, outcome
@@ -546,7 +545,11 @@ def test_a_link_from_elsewhere_opens_the_page_but_not_the_data(url):
 
 
 @pytest.mark.parametrize(
-    "path", ["/playground", "/live", "/playground/static/app.js", "/playground/static/none.js", "/live/events"]
+    "path",
+    [
+        *("/playground", "/playground/static/app.js", "/playground/static/none.js"),
+        *("/live", "/live/events", "/live/exchange", "/live/case"),
+    ],
 )
 def test_every_answer_has_the_headers_that_guard_a_page(url, path):
     answer = get(url, path)
@@ -578,196 +581,9 @@ def test_no_other_file_is_served(url, path):
     assert get(url, path).status_code in (404, 405)
 
 
-def test_the_live_view_is_off_unless_there_is_a_hub(url):
+@pytest.mark.parametrize("path", ["/live/events", "/live/exchange?number=1", "/live/case?number=1"])
+def test_the_live_view_is_off_unless_there_is_a_hub(url, path):
     assert get(url, "/live").status_code == 404
     assert "xmltools serve --live" in get(url, "/live").text
-    assert get(url, "/live/events").json()["error"]["message"].startswith("the live view is off")
-
-
-# The live view
-
-
-def messages(data):
-    """The messages in bytes of server-sent events; comments are none."""
-    blocks = data.decode("ascii").split("\n\n")
-    return [json.loads(block.removeprefix("data: ")) for block in blocks if block.startswith("data: ")]
-
-
-def play(hub, id, text=CALL):
-    parser = Parser(load_tools([ADD]), new_id=numbered())
-    hub.begin(id, "chat", "some-model")
-    for event in parser.feed(text) + parser.close():
-        hub.event(id, 0, event)
-    hub.end(id, "ok")
-
-
-def read_until(response, wanted):
-    found = []
-    for chunk in response.iter_raw():
-        found += messages(chunk)
-        if any(message["type"] == wanted for message in found):
-            return found
-    raise AssertionError(f"the stream ended without {wanted}")
-
-
-def test_a_page_sees_a_stream_over_http():
-    hub = LiveHub()
-    play(hub, "req_1")
-    with (
-        running(Starlette(routes=routes(hub))) as url,
-        httpx2.stream("GET", f"{url}/live/events", trust_env=False, timeout=20) as response,
-    ):
-        assert response.headers["content-type"].startswith("text/event-stream")
-        found = read_until(response, "end")
-    kinds = [message["type"] for message in found]
-    assert kinds[:3] == ["hello", "begin", "text"]
-    assert kinds[-2:] == ["call", "end"]
-    assert {message.get("stream") for message in found[1:]} == {"req_1"}
-    [call] = [message for message in found if message["type"] == "call"]
-    assert call["arguments"][0] == {"path": "a", "type": "integer", "value": "5"}
-    assert call["repairs"] == ["coerced_value", "bare_ampersand"]
-
-
-def test_a_call_in_another_notation_is_shown_live():
-    hub = LiveHub()
-    play(hub, "req_1", FOREIGN)
-    found = asyncio.run(collect(hub, "end"))
-    [notice] = [message for message in found if message["type"] == "notice"]
-    assert notice["code"] == "foreign_call" and "'add'" in notice["message"]
-
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost:8080", 200),
-        ("127.0.0.1", 200),
-        ("[::1]:8080", 200),
-        ("tools.example", 200),
-        ("TOOLS.example:99", 200),
-        ("evil.example", 403),
-        ("127.0.0.1.evil.example", 403),
-        ("evil.example/@localhost", 403),
-    ],
-)
-def test_the_live_view_is_read_under_known_names_only(host, status):
-    hub = LiveHub()
-    app = Starlette(routes=routes(hub, hosts=["tools.example"]))
-    with (
-        running(app) as url,
-        httpx2.stream("GET", f"{url}/live/events", headers={"host": host}, trust_env=False, timeout=20) as response,
-    ):
-        assert response.status_code == status
-
-
-def test_one_page_too_many_is_told_so():
-    hub = LiveHub(readers=1)
-    with (
-        running(Starlette(routes=routes(hub))) as url,
-        httpx2.stream("GET", f"{url}/live/events", trust_env=False, timeout=20) as response,
-    ):
-        chunks = response.iter_raw()
-        assert messages(next(chunks)) == [{"type": "hello"}]
-        assert get(url, "/live/events").status_code == 503
-
-
-async def collect(hub, wanted):
-    """What one page reads, until a message of the type that is wanted."""
-    found = []
-    async for data in hub.listen():
-        found += messages(data)
-        if any(message["type"] == wanted for message in found):
-            return found
-    return found
-
-
-def test_pages_that_listen_get_what_comes_later():
-    async def run():
-        hub = LiveHub()
-        pages = [asyncio.create_task(collect(hub, "end")) for _ in range(3)]
-        await asyncio.sleep(0)
-        play(hub, "req_1")
-        return await asyncio.gather(*pages)
-
-    first, *others = asyncio.run(run())
-    assert [message["type"] for message in first][-1] == "end"
-    assert others == [first, first]
-
-
-def test_a_page_that_is_too_slow_loses_the_oldest_and_is_told_how_many():
-    async def run():
-        hub = LiveHub(kept=2_000)
-        page = hub.listen()
-        await anext(page)
-        for number in range(500):
-            hub.event("req_1", 0, TextDelta.make(f"{number:05}", 0))
-        data = await anext(page)
-        await page.aclose()
-        return data
-
-    data = asyncio.run(run())
-    first, *rest = messages(data)
-    assert first == {"type": "dropped", "count": 500 - len(rest)}
-    assert rest[-1]["text"] == "00499"
-    assert len(data) < 2_200
-
-
-def test_a_page_that_goes_makes_room_for_another():
-    async def run():
-        hub = LiveHub(readers=1)
-        page = hub.listen()
-        await anext(page)
-        assert hub.full
-        with pytest.raises(XMLToolsError, match="close another page"):
-            await anext(hub.listen())
-        await page.aclose()
-        assert not hub.full
-
-    asyncio.run(run())
-
-
-def test_close_ends_what_pages_read():
-    async def run():
-        hub = LiveHub()
-        pages = [asyncio.create_task(collect(hub, "never")) for _ in range(2)]
-        await asyncio.sleep(0)
-        hub.close()
-        return await asyncio.wait_for(asyncio.gather(*pages), 10)
-
-    assert asyncio.run(run()) == [[{"type": "hello"}], [{"type": "hello"}]]
-
-
-def test_silence_is_broken_by_comments():
-    async def run():
-        hub = LiveHub(keep_alive=0.001)
-        page = hub.listen()
-        await anext(page)
-        assert await anext(page) == b""  # nothing was kept
-        comment = await anext(page)
-        await page.aclose()
-        return comment
-
-    comment = asyncio.run(run())
-    assert comment.startswith(b":")
-    assert messages(comment) == []
-
-
-def test_a_long_text_is_cut_and_says_by_how_much():
-    async def run():
-        hub = LiveHub()
-        hub.event("req_1", 0, TextDelta.make("x" * 10_000, 0))
-        return await collect(hub, "text")
-
-    [message] = [message for message in asyncio.run(run()) if message["type"] == "text"]
-    assert len(message["text"]) + message["cut"] == 10_000
-
-
-def test_what_is_kept_for_late_pages_is_bounded():
-    async def run():
-        hub = LiveHub(kept=5_000)
-        for number in range(100):
-            play(hub, f"req_{number}")
-        return await collect(hub, "end")
-
-    found = asyncio.run(run())
-    assert found[-1]["stream"] == "req_99"
-    assert len(json.dumps(found)) < 8_000
+    assert get(url, path).status_code == 404
+    assert get(url, path).json()["error"]["message"].startswith("the live view is off")

@@ -1,29 +1,23 @@
-"""The playground and the live view in a real browser: headless Chromium, at a real server."""
+"""The playground in a real browser: headless Chromium, at a real server."""
 
-import asyncio
 import json
 import re
-import shutil
-from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 import pytest
 from starlette.applications import Starlette
 
+from proxy.browsing import settled
 from proxy.running import running
 from xmltools import dialects
 from xmltools.dialects import named
 from xmltools.models.events import CallStarted, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser import Parser, parse
-from xmltools.proxy.playground import LiveHub, routes
+from xmltools.proxy.playground import routes
 from xmltools.render import render_instructions, render_retry
 from xmltools.tools import load_tools
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 expect = playwright.expect
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
 ADD = {
     "name": "add",
@@ -48,88 +42,16 @@ HOSTILE = (
 
 
 class Site:
-    """The server, the hub that its live view shows, and the loop in which that may be spoken to."""
+    """The server."""
 
-    def __init__(self):
-        self.hub = LiveHub()
-        self.loop = None
-        self.url = ""
-
-    @asynccontextmanager
-    async def lifespan(self, app):
-        self.loop = asyncio.get_running_loop()
-        yield
-
-    def tell(self, action, *arguments):
-        """Call a method of the hub where it lives, and return when it has run."""
-
-        async def call():
-            getattr(self.hub, action)(*arguments)
-
-        asyncio.run_coroutine_threadsafe(call(), self.loop).result(10)
-
-    def play(self, id, chunks, parser):
-        for chunk in chunks:
-            for event in parser.feed(chunk):
-                self.tell("event", id, 0, event)
+    def __init__(self, url):
+        self.url = url
 
 
 @pytest.fixture(scope="module")
 def site():
-    site = Site()
-    with running(Starlette(routes=routes(site.hub), lifespan=site.lifespan)) as site.url:
-        yield site
-        site.tell("close")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """Opens pages, and writes down what no page may do: errors in the console, and requests to other hosts."""
-
-    def __init__(self, browser, site):
-        self.site = site
-        self.complaints = []
-        self._browser = browser
-        self._contexts = []
-
-    def open(self, path="/playground", width=1280, height=900, scheme="light"):
-        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        self._contexts.append(context)
-        page = context.new_page()
-        page.on(
-            "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
-        )
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: self.complaints.append(dialog.message) or dialog.dismiss())
-        page.on("request", self._check)
-        page.goto(self.site.url + path)
-        if path == "/playground":
-            expect(page.locator("#summary")).to_contain_text("1 call")  # that of the first example
-            settled(page)
-        return page
-
-    def _check(self, request):
-        if urlsplit(request.url).netloc != urlsplit(self.site.url).netloc:
-            self.complaints.append(f"request to {request.url}")
-
-    def close(self):
-        for context in self._contexts:
-            context.close()
-
-
-@pytest.fixture
-def visit(browser, site):
-    visit = Visit(browser, site)
-    yield visit
-    visit.close()
-    assert visit.complaints == []
+    with running(Starlette(routes=routes())) as url:
+        yield Site(url)
 
 
 def fill(page, text, tools=(ADD,)):
@@ -139,11 +61,6 @@ def fill(page, text, tools=(ADD,)):
     page.click("#analyse")
     settled(page)
     expect(page.locator("#source")).to_have_text(re.compile(re.escape(text[:20])), use_inner_text=False)
-
-
-def settled(page):
-    """Wait until no answer is on its way and no pause in typing is waited for."""
-    expect(page.locator(".output")).to_have_attribute("aria-busy", "false", timeout=20_000)
 
 
 def source(page, kind=""):
@@ -547,62 +464,13 @@ def test_every_control_has_a_name(visit):
         assert name.strip(), control.evaluate("e => e.outerHTML")
 
 
-@pytest.mark.parametrize("path", ["/playground", "/live"])
 @pytest.mark.parametrize("width", [360, 768, 1920])
-def test_nothing_stands_out_of_the_window(visit, path, width):
-    page = visit.open(path, width=width)
-    if path == "/playground":
-        fill(page, TEXT + "x" * 500 + WRONG + f"<tool><tool_name>{'y' * 250}</tool_name></tool>")
-        for tab in ("prompt", "grammar", "events", "result"):
-            page.click(f"#tab-{tab}")
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_the_live_view_shows_a_stream_while_it_comes(visit, site):
-    page = visit.open("/live")
-    expect(page.locator("#connection")).to_have_text("Connected")
-    parser = Parser(load_tools([ADD]))
-    site.tell("begin", "req_live", "chat", "some-model")
-    card = page.locator("#streams > li", has_text="req_live")
-    expect(card).to_contain_text("streaming")
-    half = TEXT.index("& y")
-    site.play("req_live", TEXT[:half], parser)
-    expect(card.locator("article.reasoning .body")).to_have_text("hm")
-    expect(card.locator("article.call.open td.value")).to_have_text(["+5", "x "])
-    site.play("req_live", [TEXT[half:]], parser)
-    expect(card.locator("article.call tr").first.locator("th, td")).to_have_text(["a", "integer", "5"])
-    expect(card.locator("article.call")).to_contain_text("repaired: coerced_value, bare_ampersand")
-    site.tell("end", "req_live", "ok")
-    expect(card.locator("> header")).to_contain_text("1 call")
-    expect(card.locator("> header .badge").last).to_have_text("ok")
-
-
-def test_a_page_that_is_opened_late_shows_what_was_kept(visit, site):
-    site.tell("begin", "req_late", "messages", "other-model")
-    site.play("req_late", [HOSTILE], Parser(load_tools([ADD])))
-    site.tell("end", "req_late", "client_left")
-    page = visit.open("/live")
-    card = page.locator("#streams > li", has_text="req_late")
-    expect(card).to_contain_text("client_left")
-    expect(card.locator("article.call td.value").last).to_have_text("<img src=x onerror=\"document.title='taken'\">")
-    assert page.locator("main img, main script, main b").count() == 0
-    assert page.title() == "Live · xmltools"
-
-
-def test_the_live_view_pauses_and_is_cleared(visit, site):
-    page = visit.open("/live")
-    site.tell("begin", "req_before", "chat", "some-model")
-    expect(page.locator("#streams")).to_contain_text("req_before")
-    page.click("#clear")
-    expect(page.locator("#none")).to_be_visible()
-    page.click("#pause")
-    site.tell("begin", "req_paused", "chat", "some-model")
-    site.tell("event", "req_paused", 0, TextDelta.make("while it paused", 0))
-    expect(page.locator("#streams > li")).to_have_count(0)
-    page.click("#pause")
-    expect(page.locator("#streams > li")).to_have_count(1)
-    expect(page.locator("#streams")).to_contain_text("while it paused")
+def test_nothing_stands_out_of_the_window(visit, width):
+    page = visit.open(width=width)
+    fill(page, TEXT + "x" * 500 + WRONG + f"<tool><tool_name>{'y' * 250}</tool_name></tool>")
+    for tab in ("prompt", "grammar", "events", "result"):
+        page.click(f"#tab-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_where_the_live_view_is_off_a_page_says_how_to_turn_it_on(visit):

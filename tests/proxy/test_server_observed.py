@@ -314,23 +314,3 @@ def test_a_failed_exchange_is_a_failed_span(spans: Spans) -> None:
     (span,) = spans.ended
     assert span.status.status_code.name == "ERROR"
     assert span.attributes["error.type"] == "upstream_error"
-
-
-# The live view
-
-
-def test_the_live_view_shows_streams_while_they_pass() -> None:
-    with world(Upstream(make=reply(CALL)), live=True) as it:
-        assert it.client.get("/live").status_code == 200
-        with it.client.stream("GET", "/live/events") as events:
-            lines = events.iter_lines()
-            it.post(stream=True)
-            seen = []
-            for line in lines:
-                if line.startswith("data: "):
-                    seen.append(json.loads(line[6:]))
-                    if seen[-1]["type"] == "end":
-                        break
-    kinds = [each["type"] for each in seen]
-    assert kinds[:2] == ["hello", "begin"] and "write" in json.dumps(seen)
-    assert seen[-1]["outcome"] == "ok"

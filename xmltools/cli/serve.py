@@ -120,7 +120,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         what = f"{what} (default: {seconds:g})"
         add(f"--{name}", dest=field, metavar="SECONDS", type=number, default=seconds, help=what)
     add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
-    add("--live", action="store_true", help="show the streams that pass through at /live")
+    add("--live", action="store_true", help="show what passes through at /live, to debug calls")
     add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
 
 

@@ -33,16 +33,13 @@ from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import error_body
+from xmltools.proxy.bridge.json_bodies import without_credentials
 from xmltools.proxy.scripted.pace import Clock, Pace, Sleep, check_speed
 
 _logger = logging.getLogger("xmltools.serve.recordings")
 
 _VERSION = 1
 """The number that the first line of a file has."""
-_SECRETS = frozenset(
-    ("api_key", "apikey", "api-key", "x-api-key", "authorization", "access_token", "token", "password", "secret")
-) | {"cookie", "headers", "extra_headers", "default_headers"}
-"""Fields of a request that may hold credentials, in small letters."""
 _KEPT_HEADERS = ("content-type", "content-encoding", "cache-control", "retry-after", "x-request-id", "request-id")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -147,9 +144,7 @@ def _body_of(request: Mapping[str, Any] | bytes) -> Mapping[str, Any] | None:
             request = json.loads(request)
         except (ValueError, RecursionError):
             return None
-    if not isinstance(request, Mapping):
-        return None
-    return {name: value for name, value in request.items() if name.lower() not in _SECRETS}
+    return without_credentials(request) if isinstance(request, Mapping) else None
 
 
 def _written(data: bytes) -> dict[str, str]:

@@ -86,6 +86,10 @@ class Exchange:
         self._spent: dict[str, Any] = {}
         self._counted = False  # whether this turn's tokens are known
         self._worded = False  # whether thoughts came as plain text
+        self.continued = ""
+        """The beginning of a block that this turn's reply may continue."""
+        self.failure = ""
+        """The error that ended the client's stream, if one did."""
         self._finished: set[int] = set()
         most_retries = self._settings.retries if self._incoming.choices == 1 else 0
         self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
@@ -141,6 +145,11 @@ class Exchange:
     def streams(self) -> bool:
         """Whether the client wants a stream."""
         return self._incoming.stream
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the dialect of the model that is asked."""
+        return self._settings
 
     @property
     def turn(self) -> Turn:
@@ -276,7 +285,7 @@ class Exchange:
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in _CUT and self._misses_call:
-            return sent + self._encoder.fail(_MISSED, 422)
+            return sent + self._end_with_error(_MISSED, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -288,7 +297,11 @@ class Exchange:
         self.stats.failed = len(self.failures)
         self.stats.finish_reasons.append("error")
         self._is_broken = True
-        return self._encoder.fail(failure_in_words(error), 422)
+        return self._end_with_error(failure_in_words(error), 422)
+
+    def _end_with_error(self, message: str, status: int) -> bytes:
+        self.failure = message
+        return self._encoder.fail(message, status)
 
     @property
     def _misses_call(self) -> bool:
@@ -305,6 +318,7 @@ class Exchange:
         self.again = True
         self.request = self._body()
         reader.abandon()
+        self.continued = source
         self._readers = [self._reader(0, source)]  # with a source, what was cut off is continued
         return True
 
@@ -338,7 +352,7 @@ class Exchange:
         all clients take notice of errors."""
         open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
         ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
-        return b"".join(ended) + self._encoder.fail(message, status)
+        return b"".join(ended) + self._end_with_error(message, status)
 
     def abandon(self) -> None:
         """Say that nobody wants any more of the reply, nor hears of its events. Else what is open in it, and what

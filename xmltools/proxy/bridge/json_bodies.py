@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from xmltools.proxy.bridge.client_errors import Refusal
+
+_SECRETS = frozenset(
+    ("api_key", "apikey", "api-key", "x-api-key", "authorization", "access_token", "token", "password", "secret")
+) | {"authorization_token", "cookie", "headers", "extra_headers", "default_headers"}
+"""Fields of a request that may hold credentials, in small letters."""
+_SERVERS = ("tools", "mcp_servers")
+"""Fields whose entries may be servers that want credentials."""
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -45,3 +53,16 @@ def encoded(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # lone surrogates have no other spelling
         return json.dumps(value, separators=(",", ":")).encode()
+
+
+def without_credentials(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request without its fields, and those of the servers in it, that are there for credentials."""
+    kept = _without_secrets(request)
+    for name in _SERVERS:
+        if isinstance(entries := kept.get(name), list):
+            kept[name] = [_without_secrets(each) if isinstance(each, Mapping) else each for each in entries]
+    return kept
+
+
+def _without_secrets(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name.lower() not in _SECRETS}

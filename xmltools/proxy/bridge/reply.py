@@ -188,7 +188,7 @@ class ReplyReader:
         """Return what the parser is to read of a reply that may continue the block before: many models write the whole
         call anew instead, and that is no part of the old one."""
         self._first += piece
-        opener = self._opener
+        opener = _opener_of(self._source)
         begun = self._first.lstrip()[: len(opener)].lower()
         if begun != opener and opener.startswith(begun) and len(self._first) <= _MOST_FIRST:
             return ""
@@ -196,15 +196,9 @@ class ReplyReader:
 
     def _joined(self) -> str:
         """Return the source and what was held of the reply, or only that if it begins a block of its own."""
-        first, source, opener = self._first, self._source, self._opener
+        joined = join_continued(self._source, self._first)
         self._first = self._source = ""
-        return first if first.lstrip().lower().startswith(opener) else source + first
-
-    @property
-    def _opener(self) -> str:
-        """What the source begins with, in small letters."""
-        found = _OPENER.match(self._source)
-        return (found[0] if found else self._source[:_FIRST]).lower()
+        return joined
 
     def reasoning(self, piece: str) -> list[Event]:
         """Take reasoning that the upstream told apart itself."""
@@ -278,3 +272,15 @@ class ReplyReader:
         is_meant = notice.is_whole and not notice.is_fenced and any(tool.name == notice.name for tool in self._tools)
         if is_meant and self._foreign is None:
             self._foreign = notice
+
+
+def join_continued(source: str, reply: str) -> str:
+    """Return what is read of a reply that may continue a block: the source and the reply, or only that if it begins a
+    block of its own."""
+    return reply if reply.lstrip().lower().startswith(_opener_of(source)) else source + reply
+
+
+def _opener_of(source: str) -> str:
+    """Return what the source begins with, in small letters."""
+    found = _OPENER.match(source)
+    return (found[0] if found else source[:_FIRST]).lower()

@@ -1,4 +1,4 @@
-"""The playground: a page that shows what the parser makes of a text, and one that shows streams while they pass.
+"""The playground: a page that shows what the parser makes of a text, and one that shows what passes through a proxy.
 
 `analyse` and `LiveHub` need no library; `routes` puts them, and the pages in `static`, into a Starlette application.
 """
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-from xmltools.proxy.playground.live import LiveHub
+from xmltools.proxy.playground.live import LiveExchange, LiveHub
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
-__all__ = ["LiveHub", "routes"]
+__all__ = ["LiveExchange", "LiveHub", "routes"]
 
 
 def routes(live: LiveHub | None = None, *, hosts: Iterable[str] = ()) -> list[BaseRoute]:

@@ -1,87 +1,124 @@
-"""Streams that pass through a proxy, shown to pages while they pass: a hub with many readers, none of which can hold
-it up.
+"""What passes through a proxy, kept in memory for the live view: a hub with many readers, none of which can hold it up.
 
     hub = LiveHub()
-    hub.begin("req_1", "chat", "some-model")
-    hub.event("req_1", 0, event)      # for each event of the parser of choice 0
-    hub.end("req_1", "ok")
+    exchange = hub.begin("req_1", "chat", body)
+    exchange.opened(bridge_exchange)  # what the request asks for
+    exchange.asked(prompt)            # each time that the upstream is asked
+    exchange.chunk(chunk)             # what it says
+    exchange.event(0, event)          # and what the parser of choice 0 makes of that
+    exchange.end("ok")
 
     async for data in hub.listen(): ...   # server-sent events, for one page
 
-The hub is plain memory in one event loop: its methods never wait. Each reader has a queue with a bound. A reader that
-is too slow loses what does not fit, and is told how much that was. The last messages are kept, so that a page that is
-opened late shows what has just happened. What streams say is kept nowhere else, and never logged.
+The hub is plain memory in one event loop: its methods never wait. A page hears which exchanges have changed, with a
+summary of each; one that is slow misses steps in between, and nothing else. What it shows of one exchange is made of a
+`Snapshot`. Texts are kept up to a bound each, an exchange up to another, and all of them up to a third: then the oldest
+goes. What they say is kept nowhere else, and never logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import (
-    ArgumentDelta,
-    CallCompleted,
-    CallFailed,
-    CallStarted,
-    Event,
-    Noticed,
-    ReasoningDelta,
-    Skipped,
-    TextDelta,
-)
-from xmltools.proxy.playground.value_rows import write_path, write_rows
+from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, Noticed
+from xmltools.proxy.bridge import Exchange
+from xmltools.proxy.bridge.json_bodies import encoded, without_credentials
+from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, reasoning_of, text_of
+from xmltools.proxy.playground.parts import Part, write_part
 
-_LONGEST = 8_192  # characters of one text in a message: more is cut, and the message says how much
-_ROWS = 100
+LONGEST_TEXT = 512 * 1024
+"""Bytes that are kept of one text: a request, a prompt, a reply, what the client was sent."""
+LONGEST_EXCHANGE = 4 * 1024 * 1024
+"""Bytes that are kept of one exchange."""
+_MOST_REPLIES = 16
+_MOST_WORDS = 160  # characters of the user's last words, by which a person knows the exchange again
+_MOST_NAMES = 20
+_MOST_NAME = 200
+_MOST_MESSAGE = 2_000
+_SMALL = 2_048  # what an exchange takes beside its texts, roughly
+_HIDDEN = b"[a key]"
+_CUT_OFF = ("length", "content_filter")
 
 
 class LiveHub:
-    """Hands the events of streams to all pages that listen.
+    """Keeps exchanges, and tells all pages that listen which of them have changed.
 
-    `kept`: bytes of messages kept for pages that come later, and also what a slow page may have waiting for it.
-    `readers`: pages at once. `keep_alive`: seconds of silence after which a comment is sent, so that a page that has
-    gone is noticed. `clock` gives the time in seconds since 1970.
+    `kept`: bytes of all exchanges together; `most`: how many they are. `readers`: pages at once. `keep_alive`: seconds
+    of silence after which a comment is sent, so that a page that has gone is noticed. `pace`: seconds in which changes
+    come together. `clock` gives the time in seconds since 1970, `timer` seconds since any moment.
     """
 
     def __init__(
         self,
         *,
-        kept: int = 1 << 20,
+        kept: int = 32 * 1024 * 1024,
+        most: int = 200,
         readers: int = 16,
         keep_alive: float = 15.0,
+        pace: float = 0.1,
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._most = readers
+        self._most_held = kept
+        self._most = most
+        self._most_readers = readers
         self._keep_alive = keep_alive
-        self._clock = clock
-        self._past = _Queue(kept)
-        self._kept = kept
-        self._readers: list[_Queue] = []
+        self._pace = pace
+        self.clock = clock
+        self.timer = timer
+        self._exchanges: OrderedDict[int, LiveExchange] = OrderedDict()
+        self._number = 0
+        self._held = 0
+        self._readers: list[_Reader] = []
         self._closed = False
+        self._name = secrets.token_hex(8)  # a page that finds another one knows that the server was restarted
 
     @property
     def full(self) -> bool:
         """Whether no further page can listen now."""
-        return len(self._readers) >= self._most
+        return len(self._readers) >= self._most_readers
 
-    def begin(self, id: str, api: str, model: str) -> None:
-        """A stream begins: the id of its request, the client's API, and the model."""
-        self._send({"type": "begin", "stream": id, "api": api, "model": _cut(model)[0], "time": self._clock()})
+    @property
+    def held(self) -> int:
+        """The bytes that are kept now."""
+        return self._held
 
-    def event(self, id: str, choice: int, event: Event) -> None:
-        """The parser of one choice of a stream has said something."""
-        if isinstance(event, Skipped):  # neither text nor anything else
-            return
-        self._send({"stream": id, "choice": choice, **_written(event)})
+    def begin(
+        self, id: str, api: str, body: bytes = b"", *, route: str = "", hidden: Collection[bytes] = ()
+    ) -> LiveExchange:
+        """An exchange begins: the id of its request, the client's API, and the body that it sent.
 
-    def end(self, id: str, outcome: str) -> None:
-        """A stream has ended, and how: a short word, such as `"ok"`."""
-        self._send({"type": "end", "stream": id, "outcome": outcome, "time": self._clock()})
+        `hidden` are keys, which are kept in no text.
+        """
+        self._number += 1
+        exchange = LiveExchange(self, self._number, id, api, route, hidden)
+        self._exchanges[self._number] = exchange
+        exchange.requested(body)
+        return exchange
+
+    def get(self, number: int) -> LiveExchange | None:
+        """Return an exchange by its number, None if it is not kept any more."""
+        return self._exchanges.get(number)
+
+    def grow(self, size: int) -> None:
+        """An exchange keeps so many bytes more; the oldest make room."""
+        self._held += size
+        while len(self._exchanges) > 1 and (self._held > self._most_held or len(self._exchanges) > self._most):
+            _, oldest = self._exchanges.popitem(last=False)
+            self._held -= oldest.drop()
+
+    def changed(self, number: int) -> None:
+        """An exchange has changed."""
+        for reader in self._readers:
+            reader.push(number)
 
     def close(self) -> None:
         """End what the pages read. A server that waits for open answers before it stops calls this first."""
@@ -90,95 +127,502 @@ class LiveHub:
             reader.wake()
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events for one page, beginning with what was kept, until `close`.
+        """Yield server-sent events for one page, beginning with all exchanges that are kept, until `close`.
 
         Raises XMLToolsError if too many pages listen already.
         """
         if self.full:
-            raise XMLToolsError(f"the live view has {self._most} readers, and takes no more: close another page")
-        reader = _Queue(self._kept, self._past.messages)
+            raise XMLToolsError(
+                f"the live view has {self._most_readers} readers, and takes no more: close another page"
+            )
+        reader = _Reader(self._exchanges)
         self._readers.append(reader)
         try:
-            yield _sse({"type": "hello"})
+            yield b"retry: 1000\n" + _sse({"type": "hello", "server": self._name})
             while not self._closed:
-                yield await reader.take(self._keep_alive)
+                numbers = await reader.take(self._keep_alive)
+                yield self._news(numbers) if numbers else b": nothing new\n\n"
+                await asyncio.sleep(self._pace)
         finally:
             self._readers.remove(reader)
 
-    def _send(self, message: dict[str, Any]) -> None:
-        data = _sse(message)
-        self._past.push(data)
-        for reader in self._readers:
-            reader.push(data)
+    def _news(self, numbers: list[int]) -> bytes:
+        oldest = next(iter(self._exchanges), 0)
+        known = (self._exchanges.get(number) for number in numbers)
+        return b"".join(
+            _sse({"type": "exchange", "oldest": oldest, **each.summary()}) for each in known if each is not None
+        )
 
 
-class _Queue:
-    """Messages of at most `size` bytes in all: the oldest make room for the newest, and are counted as dropped."""
+class _Reader:
+    """The numbers of the exchanges of which a page has not heard the latest."""
 
-    def __init__(self, size: int, messages: Iterable[bytes] = ()) -> None:
-        self._size = size
-        self.messages = deque(messages)
-        self._held = sum(map(len, self.messages))
-        self._dropped = 0
+    def __init__(self, numbers: Collection[int]) -> None:
+        self._waiting = dict.fromkeys(numbers)
         self._news = asyncio.Event()
-        self.wake()
+        if numbers:
+            self.wake()
 
-    def push(self, data: bytes) -> None:
-        self.messages.append(data)
-        self._held += len(data)
-        while self._held > self._size and len(self.messages) > 1:
-            self._held -= len(self.messages.popleft())
-            self._dropped += 1
-        self.wake()
+    def push(self, number: int) -> None:
+        self._waiting[number] = None
+        self._news.set()
 
     def wake(self) -> None:
         self._news.set()
 
-    async def take(self, keep_alive: float) -> bytes:
-        """Return all that waits, and first how much was lost; a comment if nothing comes for long."""
+    async def take(self, keep_alive: float) -> list[int]:
+        """Return what waits; nothing if nothing comes for long."""
         try:
             async with asyncio.timeout(keep_alive):
                 await self._news.wait()
         except TimeoutError:
-            return b": nothing new\n\n"
+            return []
         self._news.clear()
-        lost = _sse({"type": "dropped", "count": self._dropped}) if self._dropped else b""
-        waiting = b"".join(self.messages)
-        self.messages.clear()
-        self._held = self._dropped = 0
-        return lost + waiting
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
 
 
 def _sse(message: dict[str, Any]) -> bytes:
     return b"data: " + json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n\n"
 
 
-def _written(event: Event) -> dict[str, Any]:
-    match event:
-        case TextDelta(text):
-            return {"type": "text", **_text(text)}
-        case ReasoningDelta(text):
-            return {"type": "reasoning", **_text(text)}
-        case ArgumentDelta(path, text):
-            return {"type": "argument", "path": _cut(write_path(path))[0], **_text(text)}
-        case CallStarted(id, name):
-            return {"type": "started", "id": id, "name": name, "server": event.server}
-        case CallCompleted(call):
-            codes = [repair.code for repair in call.repairs]
-            rows = write_rows(call.arguments)[:_ROWS]
-            arguments = [{name: _cut(value)[0] for name, value in row.items()} for row in rows]
-            return {"type": "call", "id": call.id, "name": call.name, "arguments": arguments, "repairs": codes}
-        case CallFailed(error):
-            return {"type": "error", "id": event.id, "code": error.code, "message": _cut(error.message)[0]}
-        case Noticed(notice):
-            return {"type": "notice", "code": notice.code, "message": _cut(notice.message)[0]}
-    raise AssertionError(event)
+# What is kept
 
 
-def _text(text: str) -> dict[str, Any]:
-    short, cut = _cut(text)
-    return {"text": short, "cut": cut} if cut else {"text": short}
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A text of which `lost` bytes are missing at the end of `head`; after these comes `tail`."""
+
+    head: str = ""
+    tail: str = ""
+    lost: int = 0
 
 
-def _cut(text: str) -> tuple[str, int]:
-    return text[:_LONGEST], max(0, len(text) - _LONGEST)
+@dataclass(slots=True)
+class _Text:
+    """A text that is kept up to a bound, as bytes. It may grow at its end."""
+
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytes = b""
+    lost: int = 0
+
+    def snapshot(self) -> Kept:
+        # What was cut may end in the middle of a character; lone surrogates are kept.
+        errors = "ignore" if self.lost else "surrogatepass"
+        return Kept(self.head.decode("utf-8", errors), self.tail.decode("utf-8", errors), self.lost)
+
+
+@dataclass(slots=True)
+class _Reply:
+    """What the upstream says in one choice: its text, and what it tells apart itself, thoughts and calls."""
+
+    text: _Text = field(default_factory=_Text)
+    thoughts: _Text = field(default_factory=_Text)
+    calls: list[bytes] = field(default_factory=list)
+    has_calls: bool = False
+    finish: str = ""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One question to the upstream. Times are seconds since the exchange began."""
+
+    asked: float
+    prompt: _Text = field(default_factory=_Text)
+    told: _Text = field(default_factory=_Text)
+    continued: _Text = field(default_factory=_Text)
+    status: int = 0
+    answered: float | None = None
+    first: float | None = None
+    first_call: float | None = None
+    ended: float | None = None
+    made: int = 0
+    repaired: int = 0
+    rejected: int = 0
+    unread: int = 0
+    replies: dict[int, _Reply] = field(default_factory=dict)
+
+    def reply(self, choice: int) -> _Reply:
+        return self.replies.setdefault(choice, _Reply())
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySnapshot:
+    """The reply of one choice."""
+
+    choice: int
+    text: Kept
+    thoughts: Kept
+    calls: list[dict[str, Any]]
+    finish: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSnapshot:
+    """One question to the upstream, and its answer. `told`: what the model was told of its reply before; `continued`:
+    the beginning of a block that this one continues. `facts` are numbers that a page shows as they are."""
+
+    prompt: Kept
+    told: str
+    continued: str
+    is_over: bool
+    facts: dict[str, Any]
+    replies: list[ReplySnapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An exchange as it is at one moment. `options` are those of its parser."""
+
+    summary: dict[str, Any]
+    request: Kept
+    tools: str | None
+    has_tools: bool
+    options: dict[str, Any]
+    attempts: list[AttemptSnapshot]
+    sent: Kept
+
+
+class LiveExchange:
+    """One exchange: what the client asked, what the upstream was asked and said, and what came of it.
+
+    It is told of by `LiveHub.begin` and whoever serves the request. `state` is "waiting" (for the model), "writing",
+    or how it ended: "done", "rejected" (the client was told that a call was not made), "cut" (the reply has no proper
+    end), "failed", "refused" (by us), "left" (by the client) or "stopped" (by the end of the server).
+    """
+
+    def __init__(
+        self, hub: LiveHub, number: int, id: str, api: str, route: str = "", hidden: Collection[bytes] = ()
+    ) -> None:
+        self._hub = hub
+        self._number = number
+        self._id, self._api, self._route = id, api, route
+        self._hidden = hidden
+        self._time = hub.clock()
+        self._began = hub.timer()
+        self._held = 0
+        self._dropped = False
+        self._exchange: Exchange | None = None  # while it is open
+        self._model = self._dialect = self._message = self._words = self._last_error = ""
+        self._streams = self._plain = self._broke_off = False
+        self._options: dict[str, Any] = {}
+        self._request, self._sent, self._tools = _Text(), _Text(), _Text()
+        self._has_tools = False
+        self._status = 0
+        self._attempts: list[_Attempt] = []
+        self._codes: Counter[str] = Counter()
+        self._names: dict[str, None] = {}
+        self._ended: float | None = None
+        self.state = "waiting"
+        self._room(_SMALL)
+
+    # Memory
+
+    def drop(self) -> int:
+        """Keep nothing any more, as the hub has no room; return how many bytes it was."""
+        held, self._held = self._held, 0
+        self._dropped = True
+        self._attempts.clear()
+        self._request, self._sent, self._tools = _Text(), _Text(), _Text()
+        return held
+
+    def _room(self, wanted: int) -> int:
+        """Return for how many bytes there is room."""
+        got = max(0, min(wanted, LONGEST_EXCHANGE - self._held))
+        if self._dropped:
+            return 0
+        self._held += got
+        self._hub.grow(got)
+        return 0 if self._dropped else got
+
+    def _add(self, text: _Text, more: bytes) -> None:
+        """Keep more of a text, as far as there is room; once something was lost, the rest is too."""
+        got = self._room(min(len(more), LONGEST_TEXT - len(text.head))) if more and not text.lost else 0
+        text.head += more[:got]
+        text.lost += len(more) - got
+
+    def _whole(self, body: bytes) -> _Text:
+        """Keep a whole text; a long one without its middle, as agents say what is new at the end."""
+        got = self._room(min(len(body), LONGEST_TEXT))
+        if got == len(body):
+            return _Text(bytearray(body))
+        return _Text(bytearray(body[: got // 2]), body[len(body) - got // 2 :], len(body) - got // 2 * 2)
+
+    def _written(self, value: Any) -> bytes:
+        """Return a JSON value as bytes without keys; nothing for one that is empty or nested too deeply."""
+        try:
+            return self._safe(encoded(value)) if value else b""
+        except RecursionError:
+            return b""
+
+    def _safe(self, data: bytes) -> bytes:
+        """Return data without keys."""
+        for key in self._hidden:
+            data = data.replace(key, _HIDDEN)
+        return data
+
+    def _changed(self) -> None:
+        if not self._dropped:
+            self._hub.changed(self._number)
+
+    @property
+    def _now(self) -> float:
+        return self._hub.timer() - self._began
+
+    # What happens
+
+    def requested(self, body: bytes) -> None:
+        """The client has sent its request."""
+        request = _object_of(body)
+        model = request.get("model")
+        self._model = model[:_MOST_NAME] if isinstance(model, str) else ""
+        self._request = self._whole(self._written(request))
+        self._changed()
+
+    def opened(self, exchange: Exchange) -> None:
+        """What the request asks for is known."""
+        turn, settings = exchange.turn, exchange.settings
+        self._exchange = exchange
+        self._model, self._streams, self._plain = exchange.stats.model[:_MOST_NAME], exchange.streams, exchange.plain
+        self._dialect = turn.dialect
+        self._has_tools = bool(turn.tools)
+        self._options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
+        if settings.also is not None:
+            self._options["also"] = settings.also
+        if turn.tools and not self.is_plain:
+            tools = self._written([tool.model_dump() for tool in turn.tools])
+            if len(tools) <= LONGEST_TEXT:
+                self._add(self._tools, tools)
+        said = [message.text for message in turn.conversation if message.role == "user" and message.text.strip()]
+        words = " ".join(said[-1][-4 * _MOST_WORDS :].split()) if said else ""
+        self._words = words if len(words) <= _MOST_WORDS else f"…{words[-_MOST_WORDS:]}"
+        self._changed()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the answer is passed on as it comes."""
+        return self._plain
+
+    def asked(self, body: bytes | None) -> None:
+        """The upstream is asked; None for a body that is passed on unread."""
+        now = self._now
+        if self._attempts:
+            self._attempts[-1].ended = now
+        attempt = _Attempt(asked=now)
+        self._attempts.append(attempt)
+        self._room(_SMALL)
+        attempt.prompt = self._whole(self._written(_object_of(body or b"")))
+        if self._exchange is not None and len(self._attempts) > 1:
+            told = str(self._exchange.request["messages"][-1].get("content"))
+            self._add(attempt.told, told.encode("utf-8", "surrogatepass"))
+            self._add(attempt.continued, self._exchange.continued.encode("utf-8", "surrogatepass"))
+        self.state = "waiting"
+        self._changed()
+
+    def answered(self, status: int) -> None:
+        """The upstream has begun to answer."""
+        if attempt := self._attempt:
+            attempt.status = status
+            attempt.answered = self._now
+            self._changed()
+
+    def passed_on(self) -> None:
+        """A piece of an answer came that is passed on as it is."""
+        if attempt := self._attempt:
+            attempt.first = self._now if attempt.first is None else attempt.first
+            self.state = "writing"
+            self._changed()
+
+    def chunk(self, chunk: Mapping[str, Any]) -> None:
+        """The upstream says something: a chunk of its stream, or a whole completion."""
+        attempt = self._attempt
+        if attempt is None:
+            return
+        if attempt.first is None:
+            attempt.first = self._now
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            index = choice.get("index", 0) if isinstance(choice, dict) else None
+            if isinstance(index, int) and 0 <= index < _MOST_REPLIES:
+                self._take(attempt.reply(index), choice)
+        self.state = "writing"
+        self._changed()
+
+    def _take(self, reply: _Reply, choice: dict[str, Any]) -> None:
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            self._add(reply.text, text_of(delta).encode("utf-8", "surrogatepass"))
+            thoughts = reasoning_of(delta)[1] or details_of(delta)
+            self._add(reply.thoughts, thoughts.encode("utf-8", "surrogatepass"))
+            reply.has_calls = reply.has_calls or bool(calls_of(delta))
+        if isinstance(finish := choice.get("finish_reason"), str) and finish:
+            reply.finish = finish[:_MOST_NAME]
+
+    def event(self, choice: int, event: Event) -> None:
+        """The parser of one choice has said something."""
+        attempt = self._attempt
+        if attempt is None or not isinstance(event, CallStarted | CallCompleted | CallFailed | Noticed):
+            return
+        if attempt.first_call is None and not isinstance(event, Noticed):
+            attempt.first_call = self._now
+        match event:
+            case CallCompleted(call):
+                attempt.made += 1
+                attempt.repaired += bool(call.repairs)
+                self._codes.update(repair.code.value for repair in call.repairs)
+                self._name(call.name)
+            case CallFailed(error):
+                attempt.rejected += 1
+                self._codes[error.code.value] += 1
+                self._name(error.name or "")
+                self._last_error = f"{error.name or 'a call'}: {error.message}"
+            case Noticed(notice):
+                attempt.unread += 1
+                self._codes[notice.code.value] += 1
+        if isinstance(event, CallCompleted | CallFailed) and attempt.reply(choice).has_calls:
+            self._keep_native(attempt.reply(choice), event)
+        self._changed()
+
+    def _keep_native(self, reply: _Reply, event: CallCompleted | CallFailed) -> None:
+        """Keep a call that the upstream told apart itself: it has no place in the text."""
+        start, end = event.span
+        if start < end or self._exchange is None:
+            return
+        outcome = event.call if isinstance(event, CallCompleted) else event.error
+        part = Part("call" if isinstance(event, CallCompleted) else "error", 0, 0, outcome=outcome)
+        turn = self._exchange.turn
+        written = json.dumps(write_part(part, list(turn.tools), turn.dialect)).encode()
+        if len(written) <= LONGEST_TEXT and self._room(len(written)) == len(written):
+            reply.calls.append(written)
+
+    def _name(self, name: str) -> None:
+        if name and len(self._names) < _MOST_NAMES:
+            self._names[name[:_MOST_NAME]] = None
+
+    def fail(self, message: str, *, broke_off: bool = False) -> None:
+        """Something went wrong, in the words that the client gets; `broke_off`: the upstream said no more."""
+        clean = self._safe(message.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        self._message = clean[:_MOST_MESSAGE]
+        self._broke_off = broke_off
+        self._changed()
+
+    def sent(self, message: Mapping[str, Any]) -> None:
+        """The client is sent a message of ASGI."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+        elif body := message.get("body"):
+            self._add(self._sent, self._safe(body))
+
+    def end(self, outcome: str) -> None:
+        """The exchange has ended, with an outcome as the log has it. A second end says nothing."""
+        if self._ended is not None:
+            return
+        self._ended = self._now
+        if attempt := self._attempt:
+            attempt.ended = self._ended
+        if self._exchange is not None and not self._message:
+            self.fail(self._exchange.failure)
+        self._exchange = None
+        self.state = self._final(outcome)
+        if not self._message and self.state == "rejected":
+            self.fail(self._last_error)
+        elif not self._message and self.state == "cut":
+            self.fail(f"the upstream ended the reply for the reason {self._finish!r}")
+        self._changed()
+
+    def _final(self, outcome: str) -> str:
+        attempt = self._attempt
+        if outcome in ("upstream_error", "timeout"):
+            return "cut" if self._broke_off and attempt is not None and attempt.replies else "failed"
+        if outcome in ("ok", "call_failed") and self._finish:
+            return "cut"
+        if outcome != "ok":
+            return {"call_failed": "rejected", "client_left": "left"}.get(outcome, outcome)
+        return "failed" if self._message else "done"
+
+    @property
+    def _finish(self) -> str:
+        """The reason for which the upstream cut the reply off, if it did."""
+        replies = self._attempt.replies.values() if self._attempt is not None else ()
+        return next((reply.finish for reply in replies if reply.finish in _CUT_OFF), "")
+
+    @property
+    def _attempt(self) -> _Attempt | None:
+        return self._attempts[-1] if self._attempts else None
+
+    # What is shown
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a list of exchanges shows, as JSON values."""
+        attempts = self._attempts
+        totals = {name: sum(getattr(each, name) for each in attempts) for name in _COUNTS}
+        return {
+            "number": self._number,
+            "id": self._id,
+            "api": self._api,
+            "route": self._route,
+            "model": self._model,
+            "dialect": self._dialect if self._has_tools else "",
+            "stream": self._streams,
+            "plain": self._plain,
+            "words": self._words,
+            "time": self._time,
+            "seconds": self._now if self._ended is None else self._ended,
+            "open": self._ended is None,
+            "state": self.state,
+            "message": self._message,
+            "attempts": len(attempts),
+            "status": self._status,
+            "upstream_status": attempts[-1].status if attempts else 0,
+            "codes": dict(self._codes),
+            "names": list(self._names),
+            "written": sum(len(reply.text.head) for each in attempts for reply in each.replies.values()),
+            **totals,
+        }
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is kept, as it is now."""
+        return Snapshot(
+            summary=self.summary(),
+            request=self._request.snapshot(),
+            tools=self._tools.head.decode() if self._tools.head and not self._tools.lost else None,
+            has_tools=self._has_tools,
+            options=self._options,
+            attempts=[_snapshot_of(attempt) for attempt in self._attempts],
+            sent=self._sent.snapshot(),
+        )
+
+
+_COUNTS = ("made", "repaired", "rejected", "unread")
+_FACTS = ("asked", "answered", "first", "first_call", "ended", "status", *_COUNTS)
+
+
+def _snapshot_of(attempt: _Attempt) -> AttemptSnapshot:
+    return AttemptSnapshot(
+        prompt=attempt.prompt.snapshot(),
+        told=attempt.told.snapshot().head,
+        continued=attempt.continued.snapshot().head,
+        is_over=attempt.ended is not None,
+        facts={name: getattr(attempt, name) for name in _FACTS},
+        replies=[
+            ReplySnapshot(
+                choice=choice,
+                text=reply.text.snapshot(),
+                thoughts=reply.thoughts.snapshot(),
+                calls=[json.loads(call) for call in reply.calls],
+                finish=reply.finish,
+            )
+            for choice, reply in sorted(attempt.replies.items())
+        ],
+    )
+
+
+def _object_of(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is, without the fields that may hold credentials; an empty one for anything
+    else, as nobody knows what that holds."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return without_credentials(value) if isinstance(value, dict) else {}

@@ -74,7 +74,7 @@ def write_reading(
     for mark in marks:
         mark["line"], mark["column"] = lines.locate(mark["offset"])
     return {
-        "parts": [_write_part(part, offered, dialect) for part in parts],
+        "parts": [write_part(part, offered, dialect) for part in parts],
         "marks": marks,
         "spans": list(_spans(text, parts, marks)),
         "notices": [_write_notice(notice, offered, dialect) for notice in notices],
@@ -126,7 +126,8 @@ def _cut(text: str, part: Part, places: dict[int, list[int]]) -> Iterator[tuple[
             yield (end if start in places else start), limit, []
 
 
-def _write_part(part: Part, tools: list[Tool], dialect: Dialect) -> dict[str, Any]:
+def write_part(part: Part, tools: list[Tool], dialect: Dialect | str) -> dict[str, Any]:
+    """Return a part as JSON values. Takes the tools, and the dialect in which the model is told what was wrong."""
     written: dict[str, Any] = {"kind": part.kind, "span": [part.start, part.end]}
     found = part.outcome
     if isinstance(found, ToolCall):

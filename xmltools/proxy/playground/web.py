@@ -1,4 +1,4 @@
-"""The pages and their two requests, as routes of a Starlette application.
+"""The pages and what they ask for, as routes of a Starlette application.
 
 All of it is for the same origin only: no cookies, no framing, no script but our own files. A page that shows what
 passes through a proxy must also not be read by a site whose name was pointed at this machine, so it is served under
@@ -27,11 +27,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.playground.analyse import InputError, analyse, list_dialects
-from xmltools.proxy.playground.live import LiveHub
+from xmltools.proxy.playground.live import LiveExchange, LiveHub, Snapshot
+from xmltools.proxy.playground.live_details import corpus_case, describe
 
 MAX_BODY = 1 << 20
 """Bytes that the body of a request may have."""
 
+_DIGITS = 16  # of a number that stands in a query
 _AT_ONCE = 2  # analyses: they cost time of the processor that streams need, too
 _STATIC = Path(__file__).parent / "static"
 _HEADERS = {
@@ -57,6 +59,8 @@ def make_routes(live: LiveHub | None, hosts: Iterable[str]) -> list[BaseRoute]:
         Mount("/playground/static", _Revalidated(directory=_STATIC), middleware=guard),
         Route("/live", pages.live, middleware=guard),
         Route("/live/events", pages.events, middleware=guard),
+        Route("/live/exchange", pages.exchange, middleware=guard),
+        Route("/live/case", pages.case, middleware=guard),
     ]
 
 
@@ -130,17 +134,48 @@ class _Pages:
         return _page("live.html") if self._live is not None else _page("off.html", 404)
 
     async def events(self, request: Request) -> Response:
+        live = self._live_for(request)
+        if isinstance(live, Response):
+            return live
+        if live.full:
+            return _refusal(503, "too many pages show the live view: close one of them")
+        return StreamingResponse(
+            live.listen(),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+    async def exchange(self, request: Request) -> Response:
+        """All of one exchange."""
+        found = self._find(request)
+        if isinstance(found, Response):
+            return found
+        return await anyio.to_thread.run_sync(_describe, found.snapshot(), limiter=self._limiter)
+
+    async def case(self, request: Request) -> Response:
+        """A reply as a case of the corpus."""
+        found = self._find(request)
+        if isinstance(found, Response):
+            return found
+        attempt, choice = (_number(request.query_params.get(name, "0")) for name in ("attempt", "choice"))
+        return await anyio.to_thread.run_sync(_case, found.snapshot(), attempt, choice, limiter=self._limiter)
+
+    def _find(self, request: Request) -> LiveExchange | Response:
+        live = self._live_for(request)
+        if isinstance(live, Response):
+            return live
+        found = live.get(_number(request.query_params.get("number", "")))
+        return found or _refusal(
+            404, "this exchange is not kept: newer ones took its place, or the server was restarted"
+        )
+
+    def _live_for(self, request: Request) -> LiveHub | Response:
+        """The hub, or why it is not shown."""
         if self._live is None:
             return _refusal(404, "the live view is off: start the server with --live")
         if not self._is_known(request.headers.get("host", "")):
             return _refusal(403, "the live view is read under localhost, an IP address or a host name that was allowed")
-        if self._live.full:
-            return _refusal(503, "too many pages show the live view: close one of them")
-        return StreamingResponse(
-            self._live.listen(),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-        )
+        return self._live
 
     def _is_known(self, host: str) -> bool:
         name = (urlsplit(f"//{host}").hostname or "") if "/" not in host else ""
@@ -178,6 +213,23 @@ async def _read_body(request: Request) -> bytes | None:
         if len(body) > MAX_BODY:
             return None
     return bytes(body)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else -1
+
+
+def _describe(snapshot: Snapshot) -> Response:
+    return _json(describe(snapshot))
+
+
+def _case(snapshot: Snapshot, attempt: int, choice: int) -> Response:
+    try:
+        name, case = corpus_case(snapshot, attempt, choice)
+    except XMLToolsError as error:
+        return _refusal(404, str(error))
+    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{name}"'}
+    return Response(case, headers=headers, media_type="application/json")
 
 
 def _answer(body: bytes) -> Response:

@@ -39,9 +39,9 @@ class ServeConfig:
     that no client waits for another one's. They are started when they are needed (None: as many as there are cores,
     but 2 to 4; 0: none). The demo has none.
 
-    `live` shows the streams at `/live`. `record` is a folder that keeps all that the upstream says. Web pages of
-    `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the server
-    is reached; where it listens on the loopback interface, all others but its own are refused.
+    `live` keeps exchanges, and shows them at `/live`. `record` is a folder that keeps all that the upstream says. Web
+    pages of `origins` may use the server, others than its own may not ("*": all may). `hosts` are names under which the
+    server is reached; where it listens on the loopback interface, all others but its own are refused.
 
     Raises XMLToolsError for values that make no sense.
     """

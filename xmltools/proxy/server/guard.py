@@ -30,7 +30,8 @@ _LEFT = 499
 _STATIC = "/playground/static/"
 _ROUTES = frozenset(
     (
-        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse", "/live", "/live/events"),
+        *("/", "/healthz", "/metrics", "/playground", "/playground/api/analyse"),
+        *("/live", "/live/events", "/live/exchange", "/live/case"),
         *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/models"),
     )
 )
@@ -142,7 +143,7 @@ class Guard:
     def _has_key(self, headers: Headers) -> bool:
         assert self._key is not None
         # All are compared, and each in the same time whatever it holds.
-        same = [hmac.compare_digest(given.encode("latin-1"), self._key) for given in _keys(headers)]
+        same = [hmac.compare_digest(given.encode("latin-1"), self._key) for given in offered_keys(headers)]
         return True in same
 
 
@@ -156,7 +157,7 @@ def _route_of(path: str) -> str:
     return _STATIC.rstrip("/") if path.startswith(_STATIC) else "other"
 
 
-def _keys(headers: Headers) -> Iterator[str]:
+def offered_keys(headers: Headers) -> Iterator[str]:
     """Yield what a request offers as a key; of a name and a password, the password."""
     yield headers.get("x-api-key", "")
     scheme, _, value = headers.get("authorization", "").partition(" ")

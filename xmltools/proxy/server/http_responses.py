@@ -14,7 +14,7 @@ from xmltools.proxy.bridge import Refusal, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.server_parts import Service
-from xmltools.proxy.server.upstream import UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.upstream import Request, UpstreamAnswer, UpstreamError, UpstreamStatusError
 from xmltools.proxy.server.watch import Watch
 
 Pairs = Iterable[tuple[bytes, bytes]]
@@ -78,11 +78,13 @@ class Answer:
             await self._work()
         except UpstreamStatusError as error:
             self._record.outcome = "upstream_error"
+            self._note(error_message(error.body, error.status))
             await self._send_status(error)
         except UpstreamError as error:
             await self._fail(error)
         except Refusal as refusal:
             self._record.outcome = self._refused_as
+            self._note(str(refusal))
             await self._send_refusal(refusal)
         except XMLToolsError as error:
             await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
@@ -90,12 +92,25 @@ class Answer:
     async def _work(self) -> None:
         raise NotImplementedError
 
-    def _ask(self) -> None:
+    def _note(self, message: str, *, broke_off: bool = False) -> None:
+        """Tell the live view what went wrong."""
+        if self._record.live is not None:
+            self._record.live.fail(message, broke_off=broke_off)
+
+    def _ask(self, request: Request) -> None:
         """Begin to wait for the upstream's answer."""
+        if self._record.live is not None:
+            self._record.live.asked(request.content if isinstance(request.content, bytes) else None)
         self._asked = time.perf_counter()
         self._watch.wait(self._config.connect_timeout + self._config.first_byte_timeout)
 
+    def _answered(self, answer: UpstreamAnswer) -> None:
+        """The upstream's answer has begun."""
+        if self._record.live is not None:
+            self._record.live.answered(answer.status)
+
     async def _fail(self, error: UpstreamError) -> None:
+        self._note(str(error), broke_off=True)
         self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
         await self._send_failure(error)
 

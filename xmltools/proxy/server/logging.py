@@ -19,6 +19,7 @@ from typing import Any
 from starlette.datastructures import Headers
 
 from xmltools.proxy.bridge import Api, Stats
+from xmltools.proxy.playground import LiveExchange
 
 LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
@@ -41,7 +42,8 @@ class Record:
     made), "refused" (by us), "upstream_error", "timeout", "client_left", "stopped" (by the end of the server) or
     "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own
     work on the request and the answer took. `first_argument`: until the first piece of an argument was read. `error`:
-    why the upstream was not reached.
+    why the upstream was not reached. `live`: what the live view keeps of the request; it has content, and is not read
+    here.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Record:
     first_argument: float | None = None
     overhead: float = 0.0
     stats: Stats | None = None
+    live: LiveExchange | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod

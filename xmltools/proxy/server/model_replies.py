@@ -76,8 +76,9 @@ class StreamedAnswer(Answer):
         """Ask the upstream and pass on what it says. Returns whether it is to be asked once more."""
         upstream = self._service.upstream
         request = upstream.chat(self._scope, self._exchange.request, self._exchange.turn)
-        self._ask()
+        self._ask(request)
         async with upstream.open(request, self._record) as answer:
+            self._answered(answer)
             try:
                 await answer.check()
             except UpstreamStatusError as error:
@@ -217,8 +218,9 @@ class WholeAnswer(Answer):
         await send_bytes(self._send, body, b"application/json")
 
     async def _body_of(self, request: Request) -> bytes:
-        self._ask()
+        self._ask(request)
         async with self._service.upstream.open(request, self._record) as answer:
+            self._answered(answer)
             if self._record.ttft is None:
                 self._record.ttft = time.perf_counter() - self._asked
             await answer.check()

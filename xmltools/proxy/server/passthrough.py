@@ -90,10 +90,11 @@ class _Forwarding(Answer):
 
     async def _work(self) -> None:
         upstream = self._service.upstream
-        self._ask()
         request = upstream.passed(self._scope, self._path, self._content)
+        self._ask(request)
         try:
             async with upstream.open(request, self._record, raw=True) as answer:
+                self._answered(answer)
                 await self._begin(answer)
                 async with aclosing(answer.pieces) as pieces:
                     async for piece in pieces:
@@ -118,6 +119,8 @@ class _Forwarding(Answer):
         await self._send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
     async def _pass_on(self, piece: bytes) -> None:
+        if self._record.live is not None:
+            self._record.live.passed_on()
         self._tail = (self._tail + piece)[-4:] if len(piece) < 4 else piece[-4:]
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 

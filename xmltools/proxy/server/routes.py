@@ -17,6 +17,7 @@ from xmltools.proxy.bridge import Api
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
 from xmltools.proxy.server.http_responses import send_bytes, send_error, send_json
+from xmltools.proxy.server.live_record import shown_live
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.metrics import CONTENT_TYPE
 from xmltools.proxy.server.model_replies import Ask, StreamedAnswer, WholeAnswer
@@ -72,6 +73,11 @@ class _Calls:
         record = record_of(scope)
         record.route = scope["path"]
         body = await read_body(scope, receive, self._service.config.max_body)
+        with shown_live(self._service, self._api, body, scope, send) as send:
+            await self._translate(body, scope, receive, send)
+
+    async def _translate(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        record = record_of(scope)
         workers = self._service.workers if self._service.hub is None else None  # whose events are here
         exchange = Translation(scope, workers, self._api, body, self._service.config.settings)
         try:
@@ -84,7 +90,7 @@ class _Calls:
             exchange.abandon()
 
     async def _answer(self, exchange: Translation, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        record, hub = record_of(scope), self._service.hub
+        record = record_of(scope)
         if exchange.plain:
             await forward(self._service, scope, receive, send, b"/chat/completions", body)
             return
@@ -92,8 +98,6 @@ class _Calls:
         self._service.passed_over.tell(exchange.stats, record.route)
         if exchange.exchange is not None:
             self._service.observe(exchange.exchange, record)
-        if hub is not None:
-            hub.begin(record.id, self._api, record.model)
         try:
             if exchange.streams:
                 await StreamedAnswer(self._service, exchange, scope, receive, send).run()
@@ -103,8 +107,6 @@ class _Calls:
         finally:
             if record.outcome == "ok" and exchange.stats.failed:
                 record.outcome = "call_failed"
-            if hub is not None:
-                hub.end(record.id, record.outcome)
 
 
 async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: Ask) -> bytes:

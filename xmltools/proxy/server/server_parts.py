@@ -27,14 +27,14 @@ class Service:
 
     def observe(self, exchange: Exchange, record: Record) -> None:
         """Listen to the events of an exchange: for the live view, and until the first piece of an argument."""
-        hub = self.hub
+        live = record.live
 
         def hear(choice: int, event: Event) -> None:
             if record.first_argument is None and isinstance(event, ArgumentDelta):
                 record.first_argument = record.elapsed
-                if hub is None:
+                if live is None:
                     exchange.on_event = None  # nothing more is wanted, and every event would pay
-            if hub is not None:
-                hub.event(record.id, choice, event)
+            if live is not None:
+                live.event(choice, event)
 
         exchange.on_event = hear

@@ -92,6 +92,8 @@ class Translation:
         began = time.perf_counter()
         exchange = open_exchange(self._api, self._body, self._settings, self._id, self._created)
         self.exchange = exchange
+        if self._record.live is not None:
+            self._record.live.opened(exchange)
         self.plain, self.streams, self.keepalive = exchange.plain, exchange.streams, exchange.keepalive
         self.stats = exchange.stats
         self.parameters = exchange.request
@@ -134,6 +136,8 @@ class Translation:
                 await self._feed_there(data[number:], ready)
                 return
             chunk = read_chunk(each) if chunk is None else chunk
+            if self._record.live is not None:
+                self._record.live.chunk(chunk)
             self._record.overhead += time.perf_counter() - began
             for part in parts_of(chunk):
                 if time.perf_counter() - since > _TURN:
@@ -184,6 +188,8 @@ class Translation:
             return None if self._take_request(said) else sent
         began = time.perf_counter()
         given = parse_answer(completion)
+        if self._record.live is not None:
+            self._record.live.chunk(given)
         response = exchange.answer(given)
         if response is None:
             self._journal.note("answer", given)

@@ -1,6 +1,6 @@
 // The playground: what stands in the fields goes to the server, and what the parser made of it is shown.
 
-import { byId, count, el, listing, visible } from "./dom.js";
+import { byId, count, el, followMarks, listing, visible } from "./dom.js";
 import { dimEvents, listEvents, showParts } from "./parts.js";
 import { describe, explain, showSource } from "./source.js";
 import { Source, stateAt } from "./steps.js";
@@ -28,8 +28,11 @@ function forget(timer) {
 function parserOptions() {
   const options = { code_fences: byId("fences_text").checked ? "text" : "call", dialect: byId("dialect").value };
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) options[name] = byId(name).checked;
-  const tags = byId("reasoning_tags").value.split(/[\s,]+/).filter(Boolean);
-  return tags.length ? { ...options, reasoning_tags: tags } : options;
+  const names = (id) => byId(id).value.split(/[\s,]+/).filter(Boolean);
+  const [tags, also] = [names("reasoning_tags"), names("also")];
+  if (tags.length) options.reasoning_tags = tags;
+  if (also.length) options.also = also.join() === "known" ? "known" : also;
+  return options;
 }
 
 async function post(body, signal) {
@@ -239,11 +242,15 @@ async function loadExamples() {
   byId("dialect").append(...dialects.map(({ name, models }) => el("option", { value: name, title: models.join(", ") }, name)));
   const choose = () => {
     const example = examples[byId("example").selectedIndex - 1];
-    if (example) fill(example, tools[example.tools]);
+    if (example) fill(example, tools[example.tools] ? JSON.stringify(tools[example.tools], null, 2) : "");
   };
   byId("example").replaceChildren(el("option", { value: "" }, "(your own)"), ...examples.map(({ name }) => el("option", {}, name)));
   byId("example").addEventListener("change", choose);
-  if (!byId("text").value) {
+  const handed = takeHanded();
+  if (handed) {
+    byId("example").selectedIndex = 0;
+    fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." }, handed.tools);
+  } else if (!byId("text").value) {
     byId("example").selectedIndex = 1;
     choose();
   } else update(); // the browser kept what was typed before a reload
@@ -252,13 +259,25 @@ async function loadExamples() {
 function fill(example, tools) {
   byId("about").textContent = example.about;
   byId("text").value = example.text;
-  byId("tools").value = tools ? JSON.stringify(tools, null, 2) : "";
+  byId("tools").value = tools;
   const options = example.options ?? {};
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) byId(name).checked = options[name] ?? false;
   byId("fences_text").checked = options.code_fences === "text";
   byId("dialect").value = options.dialect ?? "detect";
   byId("reasoning_tags").value = (options.reasoning_tags ?? []).join(" ");
+  byId("also").value = [options.also ?? []].flat().join(" ");
   update();
+}
+
+// What the live view left for this page, once.
+function takeHanded() {
+  try {
+    const handed = JSON.parse(sessionStorage.getItem("xmltools-open"));
+    sessionStorage.removeItem("xmltools-open");
+    return handed;
+  } catch {
+    return null; // storage may be forbidden
+  }
 }
 
 function update() {
@@ -280,16 +299,6 @@ function later(action) {
   };
 }
 
-function follow(event) {
-  const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
-  if (!link) return;
-  event.preventDefault(); // links between marks and notes are no places in the history
-  if (link.hash.startsWith("#note-")) showTab(byId("tab-result"));
-  const target = byId(link.hash.slice(1));
-  target?.scrollIntoView({ block: "nearest" });
-  target?.focus();
-}
-
 byId("text").addEventListener("input", later(analyse));
 byId("tools").addEventListener("input", later(update));
 byId("options").addEventListener("input", analyse);
@@ -303,7 +312,7 @@ byId("play").addEventListener("click", play);
 byId("rechunk").addEventListener("click", rechunk);
 byId("style").addEventListener("change", describeTools);
 byId("format").addEventListener("change", describeTools);
-document.addEventListener("click", follow);
+followMarks(() => showTab(byId("tab-result")));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) update();
 });

@@ -12,7 +12,7 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Signs that are not seen, or that turn the direction of what stands behind them, are shown as pictures or numbers.
+// Signs that are not seen, or that turn the direction of what follows them, are shown as pictures or numbers.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/g;
 
 function picture(sign) {
@@ -45,4 +45,17 @@ function copyButton(text, label) {
     }
   });
   return button;
+}
+
+// Links between marks and their notes, which are no places in the history. `reveal` shows the notes.
+export function followMarks(reveal = () => {}) {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
+    if (!link) return;
+    event.preventDefault();
+    if (link.hash.startsWith("#note-")) reveal();
+    const target = byId(link.hash.slice(1));
+    target?.scrollIntoView({ block: "nearest" });
+    target?.focus();
+  });
 }

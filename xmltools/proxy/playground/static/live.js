@@ -1,221 +1,215 @@
-// The live view: streams that pass through the proxy, as they come.
+// The live view: which exchanges pass through the proxy, and how each is going. `exchange.js` shows the chosen one.
 
-import { byId, count, el, visible } from "./dom.js";
+import { byId, count, el, followMarks, visible } from "./dom.js";
+import { forgetExchange, showExchange } from "./exchange.js";
+import { STATES, badgesOf, duration, isOpen, stateBadge } from "./states.js";
 
-const STREAMS = 50; // cards on the page
-const LONGEST = 20_000; // characters of one text on the page: the oldest go
-const WAITING = 10_000; // messages kept while the page pauses
+const RETRY = 5000; // milliseconds until a refused connection is tried again
+const REST = 300; // at least, between two looks at the chosen exchange
 
-const cards = new Map();
-const waiting = [];
-let paused = false;
-let lost = 0;
+const page = { known: new Map(), rows: new Map(), hidden: 0, server: "", paused: false, waiting: [], chosen: 0, loading: null, again: false, timer: 0 };
 
-// Cards
+// The list
 
-function makeCard(id) {
-  const head = el("header", {});
-  const body = el("div", { class: "parts" });
-  const card = { element: el("li", { class: "panel stream" }, head, body), head, body, choices: new Map(), outcome: "", calls: 0 };
-  cards.set(id, card);
-  byId("streams").prepend(card.element);
-  byId("none").hidden = true;
-  while (cards.size > STREAMS) {
-    const [oldest, gone] = cards.entries().next().value;
-    gone.element.remove();
-    cards.delete(oldest);
+function isTrouble(exchange) {
+  return exchange.repaired > 0 || exchange.rejected > 0 || exchange.unread > 0 || exchange.message !== "" || STATES[exchange.state].kind === "error";
+}
+
+function isWanted(exchange) {
+  if (exchange.number <= page.hidden) return false;
+  const state = byId("state").value;
+  if (state && state !== (isOpen(exchange) ? "open" : exchange.state)) return false;
+  if (byId("trouble").checked && !isTrouble(exchange)) return false;
+  const { id, model, api, route, dialect, message, words, names, codes } = exchange;
+  const text = [id, model, api, route, dialect, message, words, STATES[exchange.state].label, ...names, ...Object.keys(codes)].join("\n").toLowerCase();
+  const wanted = byId("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  return wanted.every((word) => text.includes(word));
+}
+
+const APIS = { chat: "chat completions", messages: "messages", responses: "responses" };
+
+function rowContent(exchange) {
+  const { api, model, dialect, time, words, message, names } = exchange;
+  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")), el("time", { class: "dim" }, new Date(time * 1000).toLocaleTimeString()));
+  const facts = [APIS[api] ?? api, dialect].filter(Boolean).join(" · ");
+  const line = el("span", { class: "line dim" }, visible(facts), el("span", { class: "elapsed" }, elapsed(exchange)));
+  const about = words ? el("span", { class: "words" }, visible(words)) : "";
+  const why = message ? el("span", { class: "words why" }, visible(message)) : "";
+  const badges = badgesOf(exchange);
+  const calls = badges.length || names.length ? el("span", { class: "line" }, ...badges, names.length ? el("span", { class: "dim" }, visible(names.join(", "))) : "") : "";
+  return [head, line, about, why, calls];
+}
+
+const elapsed = (exchange) => duration(isOpen(exchange) ? exchange.seconds + (performance.now() - exchange.heard) / 1000 : exchange.seconds);
+
+function showRow(exchange) {
+  let row = page.rows.get(exchange.number);
+  if (!row) {
+    const link = el("a", { href: `#exchange-${exchange.number}` });
+    row = { item: el("li", {}, link), link };
+    page.rows.set(exchange.number, row);
+    byId("exchanges").prepend(row.item); // numbers grow
   }
-  return card;
+  row.link.replaceChildren(...rowContent(exchange).filter(Boolean));
+  row.item.hidden = !isWanted(exchange);
 }
 
-function showHead(id, card) {
-  const state = card.outcome
-    ? el("span", { class: `badge ${card.outcome === "ok" ? "clean" : "error"}` }, visible(card.outcome))
-    : el("span", { class: "badge held" }, "streaming");
-  const began = card.time ? new Date(card.time * 1000).toLocaleTimeString() : "began before this page";
-  card.head.replaceChildren(
-    el("span", { class: "label" }, visible(card.api ?? "stream")),
-    el("strong", {}, visible(card.model || "unknown model")),
-    el("span", { class: "dim" }, visible(id)),
-    el("span", { class: "dim" }, card.seconds === undefined ? began : `${began}, ${card.seconds.toFixed(1)} s`),
-    card.calls ? el("span", { class: "badge call" }, count(card.calls, "call")) : "",
-    state,
-  );
+function countRows() {
+  const all = [...page.known.values()].filter(({ number }) => number > page.hidden);
+  const shown = all.filter(isWanted).length;
+  byId("shown").textContent = all.length ? `${shown === all.length ? "" : `${shown} of `}${count(all.length, "exchange")}` : "";
+  byId("none").hidden = shown > 0;
+  if (page.known.size) byId("none").textContent = all.length ? "No exchange fits the filter." : "Cleared. What comes next is shown here.";
 }
 
-// What a choice says is appended to the last part if that is of the same kind.
-function choiceOf(card, number) {
-  let choice = card.choices.get(number);
-  if (!choice) {
-    choice = { body: el("div", { class: "choice" }), kind: "", text: null, call: null, arguments: new Map() };
-    if (number > 0) choice.body.append(el("p", { class: "dim" }, `Choice ${number + 1}`));
-    card.choices.set(number, choice);
-    card.body.append(choice.body);
-  }
-  return choice;
+function filter() {
+  for (const exchange of page.known.values()) page.rows.get(exchange.number).item.hidden = !isWanted(exchange);
+  countRows();
 }
 
-function append(node, text) {
-  node.appendData(visible(text));
-  if (node.length > LONGEST) node.deleteData(0, node.length - LONGEST);
+function remove(number) {
+  page.known.delete(number);
+  page.rows.get(number)?.item.remove();
+  page.rows.delete(number);
 }
 
-// White space at the end of a text was there to part it from what follows.
-function settle(choice) {
-  if (choice.text) choice.text.data = choice.text.data.trimEnd();
-  choice.text = null;
-}
-
-const LABELS = { text: "Text", reasoning: "Reasoning" };
-
-function addText(choice, { type, text, cut }) {
-  if (choice.kind !== type) {
-    settle(choice);
-    choice.kind = type;
-    choice.text = document.createTextNode("");
-    const body = el("div", { class: "body" }, choice.text);
-    choice.body.append(el("article", { class: type }, el("header", {}, el("span", { class: "label" }, LABELS[type])), body));
-  }
-  append(choice.text, text);
-  if (cut) append(choice.text, ` [${count(cut, "character")} not shown] `);
-}
-
-function startCall(choice, name, server) {
-  settle(choice);
-  const body = el("tbody", {});
-  const state = el("span", { class: "badge held" }, "still being written");
-  const where = server ? el("span", { class: "dim" }, `on ${visible(server)}`) : "";
-  const header = el("header", {}, el("span", { class: "label" }, "Call"), el("strong", {}, visible(name)), where, state);
-  choice.call = { body, state, element: el("article", { class: "call open" }, header, el("table", {}, body)) };
-  choice.arguments = new Map();
-  choice.kind = "call";
-  choice.body.append(choice.call.element);
-}
-
-function addArgument(choice, { path, text, cut }) {
-  if (!choice.call) startCall(choice, "unknown tool", "");
-  let node = choice.arguments.get(path);
-  if (!node) {
-    node = document.createTextNode("");
-    choice.arguments.set(path, node);
-    choice.call.body.append(el("tr", {}, el("th", { scope: "row" }, visible(path)), el("td", { class: "value" }, node)));
-  }
-  append(node, text);
-  if (cut) append(node, ` [${count(cut, "character")} not shown] `);
-}
-
-function endCall(choice, message) {
-  if (!choice.call) startCall(choice, message.name, "");
-  const { element, body, state } = choice.call;
-  element.classList.remove("open");
-  const rows = message.arguments.map(({ path, type, value }) =>
-    el("tr", {}, el("th", { scope: "row" }, visible(path)), el("td", { class: "type" }, type), el("td", { class: "value" }, visible(value))),
-  );
-  body.replaceChildren(...rows);
-  state.className = message.repairs.length ? "badge repair" : "badge clean";
-  state.textContent = message.repairs.length ? `repaired: ${message.repairs.join(", ")}` : "clean";
-  Object.assign(choice, { call: null, kind: "" });
-}
-
-function failCall(choice, { code, message }) {
-  if (choice.call) {
-    choice.call.element.classList.replace("call", "error");
-    choice.call.state.remove();
-  }
-  const target = choice.call?.element ?? choice.body.appendChild(el("article", { class: "error" }));
-  const header = el("header", {}, el("span", { class: "label" }, "Error"), el("span", { class: "badge error" }, code));
-  target.append(header, el("p", {}, visible(message)));
-  Object.assign(choice, { call: null, kind: "" });
-}
-
-function addNotice(choice, { code, message }) {
-  const header = el("header", {}, el("span", { class: "label" }, "Notice"), el("span", { class: "badge repair" }, code));
-  choice.body.append(el("article", { class: "notice" }, header, el("p", {}, visible(message))));
-  settle(choice);
-  choice.kind = "notice";
+function notice(text) {
+  byId("notice").textContent = text;
+  byId("notice").hidden = !text;
 }
 
 // Messages
 
-function begin(card, { api, model, time }) {
-  Object.assign(card, { api, model, time });
-}
-
-function end(card, { outcome, time }) {
-  card.outcome = outcome;
-  if (card.time) card.seconds = time - card.time;
-}
-
-function say(card, message) {
-  const choice = choiceOf(card, message.choice);
-  if (message.type === "text" || message.type === "reasoning") addText(choice, message);
-  else if (message.type === "started") startCall(choice, message.name, message.server);
-  else if (message.type === "argument") addArgument(choice, message);
-  else if (message.type === "error") failCall(choice, message);
-  else if (message.type === "notice") addNotice(choice, message);
-  else if (message.type === "call") {
-    endCall(choice, message);
-    card.calls += 1;
-  }
-}
-
-const HEADS = new Set(["begin", "end", "call"]);
-
 function take(message) {
-  if (message.type === "hello") return clear();
-  if (message.type === "dropped") return loseSome(message.count);
-  const isNew = !cards.has(message.stream);
-  const card = cards.get(message.stream) ?? makeCard(message.stream);
-  if (message.type === "begin") begin(card, message);
-  else if (message.type === "end") end(card, message);
-  else say(card, message);
-  if (isNew || HEADS.has(message.type)) showHead(message.stream, card);
+  if (message.type === "hello") return greet(message);
+  const exchange = { ...message, heard: performance.now() };
+  for (const number of page.known.keys()) if (number < message.oldest) remove(number);
+  page.known.set(exchange.number, exchange);
+  showRow(exchange);
+  countRows();
+  if (exchange.number === page.chosen) lookSoon();
   return undefined;
 }
 
-function loseSome(number) {
-  lost += number;
-  byId("lost").textContent = `${count(lost, "message")} lost: this page was too slow for what the proxy has to show.`;
-  byId("lost").hidden = false;
-}
-
-function clear() {
-  cards.clear();
-  byId("streams").replaceChildren();
-  byId("none").hidden = false;
-  byId("lost").hidden = true;
-  lost = 0;
-}
-
-function pause() {
-  paused = !paused;
-  byId("pause").setAttribute("aria-pressed", String(paused));
-  byId("pause").textContent = paused ? "Go on" : "Pause";
-  if (!paused) waiting.splice(0).forEach(take);
+function greet({ server }) {
+  if (page.server && page.server !== server) {
+    for (const number of [...page.known.keys()]) remove(number);
+    page.hidden = 0;
+    page.waiting = [];
+    countRows();
+    notice(`The server was restarted (${new Date().toLocaleTimeString()}): what it had kept is gone.`);
+    if (page.chosen) byId("details").classList.add("stale");
+  }
+  page.server = server;
 }
 
 function receive(event) {
   const message = JSON.parse(event.data);
-  if (!paused) return take(message);
-  waiting.push(message);
-  if (waiting.length > WAITING) {
-    waiting.shift();
-    loseSome(1);
-  }
+  if (!page.paused || message.type === "hello") return take(message);
+  page.waiting = page.waiting.filter((each) => each.number !== message.number); // only the latest of each counts
+  page.waiting.push(message);
+  byId("pause").textContent = `Go on (${page.waiting.length})`;
   return undefined;
 }
 
+function pause() {
+  page.paused = !page.paused;
+  byId("pause").setAttribute("aria-pressed", String(page.paused));
+  byId("pause").textContent = page.paused ? "Go on" : "Pause";
+  if (!page.paused) page.waiting.splice(0).forEach(take);
+}
+
+function clear() {
+  page.hidden = Math.max(0, ...page.known.keys());
+  notice("");
+  filter();
+}
+
 function showConnection(text, kind) {
+  if (byId("connection").textContent === text) return;
   byId("connection").textContent = text;
   byId("connection").className = `badge ${kind}`;
 }
 
-const stream = new EventSource("live/events");
-stream.addEventListener("open", () => showConnection("Connected", "clean"));
-stream.addEventListener("error", () => {
-  if (stream.readyState === EventSource.CLOSED) showConnection("Refused: too many pages, or this host name is not allowed", "error");
-  else showConnection("Not connected; trying again", "error");
-});
-stream.addEventListener("message", receive);
+function connect() {
+  const stream = new EventSource("live/events");
+  stream.addEventListener("open", () => showConnection("Connected", "clean"));
+  stream.addEventListener("message", receive);
+  stream.addEventListener("error", () => {
+    if (stream.readyState !== EventSource.CLOSED) return showConnection("Not connected; trying again", "error");
+    showConnection("Refused: too many pages, or this host name is not allowed; trying again", "error");
+    setTimeout(connect, RETRY);
+    return undefined;
+  });
+}
+
+// The chosen exchange
+
+function choose() {
+  const number = Number(/^#exchange-(\d+)$/.exec(location.hash)?.[1] ?? 0);
+  if (number === page.chosen || location.hash === "#exchanges") return;
+  page.loading?.abort();
+  page.loading = null;
+  page.chosen = number;
+  for (const [each, { link }] of page.rows) mark(link, each === number);
+  forgetExchange(byId("details"));
+  if (number) look();
+}
+
+function mark(link, isChosen) {
+  if (isChosen) link.setAttribute("aria-current", "true");
+  else link.removeAttribute("aria-current");
+}
+
+function lookSoon() {
+  mark(page.rows.get(page.chosen).link, true);
+  if (page.loading) page.again = true;
+  else if (!page.timer) page.timer = setTimeout(look, REST);
+}
+
+async function look() {
+  clearTimeout(page.timer);
+  page.timer = 0;
+  const call = new AbortController();
+  Object.assign(page, { loading: call, again: false });
+  const began = performance.now();
+  try {
+    const response = await fetch(`live/exchange?number=${page.chosen}`, { signal: call.signal });
+    const answer = await response.json();
+    if (call.signal.aborted) return;
+    if (answer.error) return lose(answer.error.message);
+    byId("details").classList.remove("stale");
+    showExchange(byId("details"), answer);
+  } catch {
+    if (!call.signal.aborted) lose("The server can't be reached.");
+  } finally {
+    if (page.loading === call) {
+      page.loading = null;
+      // What takes long to read is looked at less often.
+      if (page.again) page.timer = setTimeout(look, Math.max(REST, 3 * (performance.now() - began)));
+    }
+  }
+}
+
+function lose(message) {
+  byId("details").classList.add("stale");
+  notice(`The chosen exchange: ${message}`);
+}
+
+setInterval(() => {
+  for (const exchange of page.known.values()) {
+    if (isOpen(exchange)) page.rows.get(exchange.number).link.querySelector(".elapsed").textContent = elapsed(exchange);
+  }
+}, 1000);
+
+for (const id of ["find", "state", "trouble"]) byId(id).addEventListener("input", filter);
 byId("pause").addEventListener("click", pause);
 byId("clear").addEventListener("click", clear);
+byId("exchanges").addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#exchange-']");
+  if (link && matchMedia("(max-width: 64rem)").matches) setTimeout(() => byId("details").scrollIntoView({ block: "start" }));
+});
+addEventListener("hashchange", choose);
+followMarks();
+choose();
+connect();

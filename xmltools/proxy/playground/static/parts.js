@@ -30,15 +30,25 @@ function plain(part) {
   return el("article", { class: part.kind }, header(LABELS[part.kind]), body);
 }
 
-function note(mark, number) {
-  const place = el("a", { href: `#mark-${number}`, class: "place" }, `line ${mark.line}, column ${mark.column}`);
+// Several readings on one page have a prefix each, so that no two marks have one name.
+const nameOf = (reading, number) => `${reading.prefix ?? ""}${number}`;
+
+function placeOf(reading, number) {
+  const mark = reading.marks[number];
+  if (!mark) return "";
+  return el("a", { href: `#mark-${nameOf(reading, number)}`, class: "place" }, `line ${mark.line}, column ${mark.column}`);
+}
+
+function note(reading, number) {
+  const mark = reading.marks[number];
+  const place = placeOf(reading, number);
   const what = el("p", {}, el("code", {}, mark.code), " ", visible(mark.message), " ", place);
-  return el("li", { id: `note-${number}`, class: mark.kind, tabindex: "-1" }, what, el("p", { class: "hint" }, mark.hint));
+  return el("li", { id: `note-${nameOf(reading, number)}`, class: mark.kind, tabindex: "-1" }, what, el("p", { class: "hint" }, mark.hint));
 }
 
 function notes(reading, part) {
   const number = reading.parts.indexOf(part);
-  const found = reading.marks.flatMap((mark, index) => (mark.part === number ? [note(mark, index)] : []));
+  const found = reading.marks.flatMap((mark, index) => (mark.part === number ? [note(reading, index)] : []));
   const rest = part.repairs - found.length;
   if (rest > 0) found.push(el("li", {}, `${count(rest, "further repair")} not shown.`));
   return found.length ? el("ul", { class: "notes" }, ...found) : "";
@@ -56,20 +66,19 @@ function call(reading, part) {
 }
 
 function failure(reading, part) {
-  const mark = reading.marks.find((each) => each.part === reading.parts.indexOf(part));
-  const number = reading.marks.indexOf(mark);
-  const place = mark ? el("a", { href: `#mark-${number}`, class: "place" }, `line ${mark.line}, column ${mark.column}`) : "";
-  const what = el("p", { id: mark ? `note-${number}` : null, tabindex: "-1" }, visible(part.message), " ", place);
+  const number = reading.marks.findIndex((each) => each.part === reading.parts.indexOf(part));
+  const id = number >= 0 ? `note-${nameOf(reading, number)}` : null;
+  const what = el("p", { id, tabindex: "-1" }, visible(part.message), " ", placeOf(reading, number));
   const retry = el("details", { open: true }, el("summary", {}, "What to send back to the model"), listing(part.retry, "Retry message"));
   const read = part.arguments.length ? table(part.arguments, "Arguments that were read before the error") : "";
-  return el("article", { class: "error" }, header("Error", part.name ?? "", badge("error", part.code)), what, read, retry);
+  const hint = el("p", { class: "hint" }, visible(part.hint));
+  return el("article", { class: "error" }, header("Error", part.name ?? "", badge("error", part.code)), what, hint, read, retry);
 }
 
 function notice(reading, found, number) {
   const mark = reading.marks.findIndex((each) => each.notice === number);
-  const { line, column } = reading.marks[mark] ?? {};
-  const place = line ? el("a", { href: `#mark-${mark}`, class: "place" }, `line ${line}, column ${column}`) : "";
-  const what = el("p", { id: line ? `note-${mark}` : null, tabindex: "-1" }, visible(found.message), " ", place);
+  const id = mark >= 0 ? `note-${nameOf(reading, mark)}` : null;
+  const what = el("p", { id, tabindex: "-1" }, visible(found.message), " ", placeOf(reading, mark));
   const retry = el("details", {}, el("summary", {}, "What to send back to the model"), listing(found.retry, "Retry message"));
   return el("article", { class: "notice" }, header("Notice", found.name ?? "", badge("repair", found.code)), what, retry);
 }
@@ -94,6 +103,12 @@ export function showParts(target, reading, state) {
   if (state.ended && reading.unclosed_reasoning) shown.push(el("p", { class: "remark" }, "The reply ended inside reasoning."));
   if (!shown.length) shown.push(el("p", { class: "empty" }, "The parser has said nothing yet."));
   target.replaceChildren(...shown);
+}
+
+// Calls that an upstream told apart itself, and that have no place in its text.
+export function showNative(parts) {
+  const reading = { parts, marks: [] };
+  return parts.map((part) => (part.kind === "call" ? call(reading, part) : failure(reading, part)));
 }
 
 function detail(entry) {

@@ -43,8 +43,8 @@ function element(reading, piece, children) {
   const marks = piece.marks.map((number) => reading.marks[number]);
   const attributes = {
     class: `piece ${piece.kind} mark ${marks[0].kind}`,
-    id: `mark-${piece.marks[0]}`,
-    href: `#note-${piece.marks[0]}`,
+    id: `mark-${reading.prefix ?? ""}${piece.marks[0]}`,
+    href: `#note-${reading.prefix ?? ""}${piece.marks[0]}`,
     title: marks.map((mark) => `${mark.code}: ${visible(mark.message)}`).join("\n"),
     "aria-label": `${marks[0].kind}: ${marks.map((mark) => mark.code).join(", ")}`,
   };

@@ -60,3 +60,13 @@ export function stateAt(steps, length, position) {
   }
   return state;
 }
+
+// The same of a text that was read as far as it goes, without steps.
+export function wholeState(reading, length) {
+  const blocks = new Map(reading.parts.filter(({ kind }) => kind === "call" || kind === "error").map((part, block) => [part, block]));
+  const shown = reading.parts.filter(({ kind }) => kind !== "skipped");
+  const parts = shown.map((part) => (blocks.has(part) ? { kind: part.kind, block: blocks.get(part) } : { kind: part.kind, text: part.text }));
+  const open = reading.open && { name: reading.open.name, arguments: new Map(reading.open.arguments) };
+  const covered = reading.ended ? length : reading.parts.at(-1)?.span[1] ?? 0;
+  return { position: length, fed: length, covered, parts, open, ended: reading.ended };
+}

@@ -1,0 +1,64 @@
+"""A real browser for tests of pages: headless Chromium, and what no page may do."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["CHROMIUM", "Visit", "settled"]
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+
+
+class Visit:
+    """Opens pages of a site, which has a `url`, and writes down what no page may do: errors in the console, and
+    requests to other hosts."""
+
+    def __init__(self, browser: Any, site: Any) -> None:
+        self.site = site
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self._browser = browser
+        self._contexts: list[Any] = []
+
+    def open(self, path: str = "/playground", width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
+        """Open a page; that of the playground is returned when it shows its first example."""
+        from playwright.sync_api import expect
+
+        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self._contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "console", lambda message: message.type in ("error", "warning") and self.complaints.append(message.text)
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message) or dialog.dismiss())
+        page.on("request", self._check)
+        page.goto(self.site.url + path)
+        if path == "/playground":
+            expect(page.locator("#summary")).to_contain_text("1 call")
+            settled(page)
+        return page
+
+    def forgive(self, word: str) -> None:
+        """Forget complaints that have a word: browsers report some answers themselves."""
+        self.complaints = [each for each in self.complaints if word not in each]
+
+    def _check(self, request: Any) -> None:
+        self.requests.append(request.url)
+        if urlsplit(request.url).netloc != urlsplit(self.site.url).netloc:
+            self.complaints.append(f"request to {request.url}")
+
+    def close(self) -> None:
+        """Close all pages."""
+        for context in self._contexts:
+            context.close()
+
+
+def settled(page: Any) -> None:
+    """Wait until no answer is on its way to the playground and no pause in typing is waited for."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(".output")).to_have_attribute("aria-busy", "false", timeout=20_000)
