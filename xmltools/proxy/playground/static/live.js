@@ -1,7 +1,7 @@
 // The live view: which exchanges pass through the proxy, and how each is going. `exchange.js` shows the chosen one.
 
 import { byId, count, el, followMarks, visible } from "./dom.js";
-import { forgetExchange, showExchange } from "./exchange.js";
+import { forgetExchange, revealMark, showExchange } from "./exchange.js";
 import { STATES, badgesOf, duration, isOpen, stateBadge } from "./states.js";
 
 const RETRY = 5000; // milliseconds until a refused connection is tried again
@@ -30,8 +30,8 @@ const APIS = { chat: "chat completions", messages: "messages", responses: "respo
 
 function rowContent(exchange) {
   const { api, model, dialect, time, words, message, names } = exchange;
-  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")), el("time", { class: "dim" }, new Date(time * 1000).toLocaleTimeString()));
-  const facts = [APIS[api] ?? api, dialect].filter(Boolean).join(" · ");
+  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")));
+  const facts = [new Date(time * 1000).toLocaleTimeString(), APIS[api] ?? api, dialect].filter(Boolean).join(" · ");
   const line = el("span", { class: "line dim" }, visible(facts), el("span", { class: "elapsed" }, elapsed(exchange)));
   const about = words ? el("span", { class: "words" }, visible(words)) : "";
   const why = message ? el("span", { class: "words why" }, visible(message)) : "";
@@ -210,6 +210,6 @@ byId("exchanges").addEventListener("click", (event) => {
   if (link && matchMedia("(max-width: 64rem)").matches) setTimeout(() => byId("details").scrollIntoView({ block: "start" }));
 });
 addEventListener("hashchange", choose);
-followMarks();
+followMarks(revealMark);
 choose();
 connect();
