@@ -501,6 +501,20 @@ def test_a_slow_page_misses_steps_and_not_the_end() -> None:
     assert len(data) < 2_000
 
 
+def test_a_page_that_reads_nothing_is_owed_no_more_than_what_is_kept() -> None:
+    async def run() -> list[dict[str, Any]]:
+        hub = LiveHub(pace=0, most=3)
+        page = hub.listen()
+        await anext(page)
+        for _ in range(50):
+            hubs_exchange(hub)
+        data = await anext(page)
+        await page.aclose()
+        return messages(data)
+
+    assert [each["number"] for each in asyncio.run(run())] == [48, 49, 50]
+
+
 def test_each_server_has_a_name_by_which_a_restart_is_seen() -> None:
     names = [asyncio.run(heard(LiveHub(), lambda each: True))[0]["server"] for _ in range(2)]
     assert names[0] != names[1]

@@ -112,8 +112,10 @@ class LiveHub:
         """An exchange keeps so many bytes more; the oldest make room."""
         self._held += size
         while len(self._exchanges) > 1 and (self._held > self._most_held or len(self._exchanges) > self._most):
-            _, oldest = self._exchanges.popitem(last=False)
+            number, oldest = self._exchanges.popitem(last=False)
             self._held -= oldest.drop()
+            for reader in self._readers:
+                reader.forget(number)
 
     def changed(self, number: int) -> None:
         """An exchange has changed."""
@@ -166,6 +168,9 @@ class _Reader:
     def push(self, number: int) -> None:
         self._waiting[number] = None
         self._news.set()
+
+    def forget(self, number: int) -> None:
+        self._waiting.pop(number, None)
 
     def wake(self) -> None:
         self._news.set()
@@ -390,7 +395,7 @@ class LiveExchange:
         self._options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
         if settings.also is not None:
             self._options["also"] = settings.also
-        if turn.tools and not self.is_plain:
+        if turn.tools and not self._plain:
             tools = self._written([tool.model_dump() for tool in turn.tools])
             if len(tools) <= LONGEST_TEXT:
                 self._add(self._tools, tools)
@@ -398,11 +403,6 @@ class LiveExchange:
         words = " ".join(said[-1][-4 * _MOST_WORDS :].split()) if said else ""
         self._words = words if len(words) <= _MOST_WORDS else f"…{words[-_MOST_WORDS:]}"
         self._changed()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the answer is passed on as it comes."""
-        return self._plain
 
     def asked(self, body: bytes | None) -> None:
         """The upstream is asked; None for a body that is passed on unread."""
@@ -524,6 +524,7 @@ class LiveExchange:
         if self._exchange is not None and not self._message:
             self.fail(self._exchange.failure)
         self._exchange = None
+        self._hidden = ()
         self.state = self._final(outcome)
         if not self._message and self.state == "rejected":
             self.fail(self._last_error)
@@ -539,7 +540,9 @@ class LiveExchange:
             return "cut"
         if outcome != "ok":
             return {"call_failed": "rejected", "client_left": "left"}.get(outcome, outcome)
-        return "failed" if self._message else "done"
+        if self._message:
+            return "failed"
+        return "rejected" if attempt is not None and attempt.rejected else "done"
 
     @property
     def _finish(self) -> str:
