@@ -298,7 +298,8 @@ def test_no_key_is_ever_kept() -> None:
 
     with world(Upstream(make=echo), live=True, upstream_key="secret-of-the-upstream") as it:
         it.client.headers.update({"authorization": "Bearer secret-of-the-client", "x-api-key": "secret-as-x-api-key"})
-        it.post(stream=True, api_key="secret-in-the-body", user="secret-of-the-client")
+        said = [{"role": "user", "content": "My key is secret-of-the-client."}]
+        it.post(stream=True, api_key="secret-in-the-body", user="secret-of-the-client", messages=said)
         it.post("/v1/responses", tools=[*BODIES["/v1/responses"]["tools"], server])
         shown = json.dumps([exchange_of(it, 1), exchange_of(it, 2)])
     assert "wrong key: Bearer [a key]" in shown

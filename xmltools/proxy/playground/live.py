@@ -367,6 +367,9 @@ class LiveExchange:
             data = data.replace(key, _HIDDEN)
         return data
 
+    def _safe_text(self, text: str) -> str:
+        return self._safe(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
     def _changed(self) -> None:
         if not self._dropped:
             self._hub.changed(self._number)
@@ -400,7 +403,7 @@ class LiveExchange:
             if len(tools) <= LONGEST_TEXT:
                 self._add(self._tools, tools)
         said = [message.text for message in turn.conversation if message.role == "user" and message.text.strip()]
-        words = " ".join(said[-1][-4 * _MOST_WORDS :].split()) if said else ""
+        words = " ".join(self._safe_text(said[-1][-4 * _MOST_WORDS :]).split()) if said else ""
         self._words = words if len(words) <= _MOST_WORDS else f"…{words[-_MOST_WORDS:]}"
         self._changed()
 
@@ -502,8 +505,7 @@ class LiveExchange:
 
     def fail(self, message: str, *, broke_off: bool = False) -> None:
         """Something went wrong, in the words that the client gets; `broke_off`: the upstream said no more."""
-        clean = self._safe(message.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        self._message = clean[:_MOST_MESSAGE]
+        self._message = self._safe_text(message)[:_MOST_MESSAGE]
         self._broke_off = broke_off
         self._changed()
 
