@@ -298,7 +298,8 @@ def test_no_key_is_ever_kept() -> None:
 
     with world(Upstream(make=echo), live=True, upstream_key="secret-of-the-upstream") as it:
         it.client.headers.update({"authorization": "Bearer secret-of-the-client", "x-api-key": "secret-as-x-api-key"})
-        it.post(stream=True, api_key="secret-in-the-body", user="secret-of-the-client")
+        said = [{"role": "user", "content": "My key is secret-of-the-client."}]
+        it.post(stream=True, api_key="secret-in-the-body", user="secret-of-the-client", messages=said)
         it.post("/v1/responses", tools=[*BODIES["/v1/responses"]["tools"], server])
         shown = json.dumps([exchange_of(it, 1), exchange_of(it, 2)])
     assert "wrong key: Bearer [a key]" in shown
@@ -499,6 +500,20 @@ def test_a_slow_page_misses_steps_and_not_the_end() -> None:
     (message,) = messages(data)
     assert is_over(message) and message["written"] == 100_000
     assert len(data) < 2_000
+
+
+def test_a_page_that_reads_nothing_is_owed_no_more_than_what_is_kept() -> None:
+    async def run() -> list[dict[str, Any]]:
+        hub = LiveHub(pace=0, most=3)
+        page = hub.listen()
+        await anext(page)
+        for _ in range(50):
+            hubs_exchange(hub)
+        data = await anext(page)
+        await page.aclose()
+        return messages(data)
+
+    assert [each["number"] for each in asyncio.run(run())] == [48, 49, 50]
 
 
 def test_each_server_has_a_name_by_which_a_restart_is_seen() -> None:

@@ -368,6 +368,7 @@ def test_a_restart_of_the_server_is_survived_and_said(browser):
         expect(page.locator("#notice")).to_contain_text("The server was restarted")
         expect(page.locator("#exchanges > li")).to_have_count(0)
         expect(page.locator("#details")).to_have_class("output stale")
+        assert page.evaluate("location.hash") == ""
         visit.close()
         new.close()
     visit.forgive("ERR_")

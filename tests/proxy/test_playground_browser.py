@@ -1,7 +1,10 @@
 """The playground in a real browser: headless Chromium, at a real server."""
 
+import asyncio
 import json
 import re
+import threading
+from contextlib import contextmanager
 
 import pytest
 from starlette.applications import Starlette
@@ -42,16 +45,34 @@ HOSTILE = (
 
 
 class Site:
-    """The server."""
+    """The server, whose analyses can be held back."""
 
-    def __init__(self, url):
-        self.url = url
+    def __init__(self):
+        self.url = ""
+        self._app = Starlette(routes=routes())
+        self._free = threading.Event()
+        self._free.set()
+
+    async def __call__(self, scope, receive, send):
+        while scope.get("path") == "/playground/api/analyse" and not self._free.is_set():
+            await asyncio.sleep(0.005)
+        await self._app(scope, receive, send)
+
+    @contextmanager
+    def held(self):
+        """Hold back all answers to what pages ask, and let them go at the end."""
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
 
 
 @pytest.fixture(scope="module")
 def site():
-    with running(Starlette(routes=routes())) as url:
-        yield Site(url)
+    site = Site()
+    with running(site) as site.url:
+        yield site
 
 
 def fill(page, text, tools=(ADD,)):
@@ -317,13 +338,128 @@ def test_wrong_tools_are_told_at_their_field_and_forgotten_when_mended(visit):
     visit.complaints.clear()  # the browser reports answers with the status 400 itself
 
 
-def test_a_text_that_is_too_large_is_refused_in_a_sentence(visit):
+def paste(page, text):
+    """Put a long text into the field as pasting does: a browser types it for seconds. Returns what the page says."""
+    return page.evaluate(
+        """text => {
+            const field = document.getElementById("text");
+            field.value = text;
+            field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+            return document.getElementById("progress").textContent;
+        }""",
+        text,
+    )
+
+
+def test_a_text_that_is_too_large_is_refused_in_a_sentence_without_a_request(visit):
     page = visit.open()
-    page.evaluate("document.getElementById('text').value = 'x'.repeat(1100000)")
-    page.click("#analyse")
+    asked = len(visit.requests)
+    paste(page, "x" * 1_100_000)
+    expect(page.get_by_role("alert")).to_have_text(
+        "The text has 1,100,000 characters, and no more than 1,048,576 characters are analysed: shorten it."
+    )
+    expect(page.locator(".output > .panel").first).to_have_css("opacity", "0.5")
+    assert len(visit.requests) == asked
+    fill(page, TEXT)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator(".output > .panel").first).to_have_css("opacity", "1")
+
+
+def test_a_request_that_is_too_large_is_refused_in_a_sentence(visit):
+    page = visit.open()
+    paste(page, "é" * 600_000)
     expect(page.get_by_role("alert")).to_contain_text("larger than 1,048,576 bytes")
-    assert {complaint for complaint in visit.complaints if "413" not in complaint} == set()
-    visit.complaints.clear()
+    visit.forgive("413")
+
+
+def test_what_is_older_than_the_text_is_dimmed_until_the_answer_is_there(visit, site):
+    page = visit.open()
+    first, second = page.locator(".output > .panel").all()
+    with site.held():
+        page.fill("#text", TEXT)
+        for panel in (first, second):
+            expect(panel).to_have_css("opacity", "0.5")
+        expect(page.locator("#progress")).to_have_text(
+            f"Analysing {len(TEXT) + 1} characters in the background. What is shown below is older."
+        )  # the picture in it counts as two
+        expect(page.locator("#summary")).to_contain_text("1 call0 repairs")
+    expect(page.locator("#summary")).to_contain_text("1 error")
+    for panel in (first, second):
+        expect(panel).to_have_css("opacity", "1")
+    expect(page.locator("#progress")).to_be_hidden()
+
+
+LARGE = {
+    "words": "Some words, & a <b>tag</b>.\n" * 33_000,
+    "one line": "x" * 990_000,
+    "calls": "<tool><tool_name>add</tool_name><arguments><a>x & y</a></arguments></tool>\n" * 5_000,
+}
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_a_large_text_is_analysed_in_the_background_and_the_page_goes_on(visit, site, text):
+    page = visit.open()
+    page.fill("#tools", "")
+    settled(page)
+    with site.held():
+        waits = paste(page, text)
+        assert waits.startswith(f"Waiting for a pause in typing, to analyse {len(text):,} characters.")
+        progress = page.locator("#progress")
+        expect(progress).to_contain_text(f"Analysing {len(text):,} characters in the background")
+    settled(page)
+    expect(progress).to_be_hidden()
+    expect(page.locator("#source .gap")).to_contain_text("characters before this are not shown")
+    assert len(source(page)) == 40_000
+    slide(page, 0)
+    page.locator("#slider").fill("10000")  # of steps with several characters
+    expect(page.locator("#source .gap")).to_have_count(2)
+    assert page.locator("#source").evaluate("e => e.textContent.length") < 50_000
+    assert page.locator("main").evaluate("e => e.querySelectorAll('*').length") < 15_000
+    # What is laid out is bounded: one line of this length takes a browser eight seconds, in which nothing moves.
+    found = page.locator("#result .body, #result td, #events td").evaluate_all(
+        "all => all.map((e) => e.textContent.length)"
+    )
+    assert max(found) < 21_000
+    assert page.locator("#result > *").count() <= 201
+
+
+def test_a_mark_that_is_far_away_is_found(visit):
+    page = visit.open()
+    page.fill("#tools", json.dumps([ADD]))
+    paste(page, TEXT + "x" * 100_000)
+    settled(page)
+    expect(page.locator("#mark-1")).to_have_count(0)
+    page.locator("#note-1 a").click()
+    expect(page.locator("#mark-1")).to_be_focused()
+    expect(page.locator("#source .gap")).to_contain_text("characters after this are not shown")
+
+
+def test_at_390_pixels_the_result_comes_before_explanations(visit):
+    page = visit.open(width=390, height=844)
+    fill(page, TEXT)
+    tops = [page.locator(each).bounding_box()["y"] for each in ("#text", "#result", ".legend", "#tools", "#options")]
+    assert tops == sorted(tops)
+    assert tops[1] < 844
+    expect(page.locator("#text-hint")).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_dialect_is_kept_and_chooses_the_examples(visit):
+    page = visit.open()
+    count = page.locator("#example option").count()
+    page.select_option("#dialect", "hermes")
+    settled(page)
+    found = page.locator("#example option").all_text_contents()
+    assert 1 < len(found) < count
+    page.reload()
+    expect(page.locator("#summary")).to_contain_text("1 call")
+    assert page.input_value("#dialect") == "hermes"
+    assert page.locator("#example option").all_text_contents() == found
+    expect(page.locator("#source")).to_contain_text("<tool_call>")
+    page.click("#tab-prompt")
+    expect(page.locator("#prompt-text")).to_contain_text("<tool_call>")
+    page.select_option("#dialect", "detect")
+    assert page.locator("#example option").count() == count
 
 
 def test_hostile_text_is_shown_as_text_everywhere(visit):

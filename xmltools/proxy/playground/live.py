@@ -112,8 +112,10 @@ class LiveHub:
         """An exchange keeps so many bytes more; the oldest make room."""
         self._held += size
         while len(self._exchanges) > 1 and (self._held > self._most_held or len(self._exchanges) > self._most):
-            _, oldest = self._exchanges.popitem(last=False)
+            number, oldest = self._exchanges.popitem(last=False)
             self._held -= oldest.drop()
+            for reader in self._readers:
+                reader.forget(number)
 
     def changed(self, number: int) -> None:
         """An exchange has changed."""
@@ -166,6 +168,9 @@ class _Reader:
     def push(self, number: int) -> None:
         self._waiting[number] = None
         self._news.set()
+
+    def forget(self, number: int) -> None:
+        self._waiting.pop(number, None)
 
     def wake(self) -> None:
         self._news.set()
@@ -362,6 +367,9 @@ class LiveExchange:
             data = data.replace(key, _HIDDEN)
         return data
 
+    def _safe_text(self, text: str) -> str:
+        return self._safe(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
     def _changed(self) -> None:
         if not self._dropped:
             self._hub.changed(self._number)
@@ -390,19 +398,14 @@ class LiveExchange:
         self._options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
         if settings.also is not None:
             self._options["also"] = settings.also
-        if turn.tools and not self.is_plain:
+        if turn.tools and not self._plain:
             tools = self._written([tool.model_dump() for tool in turn.tools])
             if len(tools) <= LONGEST_TEXT:
                 self._add(self._tools, tools)
         said = [message.text for message in turn.conversation if message.role == "user" and message.text.strip()]
-        words = " ".join(said[-1][-4 * _MOST_WORDS :].split()) if said else ""
+        words = " ".join(self._safe_text(said[-1][-4 * _MOST_WORDS :]).split()) if said else ""
         self._words = words if len(words) <= _MOST_WORDS else f"…{words[-_MOST_WORDS:]}"
         self._changed()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the answer is passed on as it comes."""
-        return self._plain
 
     def asked(self, body: bytes | None) -> None:
         """The upstream is asked; None for a body that is passed on unread."""
@@ -502,8 +505,7 @@ class LiveExchange:
 
     def fail(self, message: str, *, broke_off: bool = False) -> None:
         """Something went wrong, in the words that the client gets; `broke_off`: the upstream said no more."""
-        clean = self._safe(message.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        self._message = clean[:_MOST_MESSAGE]
+        self._message = self._safe_text(message)[:_MOST_MESSAGE]
         self._broke_off = broke_off
         self._changed()
 
@@ -524,6 +526,7 @@ class LiveExchange:
         if self._exchange is not None and not self._message:
             self.fail(self._exchange.failure)
         self._exchange = None
+        self._hidden = ()
         self.state = self._final(outcome)
         if not self._message and self.state == "rejected":
             self.fail(self._last_error)
@@ -539,7 +542,9 @@ class LiveExchange:
             return "cut"
         if outcome != "ok":
             return {"call_failed": "rejected", "client_left": "left"}.get(outcome, outcome)
-        return "failed" if self._message else "done"
+        if self._message:
+            return "failed"
+        return "rejected" if attempt is not None and attempt.rejected else "done"
 
     @property
     def _finish(self) -> str:

@@ -7,9 +7,12 @@ import { Source, stateAt } from "./steps.js";
 import { setUpTabs, showTab } from "./tabs.js";
 
 const PAUSE = 250; // milliseconds without typing after which an analysis begins
-const TOO_LONG = 200_000; // characters from which on it waits for the button
+const LONG_PAUSE = 1000; // the same for a text that takes long
+const LONG = 200_000; // characters from which on it does
+const TOO_LONG = 1 << 20; // characters that no request can have
+const SOON = 400; // milliseconds after which an answer that is not there is spoken of
 
-const page = { dialects: [], source: new Source(""), reading: null, steps: null, cuts: [], tried: 0, playing: 0, timers: {}, calls: {}, busy: new Set() };
+const page = { dialects: [], source: new Source(""), reading: null, steps: null, cuts: [], tried: 0, playing: 0, around: undefined, timers: {}, calls: {}, busy: new Set() };
 
 // What is shown will change: an answer is on its way, or typing is waited for.
 function busy(what, is) {
@@ -21,6 +24,24 @@ function busy(what, is) {
 function forget(timer) {
   clearTimeout(page.timers[timer]);
   busy(timer, false);
+}
+
+// What is shown is dimmed as soon as it is not of what stands in the fields.
+function outdate(text) {
+  document.body.classList.add("stale");
+  const size = byId("text").value.length;
+  const tell = () => {
+    byId("progress").textContent = text.replace("#", count(size, "character"));
+    byId("progress").hidden = false;
+  };
+  clearTimeout(page.timers.tell);
+  if (size > LONG || !byId("progress").hidden) tell();
+  else page.timers.tell = setTimeout(tell, SOON);
+}
+
+function quiet() {
+  clearTimeout(page.timers.tell);
+  byId("progress").hidden = true;
 }
 
 // Requests
@@ -71,6 +92,7 @@ async function ask(kind, body) {
 }
 
 function showError(error) {
+  quiet();
   const alert = byId("error");
   if (error.field === "text" || error.field === "tools") byId(error.field).after(alert);
   else document.querySelector(".output").prepend(alert);
@@ -81,6 +103,7 @@ function showError(error) {
 }
 
 function clearError() {
+  quiet();
   byId("error").hidden = true;
   for (const name of ["text", "tools"]) byId(name).removeAttribute("aria-invalid");
   document.body.classList.remove("stale");
@@ -91,8 +114,13 @@ function clearError() {
 async function analyse() {
   forget("analyse");
   const text = byId("text").value;
+  if (text.length > TOO_LONG) {
+    page.calls.reading?.abort();
+    return showError({ field: "text", message: `The text has ${count(text.length, "character")}, and no more than ${count(TOO_LONG, "character")} are analysed: shorten it.` });
+  }
+  outdate("Analysing # in the background. What is shown below is older.");
   const answer = await ask("reading", { text, options: { ...parserOptions(), sections: ["reading", "steps"] } });
-  if (!answer) return;
+  if (!answer) return undefined;
   clearError();
   stop();
   const isOther = page.reading?.dialect !== answer.reading.dialect;
@@ -107,6 +135,7 @@ async function analyse() {
   listEvents(byId("events"), answer.steps);
   byId("source").scrollTop = 0;
   show();
+  return undefined;
 }
 
 function summarise(reading) {
@@ -128,7 +157,7 @@ function tellDialect({ dialect, detected }) {
   const also = others.map(({ name, calls }) => `${name} (${count(calls, "call")})`).join(", ");
   const detect = byId("dialect").value === "detect";
   const found = first ? `Detected ${first.name} (${count(first.calls, "call")})${also ? `; others that find calls here: ${also}` : ""}.` : `No call detected: read as ${dialect}.`;
-  byId("dialect-found").replaceChildren(...(detect ? [el("strong", {}, found), " "] : []), "A call: ", example);
+  byId("dialect-found").replaceChildren(...(detect ? [el("strong", {}, found), " "] : []), el("span", { class: "example" }, "A call: ", example));
 }
 
 function show() {
@@ -138,9 +167,15 @@ function show() {
   byId("position").textContent = place;
   byId("slider").setAttribute("aria-valuetext", place);
   byId("explanation").textContent = explain(state);
-  showSource(byId("source"), page.source, page.reading, state, page.cuts);
+  showSource(byId("source"), page.source, page.reading, state, page.cuts, page.around);
   showParts(byId("result"), page.reading, state);
   dimEvents(byId("events"), position);
+}
+
+function showAround(place) {
+  page.around = place;
+  show();
+  page.around = undefined;
 }
 
 function showSoon() {
@@ -235,20 +270,36 @@ async function loadExamples() {
   const load = async (path) => (await fetch(`playground/${path}`)).json();
   const [{ tools, examples }, { dialects }] = await Promise.all([load("static/examples.json"), load("api/dialects")]);
   page.dialects = dialects;
-  const shown = new Set(examples.map((example) => example.options.dialect ?? "forge"));
+  const dialectOf = (example) => example.options.dialect ?? "forge";
+  const shown = new Set(examples.map(dialectOf));
   for (const { name, example } of dialects.filter(({ name }) => !shown.has(name))) {
     examples.push({ name: `A call in ${name}`, about: "One call, with the least that this dialect writes.", tools: "number", text: example, options: { dialect: name } });
   }
   byId("dialect").append(...dialects.map(({ name, models }) => el("option", { value: name, title: models.join(", ") }, name)));
   const choose = () => {
-    const example = examples[byId("example").selectedIndex - 1];
-    if (example) fill(example, tools[example.tools] ? JSON.stringify(tools[example.tools], null, 2) : "");
+    const example = examples[Number(byId("example").value)];
+    if (byId("example").value && example) fill(example, tools[example.tools] ? JSON.stringify(tools[example.tools], null, 2) : "");
   };
-  byId("example").replaceChildren(el("option", { value: "" }, "(your own)"), ...examples.map(({ name }) => el("option", {}, name)));
+  // With a dialect there are the examples in that one only.
+  const list = () => {
+    const dialect = byId("dialect").value;
+    const found = examples.flatMap((example, at) => (dialect === "detect" || dialect === dialectOf(example) ? [el("option", { value: at }, example.name)] : []));
+    const chosen = byId("example").value;
+    byId("example").replaceChildren(el("option", { value: "" }, "(your own)"), ...found);
+    if (found.some(({ value }) => value === chosen)) byId("example").value = chosen;
+  };
   byId("example").addEventListener("change", choose);
+  byId("dialect").addEventListener("change", () => {
+    remember(byId("dialect").value);
+    list();
+  });
+  const known = recalled();
+  if ([...byId("dialect").options].some(({ value }) => value === known)) byId("dialect").value = known;
+  list();
   const handed = takeHanded();
   if (handed) {
-    byId("example").selectedIndex = 0;
+    byId("dialect").value = handed.options.dialect;
+    list();
     fill({ ...handed, about: "A reply from the live view, with its tools and its dialect." }, handed.tools);
   } else if (!byId("text").value) {
     byId("example").selectedIndex = 1;
@@ -263,10 +314,26 @@ function fill(example, tools) {
   const options = example.options ?? {};
   for (const name of ["strict", "starts_in_reasoning", "bracket_reasoning"]) byId(name).checked = options[name] ?? false;
   byId("fences_text").checked = options.code_fences === "text";
-  byId("dialect").value = options.dialect ?? "detect";
   byId("reasoning_tags").value = (options.reasoning_tags ?? []).join(" ");
   byId("also").value = [options.also ?? []].flat().join(" ");
   update();
+}
+
+// The dialect is the choice of this tab, also after a reload.
+function remember(dialect) {
+  try {
+    sessionStorage.setItem("xmltools-dialect", dialect);
+  } catch {
+    // then it lasts as long as the page
+  }
+}
+
+function recalled() {
+  try {
+    return sessionStorage.getItem("xmltools-dialect");
+  } catch {
+    return null; // storage may be forbidden
+  }
 }
 
 // What the live view left for this page, once.
@@ -293,8 +360,9 @@ function later(action) {
     byId("example").selectedIndex = 0;
     byId("about").textContent = "";
     forget(action.name);
-    if (byId("text").value.length > TOO_LONG) return;
-    page.timers[action.name] = setTimeout(action, PAUSE);
+    page.calls.reading?.abort();
+    outdate("Waiting for a pause in typing, to analyse #. What is shown below is older.");
+    page.timers[action.name] = setTimeout(action, byId("text").value.length > LONG ? LONG_PAUSE : PAUSE);
     busy(action.name, true);
   };
 }
@@ -312,7 +380,10 @@ byId("play").addEventListener("click", play);
 byId("rechunk").addEventListener("click", rechunk);
 byId("style").addEventListener("change", describeTools);
 byId("format").addEventListener("change", describeTools);
-followMarks(() => showTab(byId("tab-result")));
+followMarks((name) => {
+  if (name.startsWith("note-")) showTab(byId("tab-result"));
+  else if (!byId(name)) showAround(page.reading.marks[Number(name.slice("mark-".length))]?.offset);
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) update();
 });

@@ -27,9 +27,18 @@ export function count(number, noun) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }
 
-// A text in a box of its own, with a button that copies it.
+const MOST = 20_000; // characters of one text that are laid out: a browser takes seconds for a megabyte without a space
+
+// A text for the page; a long one without its middle.
+export function shortened(text, most = MOST) {
+  if (text.length <= most) return visible(text);
+  const half = most / 2;
+  return `${visible(text.slice(0, half))}\n[\u2026 ${count(text.length - most, "character")} not shown \u2026]\n${visible(text.slice(-half))}`;
+}
+
+// A text in a box of its own, with a button that copies all of it.
 export function listing(text, label) {
-  const box = el("pre", { tabindex: "0", role: "region", "aria-label": label }, visible(text));
+  const box = el("pre", { tabindex: "0", role: "region", "aria-label": label }, shortened(text, 3 * MOST));
   return el("div", { class: "listing" }, copyButton(text, label), box);
 }
 
@@ -47,13 +56,13 @@ function copyButton(text, label) {
   return button;
 }
 
-// Links between marks and their notes, which are no places in the history. `reveal` shows the notes.
+// Links between marks and their notes, which are no places in the history. `reveal` shows what a name stands for.
 export function followMarks(reveal = () => {}) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#mark-'], a[href^='#note-']");
     if (!link) return;
     event.preventDefault();
-    if (link.hash.startsWith("#note-")) reveal();
+    reveal(link.hash.slice(1));
     const target = byId(link.hash.slice(1));
     target?.scrollIntoView({ block: "nearest" });
     target?.focus();

@@ -8,7 +8,14 @@ import { Source, wholeState } from "./steps.js";
 
 // What is on the page of the chosen exchange: a section is made anew only if what it shows has changed, so that nobody
 // loses their place. `open` are the parts that were unfolded or folded.
-const shown = { sections: new Map(), open: new Map() };
+const shown = { sections: new Map(), open: new Map(), looks: new Map() };
+
+// Shows the place of a mark that is too far away to be on the page.
+export function revealMark(name) {
+  const [, prefix, number] = /^mark-(\d+-\d+-)(\d+)$/.exec(name) ?? [];
+  const found = shown.looks.get(prefix);
+  if (found && !byId(name)) found.look(found.reading.marks[Number(number)]?.offset);
+}
 
 export function forgetExchange(target) {
   shown.sections.clear();
@@ -186,7 +193,9 @@ function replyParts(exchange, reply, attempt, isOneOfMany) {
   const state = wholeState(reading, source.length);
   const box = el("pre", { class: "source", id: `raw-${attempt}-${choice}`, tabindex: "0", role: "region", "aria-label": "The raw reply, coloured by what was read" });
   const result = el("div", { class: "parts" });
-  showSource(box, source, reading, state, []);
+  const look = (place) => showSource(box, source, reading, state, [], place);
+  look(exchange.open ? source.length : reading.marks[0]?.offset ?? 0);
+  shown.looks.set(reading.prefix, { look, reading });
   showParts(result, reading, state);
   return [heading, told, label, continues, box, lostNote(reply.lost, "of the reply"), actions(exchange, reply, attempt), result, ...native];
 }

@@ -1,7 +1,7 @@
 // The live view: which exchanges pass through the proxy, and how each is going. `exchange.js` shows the chosen one.
 
 import { byId, count, el, followMarks, visible } from "./dom.js";
-import { forgetExchange, showExchange } from "./exchange.js";
+import { forgetExchange, revealMark, showExchange } from "./exchange.js";
 import { STATES, badgesOf, duration, isOpen, stateBadge } from "./states.js";
 
 const RETRY = 5000; // milliseconds until a refused connection is tried again
@@ -26,12 +26,10 @@ function isWanted(exchange) {
   return wanted.every((word) => text.includes(word));
 }
 
-const APIS = { chat: "chat completions", messages: "messages", responses: "responses" };
-
 function rowContent(exchange) {
   const { api, model, dialect, time, words, message, names } = exchange;
-  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")), el("time", { class: "dim" }, new Date(time * 1000).toLocaleTimeString()));
-  const facts = [APIS[api] ?? api, dialect].filter(Boolean).join(" · ");
+  const head = el("span", { class: "line" }, stateBadge(exchange), el("strong", {}, visible(model || "no model named")));
+  const facts = [new Date(time * 1000).toLocaleTimeString(), api, dialect].filter(Boolean).join(" · ");
   const line = el("span", { class: "line dim" }, visible(facts), el("span", { class: "elapsed" }, elapsed(exchange)));
   const about = words ? el("span", { class: "words" }, visible(words)) : "";
   const why = message ? el("span", { class: "words why" }, visible(message)) : "";
@@ -98,7 +96,7 @@ function greet({ server }) {
     page.waiting = [];
     countRows();
     notice(`The server was restarted (${new Date().toLocaleTimeString()}): what it had kept is gone.`);
-    if (page.chosen) byId("details").classList.add("stale");
+    if (page.chosen) leave();
   }
   page.server = server;
 }
@@ -148,12 +146,25 @@ function connect() {
 function choose() {
   const number = Number(/^#exchange-(\d+)$/.exec(location.hash)?.[1] ?? 0);
   if (number === page.chosen || location.hash === "#exchanges") return;
-  page.loading?.abort();
-  page.loading = null;
+  rest();
   page.chosen = number;
   for (const [each, { link }] of page.rows) mark(link, each === number);
   forgetExchange(byId("details"));
   if (number) look();
+}
+
+// What is shown of the chosen exchange stays, but its number may come to mean another one.
+function leave() {
+  rest();
+  page.chosen = 0;
+  history.replaceState(null, "", location.pathname);
+  byId("details").classList.add("stale");
+}
+
+function rest() {
+  page.loading?.abort();
+  clearTimeout(page.timer);
+  Object.assign(page, { loading: null, timer: 0 });
 }
 
 function mark(link, isChosen) {
@@ -210,6 +221,6 @@ byId("exchanges").addEventListener("click", (event) => {
   if (link && matchMedia("(max-width: 64rem)").matches) setTimeout(() => byId("details").scrollIntoView({ block: "start" }));
 });
 addEventListener("hashchange", choose);
-followMarks();
+followMarks(revealMark);
 choose();
 connect();

@@ -1,15 +1,16 @@
 // What was read: text, reasoning, calls and errors in their order, up to a step of the stream.
 
-import { count, el, listing, visible } from "./dom.js";
+import { count, el, listing, shortened, visible } from "./dom.js";
 
 const LABELS = { text: "Text", reasoning: "Reasoning" };
 
 function row(path, type, value) {
-  const shown = value === "" ? el("span", { class: "empty" }, "empty") : visible(value);
+  const shown = value === "" ? el("span", { class: "empty" }, "empty") : shortened(value);
   return el("tr", {}, el("th", { scope: "row" }, visible(path)), el("td", { class: "type" }, type), el("td", { class: "value" }, shown));
 }
 
 const ROWS = 1000; // values of a call, and events
+const PARTS = 200; // texts, calls and errors
 
 function table(rows, caption) {
   if (!rows.length) return el("p", { class: "empty" }, "No arguments.");
@@ -25,7 +26,7 @@ function header(label, name, ...rest) {
 
 function plain(part) {
   const body = part.text.trim()
-    ? el("div", { class: "body" }, visible(part.text.trim()))
+    ? el("div", { class: "body" }, shortened(part.text.trim()))
     : el("div", { class: "body empty" }, "white space only");
   return el("article", { class: part.kind }, header(LABELS[part.kind]), body);
 }
@@ -91,11 +92,15 @@ function unfinished(open) {
 
 export function showParts(target, reading, state) {
   const blocks = reading.parts.filter((part) => part.kind === "call" || part.kind === "error");
-  const shown = state.parts.map((part) => {
+  const make = (part) => {
     if (part.block === undefined) return plain(part);
     const block = blocks[part.block];
     return block.kind === "call" ? call(reading, block) : failure(reading, block);
-  });
+  };
+  const rest = state.parts.length - PARTS;
+  const first = state.parts.slice(0, rest > 0 ? PARTS / 2 : PARTS).map(make);
+  const last = rest > 0 ? [el("p", { class: "remark" }, `${count(rest, "part")} in the middle not shown.`), ...state.parts.slice(-PARTS / 2).map(make)] : [];
+  const shown = [...first, ...last];
   reading.notices.forEach((each, number) => {
     if (state.ended || each.span[1] <= state.covered) shown.push(notice(reading, each, number));
   });

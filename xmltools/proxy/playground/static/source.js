@@ -2,7 +2,9 @@
 
 import { el, visible } from "./dom.js";
 
-function* pieces(reading, state, length) {
+const WINDOW = 40_000; // characters that are shown at once: more than that, and the page would stand still
+
+function* allPieces(reading, state, length) {
   for (const span of reading.spans) {
     if (span.start >= state.covered) break;
     yield { ...span, end: Math.min(span.end, state.covered) };
@@ -10,6 +12,15 @@ function* pieces(reading, state, length) {
   const kind = state.open ? "open" : "held";
   if (state.fed > state.covered) yield { kind, start: state.covered, end: state.fed, marks: [] };
   if (length > state.fed) yield { kind: "future", start: state.fed, end: length, marks: [] };
+}
+
+// The pieces between two places.
+function* pieces(reading, state, length, from, to) {
+  for (const piece of allPieces(reading, state, length)) {
+    if (piece.end <= from) continue;
+    if (piece.start >= to) break;
+    yield { ...piece, marks: piece.start >= from ? piece.marks : [], start: Math.max(piece.start, from), end: Math.min(piece.end, to) };
+  }
 }
 
 // A text with a tick at each place where the stream was cut.
@@ -61,15 +72,21 @@ function follow(box) {
   else if (head.bottom > frame.bottom - margin) box.scrollTop += head.bottom - frame.bottom + margin;
 }
 
-export function showSource(target, source, reading, state, cuts) {
+const gap = (number, where) => el("span", { class: "gap" }, `[${number.toLocaleString("en")} characters ${where} are not shown]`);
+
+// A long text is shown around a place: that to which the stream has come, if no other is given.
+export function showSource(target, source, reading, state, cuts, around = state.fed) {
   let first = 0;
-  const shown = [];
-  for (const piece of pieces(reading, state, source.length)) {
+  const from = source.length > WINDOW ? Math.max(0, Math.min(around - WINDOW / 2, source.length - WINDOW)) : 0;
+  const to = Math.min(source.length, from + WINDOW);
+  const shown = from > 0 ? [gap(from, "before this"), "\n"] : [];
+  for (const piece of pieces(reading, state, source.length, from, to)) {
     while (first < cuts.length && cuts[first] < piece.start) first += 1;
     let last = first;
     while (last < cuts.length && cuts[last] < piece.end) last += 1;
     shown.push(element(reading, piece, [...withCuts(source, piece, cuts.slice(first, last))]));
   }
+  if (to < source.length) shown.push("\n", gap(source.length - to, "after this"));
   if (!shown.length) shown.push(el("span", { class: "empty" }, "Nothing here yet. Paste what a model wrote, or choose an example."));
   target.replaceChildren(...shown);
   follow(target);

@@ -17,10 +17,9 @@ export const STATES = {
 export const isOpen = (exchange) => exchange.open;
 
 // What ended well, but not at the first try, is not green: a call of it was rejected on the way.
-export function stateBadge({ state, rejected, attempts }) {
+export function stateBadge({ state, attempts }) {
   const { label, kind } = STATES[state];
   if (state === "done" && attempts > 1) return el("span", { class: "badge repair" }, `done after ${count(attempts - 1, "retry")}`);
-  if (state === "done" && rejected) return el("span", { class: "badge error" }, "call rejected");
   return el("span", { class: `badge ${kind}` }, label);
 }
 
