@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from xmltools.batch.options import BatchOptions, BatchUsageError
+from xmltools.batch.options import TALLIES, BatchOptions, BatchUsageError, check_column
 from xmltools.batch.summary import BatchProgress, BatchSummary
 from xmltools.cli.shared import (
     UsageError,
@@ -31,7 +31,7 @@ _SHOWN = 5
 _INTERRUPTED = 130
 _EXAMPLES = (
     "examples:\n"
-    "  $ xmltools batch replies.parquet calls.parquet --tools tools.json --report report.html\n"
+    "  $ xmltools batch replies.parquet calls.parquet --tools tools.json --report report.html --by model\n"
     "  $ xmltools batch 'logs/*.jsonl.gz' parsed/ --messages --column messages --tools-column tools --jobs 8"
 )
 
@@ -52,12 +52,9 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
     add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
     add("--format", choices=_FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
-    add(
-        "--report",
-        metavar="R.html",
-        type=Path,
-        help="write a page with plots and the worst rows; R.json or R.parquet: the counts, for your own plots",
-    )
+    add("--report", metavar="R.html", type=Path, help="write a page: figures, plots, and the worst rows")
+    add("--by", metavar="COLUMN", help="give the figures of --report and --tallies for each value of a column too")
+    add("--tallies", metavar="T.json", type=Path, help="write the figures for your own plots: .json, .csv or .parquet")
     add("--column", metavar="NAME", help="the column with the replies (default: reply; with --messages: messages)")
     add("--messages", action="store_true", help="the column holds chat messages, as lists or as JSON")
     add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
@@ -96,12 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         prefix=options.prefix,
         **parser_options(options),
     )
-    report: Path | None = options.report
-    if report is not None:  # before the run, which may be long
-        from xmltools.batch import write_report  # says what is not installed
-
-        if not report.absolute().parent.is_dir():
-            raise UsageError(f"--report: there is no folder {report.parent}; make it, or give another place")
+    _check_report(options)
     try:
         summary = _parse(options, what)
     except KeyboardInterrupt:
@@ -109,15 +101,58 @@ def _run(options: argparse.Namespace) -> int:
         print(f"xmltools: stopped{resumed}", file=sys.stderr)
         return _INTERRUPTED
     _print_summary(summary)
-    if report is not None:
-        from xmltools.batch.files.read_pieces import read_outputs
-
+    if options.report is not None or options.tallies is not None:
         try:
-            batches = read_outputs(summary.outputs, what)
-            write_report(batches, report, column=what.column, messages=what.messages, prefix=what.prefix)
+            _write_report(options, what, summary)
         except XMLToolsError as error:
             raise XMLToolsError(f"the output is written, but not the report: {error}") from None
     return 1 if options.fail_on_errors and summary.failed_rows else 0
+
+
+def _check_report(options: argparse.Namespace) -> None:
+    """Raise for what the report could not do, before the run, which may be long."""
+    if options.report is None and options.tallies is None:
+        if options.by is not None:
+            raise UsageError("--by: expected --report or --tallies with it")
+        return
+    from xmltools.batch import write_report  # noqa: F401  says what is not installed
+    from xmltools.batch.files.places import find_sources
+    from xmltools.batch.files.read_pieces import columns_of
+
+    for name in ("report", "tallies"):
+        place: Path | None = getattr(options, name)
+        if place is not None and not place.absolute().parent.is_dir():
+            raise UsageError(f"--{name}: there is no folder {place.parent}; make it, or give another place")
+    if options.report is not None and options.report.suffix.lower() in TALLIES:
+        raise UsageError(f"--report: a page is HTML; --tallies {options.report} writes the figures for your own plots")
+    if options.tallies is not None and options.tallies.suffix.lower() not in TALLIES:
+        raise UsageError(f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {options.tallies}")
+    if options.by is not None:
+        for source in find_sources(options.inputs, options.output):
+            if (names := columns_of(source)) is not None:
+                check_column(options.by, names, f"--by: {source.path}")
+
+
+def _write_report(options: argparse.Namespace, what: BatchOptions, summary: BatchSummary) -> None:
+    from xmltools.batch import write_report
+    from xmltools.batch.files.read_pieces import read_outputs
+    from xmltools.batch.report.about import describe_run
+
+    write_report(
+        read_outputs(summary.outputs, what, options.by),
+        options.report,
+        column=what.column,
+        messages=what.messages,
+        prefix=what.prefix,
+        by=options.by,
+        tallies=options.tallies,
+        about=describe_run(
+            summary,
+            what,
+            tools_file="standard input" if options.tools == "-" else options.tools,
+            model=options.model,
+        ),
+    )
 
 
 def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
