@@ -19,10 +19,10 @@ from xmltools.cli.shared import (
     UsageError,
     add_parser_options,
     counted,
-    one_line,
     parser_options,
     positive,
     read_tools,
+    tell,
 )
 from xmltools.errors import XMLToolsError
 
@@ -36,17 +36,8 @@ _EXAMPLES = (
 )
 
 
-class _Paragraphs(argparse.HelpFormatter):
-    """Help whose text keeps its line breaks."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        fill = super()._fill_text
-        return "\n".join(line if line[:1] == " " else fill(line, width, indent) for line in text.split("\n"))
-
-
 def declare_batch(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools batch`."""
-    parser.formatter_class = _Paragraphs
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
@@ -98,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
         summary = _parse(options, what)
     except KeyboardInterrupt:
         resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
-        print(f"xmltools: stopped{resumed}", file=sys.stderr)
+        tell(f"xmltools: stopped{resumed}")
         return _INTERRUPTED
     _print_summary(summary)
     if options.report is not None or options.tallies is not None:
@@ -184,9 +175,11 @@ def _progress() -> Iterator[Callable[[BatchProgress], None] | None]:
     except ImportError:
         yield None
         return
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    columns = (TaskProgressColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
     start = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    # On a narrow terminal the numbers need all the room.
+    with Progress(*[BarColumn()] * (console.width >= 60), *columns, console=console, transient=True) as bars:
         bar = bars.add_task("", total=1.0, done="")
 
         def tell(progress: BatchProgress) -> None:
@@ -199,16 +192,16 @@ def _progress() -> Iterator[Callable[[BatchProgress], None] | None]:
 
 def _print_summary(summary: BatchSummary) -> None:
     if not summary.rows and summary.outputs and not summary.seconds:
-        print("Nothing was left to do: the output is complete", file=sys.stderr)
+        tell("Nothing was left to do: the output is complete")
         return
     rows = counted(summary.rows, "row")
     before = f", {summary.skipped_rows:,} of them before" if summary.skipped_rows else ""
     clean = f" ({summary.clean_calls / summary.calls:.1%} clean)" if summary.calls else ""
     calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
-    print(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}", file=sys.stderr)
+    tell(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}")
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
             shown = ", ".join(f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN])
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-            print(one_line(f"  {what}: {shown}{more}"), file=sys.stderr)
+            tell(f"  {what}: {shown}{more}")
