@@ -108,6 +108,11 @@ def test_a_folder_may_get_another_format(run):
         (["in.jsonl", "out.jsonl", "--tallies", "no/r.csv"], 2, "--tallies: there is no folder no"),
         (["in.jsonl", "out.jsonl", "--tallies", "r.xlsx"], 2, "--tallies: expected a name that ends with .json, .csv"),
         (["in.jsonl", "out.jsonl", "--report", "r.json"], 2, "--tallies r.json writes the figures"),
+        (
+            ["in.jsonl", "out.jsonl", "--tools", "t.json", "--tallies", "t.json"],
+            2,
+            "t.json is another file of this run",
+        ),
         (["in.jsonl", "out.jsonl", "--by", "reply"], 2, "--by: expected --report or --tallies with it"),
         (["in.jsonl", "out.jsonl", "--by", "model", "--report", "r.html"], 2, "no column 'model'; there are 'reply'"),
         (["in.jsonl", "out.jsonl", "--ray-address", "x"], 2, "--ray-address: expected --engine ray"),

@@ -454,11 +454,11 @@ def hostile(tmp_path):
     everything = pa.concat_tables([table, output([HOSTILE], tools=None), loose])
     target = tmp_path / "<b>&.html"
     models = [HOSTILE, "<b>", "x" * 5000, None, HOSTILE, "a b c", "é", "<b>", "&amp;", "", "x" * 5001]
-    everything = everything.append_column("<i>by", pa.array((models * 3)[: everything.num_rows]))
+    everything = everything.append_column("<i>by" * 80, pa.array((models * 3)[: everything.num_rows]))
     about = {"Input": [f"{HOSTILE} {'y' * 500}"] * 30, "<i>": ["<img src=x>"]}
     title = "<script>alert(1)</script>\u202e"
     files = {"<i>1": everything.to_batches(), "2": []}
-    write_report(files, target, column="reply", by="<i>by", about=about, title=title)
+    write_report(files, target, column="reply", by="<i>by" * 80, about=about, title=title)
     return target
 
 

@@ -121,6 +121,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("columns", [40, 60, 80])
 @pytest.mark.parametrize("arguments", ASKED, ids=" ".join)
 def test_no_command_leaves_words_to_be_broken(arguments, columns, folder):

@@ -107,19 +107,25 @@ def _check_report(options: argparse.Namespace) -> None:
             raise UsageError("--by: expected --report or --tallies with it")
         return
     from xmltools.batch import write_report  # noqa: F401  says what is not installed
-    from xmltools.batch.files.places import find_sources
+    from xmltools.batch.files.places import absolute, find_sources
     from xmltools.batch.files.read_pieces import columns_of
 
+    sources = find_sources(options.inputs, options.output)
+    taken = {absolute(path) for path in (*(source.path for source in sources), options.output, options.tools or "-")}
     for name in ("report", "tallies"):
         place: Path | None = getattr(options, name)
-        if place is not None and not place.absolute().parent.is_dir():
+        if place is None:
+            continue
+        if not place.absolute().parent.is_dir():
             raise UsageError(f"--{name}: there is no folder {place.parent}; make it, or give another place")
+        if absolute(place) in taken:
+            raise UsageError(f"--{name}: {place} is another file of this run; give it another name")
     if options.report is not None and options.report.suffix.lower() in TALLIES:
         raise UsageError(f"--report: a page is HTML; --tallies {options.report} writes the figures for your own plots")
     if options.tallies is not None and options.tallies.suffix.lower() not in TALLIES:
         raise UsageError(f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {options.tallies}")
     if options.by is not None:
-        for source in find_sources(options.inputs, options.output):
+        for source in sources:
             if (names := columns_of(source)) is not None:
                 check_column(options.by, names, f"--by: {source.path}")
 

@@ -58,12 +58,12 @@ def _bytes(size: int) -> str:
 
 def _tools(options: BatchOptions, file: str | None) -> Iterator[str]:
     if options.tools_column is not None:
-        yield f"those in the column {options.tools_column} of each row"
+        yield f"those in the column {options.tools_column} of each row; where it has none:"
     if options.tools is not None:
         names = [tool.name for tool in options.tools]
         more = f" and {len(names) - _TOOLS:,} more" if len(names) > _TOOLS else ""
         yield f"{file or 'given'}: {', '.join(names[:_TOOLS])}{more}" if names else f"{file or 'given'}: none"
-    elif options.tools_column is None:
+    else:
         yield "none given: calls of any name and with any arguments are taken"
 
 

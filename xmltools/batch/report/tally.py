@@ -23,6 +23,16 @@ pc: Any = import_module("pyarrow.compute")
 _FINE = 7  # leading bits of a size that are kept: a quantile is exact to 1 %
 _NAMES = 10_000  # names that are told apart: without tools a model makes up any number of them
 _REST = ("", "")
+_TOTALS = (
+    "rows",
+    "rows_with_calls",
+    "rows_with_errors",
+    "rows_with_repairs",
+    "rows_with_foreign_calls",
+    "characters",
+    "calls",
+    "clean_calls",
+)
 _FOREIGN = "foreign_dialect"  # the repair of a call that was read in another dialect, as `also` asks for
 
 
@@ -77,7 +87,7 @@ class Tally:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield all counts, each as a record with the name of its tally, its `value` and what was counted."""
-        for name in TOTALS:
+        for name in _TOTALS:
             yield {"tally": "totals", "name": name, "value": getattr(self, name)}
         for tally, tools in (("clean_calls", self.tools.clean), ("repaired_calls", self.tools.repaired)):
             for tool, value in tools.most_common():
@@ -109,19 +119,6 @@ class Tally:
         foreign = pc.list_parent_indices(repairs).filter(pc.equal(pc.list_flatten(repairs), _FOREIGN))
         for dialect, count in _value_counts(table["dialect"].take(foreign.unique())):
             self.foreign_dialects[dialect or ""] += count
-
-
-TOTALS = (
-    "rows",
-    "rows_with_calls",
-    "rows_with_errors",
-    "rows_with_repairs",
-    "rows_with_foreign_calls",
-    "characters",
-    "calls",
-    "clean_calls",
-)
-"""The names of the counts that are one number."""
 
 
 # Counters that stay small, whatever names and sizes the rows bring
