@@ -17,7 +17,7 @@ ROOT = Path(xmltools.__file__).parent
 # From the ground up. A module imports only from rows above its own in this list; those in one row don't know each
 # other. A folder counts as one, but for those in `proxy`; "" is `xmltools/__init__.py`, the public names.
 LAYERS = (
-    ("errors", "first_use", "extras"),
+    ("errors", "first_use", "extras", "terminal"),
     ("models", "dialects", "syntax"),
     ("tools",),
     ("parser",),

@@ -64,6 +64,31 @@ def test_a_report_is_written_from_every_format(run):
         assert status == 0 and "coerced_value" in Path(f"{ending}.html").read_text()
 
 
+def test_the_report_says_what_was_run_and_its_figures_by_a_column(run, file):
+    rows = [{"reply": BLOCK.format(value), "model": model} for value, model in (("5", "b"), ("+5", "a"), ("five", "a"))]
+    file("models.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    options = ("--tools", "t.json", "--code-fences", "text", "--also", "hermes", "--by", "model", "--prefix", "x_")
+    for ending in ("jsonl", "parquet", "csv"):
+        named = ("--report", "r.html", "--tallies", f"{ending}.json")
+        assert run("models.jsonl", f"out.{ending}", *options, *named)[0] == 0
+        page = Path("r.html").read_text("utf-8")
+        words = ("models.jsonl (", f"out.{ending} (", "t.json: add", "forge; also read: hermes", "code fences: text")
+        assert all(each in page for each in words)
+        totals = [each for each in json.loads(Path(f"{ending}.json").read_text("utf-8")) if each.get("name") == "rows"]
+        assert [(each["group"], each["value"]) for each in totals] == [(None, 3), ("a", 2), ("b", 1)]
+
+
+def test_processes_and_runs_that_go_on_have_the_same_tallies(run, file):
+    rows = [{"reply": BLOCK.format(("5", "five")[n % 2]), "model": f"m{n % 3}"} for n in range(5000)]
+    file("many.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    how = ("--tools", "t.json", "--by", "model")
+    assert run("many.jsonl", "one.parquet", *how, "--jobs", "1", "--tallies", "one.csv")[0] == 0
+    assert run("many.jsonl", "two.jsonl", *how, "--jobs", "2", "--tallies", "two.csv")[0] == 0
+    assert run("many.jsonl", "two.jsonl", *how, "--resume", "--tallies", "again.csv")[0] == 0
+    assert Path("one.csv").read_text() == Path("two.csv").read_text() == Path("again.csv").read_text()
+    assert "value,m2,totals,,rows,,,1666" in Path("one.csv").read_text()
+
+
 def test_a_folder_may_get_another_format(run):
     assert run("in.jsonl", "out/", "--format", "parquet")[0] == 0
     assert pq.read_table("out/in.parquet").num_rows == 3
@@ -76,10 +101,20 @@ def test_a_folder_may_get_another_format(run):
         (["in.jsnl", "out.jsonl"], 2, "did you mean in.jsonl?"),
         (["in.jsonl", "out.xlsx"], 2, "out.xlsx: the name does not say the format"),
         (["in.jsonl", "t.jsonl"], 2, "t.jsonl: there is such a file already; --overwrite"),
-        (["in.jsonl", "out.jsonl", "--column", "replies"], 2, "no column 'replies'; did you mean 'reply'?"),
+        (["in.jsonl", "out.jsonl", "--column", "replies"], 2, "'replies'; did you mean 'reply'? There are 'reply'"),
         (["in.jsonl", "out.jsonl", "--tools", "none.json"], 2, "none.json: No such file"),
         (["in.jsonl", "out.jsonl", "--tools", "in.jsonl"], 1, "in.jsonl:2:1: expected tools as JSON"),
         (["in.jsonl", "out.jsonl", "--report", "no/r.html"], 2, "--report: there is no folder no"),
+        (["in.jsonl", "out.jsonl", "--tallies", "no/r.csv"], 2, "--tallies: there is no folder no"),
+        (["in.jsonl", "out.jsonl", "--tallies", "r.xlsx"], 2, "--tallies: expected a name that ends with .json, .csv"),
+        (["in.jsonl", "out.jsonl", "--report", "r.json"], 2, "--tallies r.json writes the figures"),
+        (
+            ["in.jsonl", "out.jsonl", "--tools", "t.json", "--tallies", "t.json"],
+            2,
+            "t.json is another file of this run",
+        ),
+        (["in.jsonl", "out.jsonl", "--by", "reply"], 2, "--by: expected --report or --tallies with it"),
+        (["in.jsonl", "out.jsonl", "--by", "model", "--report", "r.html"], 2, "no column 'model'; there are 'reply'"),
         (["in.jsonl", "out.jsonl", "--ray-address", "x"], 2, "--ray-address: expected --engine ray"),
         (["in.jsonl", "out/", "--engine", "ray", "--resume"], 2, "--resume: expected --engine local"),
         (["in.jsonl", "out.jsonl", "--resume", "--overwrite"], 2, "not allowed with"),

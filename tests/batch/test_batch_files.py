@@ -588,7 +588,9 @@ def test_pieces_do_not_depend_on_the_number_of_processes_and_are_bounded(tmp_pat
 def test_outputs_are_read_back_by_batches(tmp_path, ending):
     write(table_of(50), tmp_path / f"in.{ending}")
     summary = parse_files(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", OPTIONS)
-    batches = list(read_outputs(summary.outputs, OPTIONS))
+    files = read_outputs(summary.outputs, OPTIONS)
+    assert list(files) == list(map(str, summary.outputs)) and summary.inputs == (tmp_path / f"in.{ending}",)
+    batches = list(files[str(summary.outputs[0])])
     assert sum(batch.num_rows for batch in batches) == 50
     rows = pa.Table.from_batches(batches).to_pylist()
     assert [row["reply"] for row in rows] == replies(50)

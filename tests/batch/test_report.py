@@ -1,6 +1,7 @@
 """The report of a batch run: its numbers, what it makes of hostile content, and how it looks to a browser."""
 
 import base64
+import csv
 import hashlib
 import json
 import re
@@ -128,12 +129,126 @@ def test_codes_are_counted_with_their_meaning(tmp_path):
         assert CODES[code].meaning.startswith(meaning)
 
 
-def test_calls_in_other_notations_are_counted(tmp_path):
-    foreign = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-    page = report(output([*REPLIES, foreign, f"{foreign}\n<function=add></function>"]), tmp_path, size=9)
-    assert rows(page, "notices") == [["hermes", "2", "66.7 %"], ["qwen3_coder", "1", "33.3 %"]]
-    assert "In 2 rows, counted from 0: 8, 9." in said(panel(page, "notices"))
-    assert not report(output(REPLIES), tmp_path).xpath("//section[@aria-labelledby='notices']")
+FOREIGN = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+
+
+def test_foreign_calls_are_counted_and_shown(tmp_path):
+    page = report(output([*REPLIES, FOREIGN, f"{FOREIGN}\n<function=add></function>"]), tmp_path, size=9)
+    assert total(page, "foreign") == "3 stayed text, in 2 rows"
+    assert rows(page, "foreign") == [["hermes", "2", "2", "0"], ["qwen3_coder", "1", "1", "0"]]
+    assert "--dialect hermes" in said(panel(page, "foreign"))
+    shown = [article for article in page.xpath("//article") if article.get("class") == "foreign"]
+    assert {said(article.xpath("./header/h3")[0]) for article in shown} == {"Row 8", "Row 9"}
+    assert shown[0].xpath(".//mark")[0].text_content() == FOREIGN
+    page = report(output(REPLIES), tmp_path)
+    assert total(page, "foreign") == "0 none" and not page.xpath("//section[@aria-labelledby='foreign']")
+
+
+def test_foreign_calls_that_were_asked_for_are_told_from_those_that_stayed_text(tmp_path):
+    page = report(output([FOREIGN, f"{FOREIGN}\n<function=add></function>", add(1)], also="hermes"), tmp_path)
+    assert rows(page, "foreign") == [["hermes", "2", "0", "2"], ["qwen3_coder", "1", "1", "0"]]
+    assert total(page, "calls") == "3 of 1 tool" and total(page, "foreign") == "1 stayed text, in 1 row"
+
+
+def test_the_worst_rows_are_spread_over_the_codes(tmp_path):
+    broken, unknown = add("five"), "<tool><tool_name>subtract</tool_name></tool>"
+    replies = [broken * 3] * 50 + [unknown, FOREIGN, add("+5"), add(5)]
+    for size in (None, 7):
+        page = report(output(replies), tmp_path, size=size)
+        found = [said(each) for each in page.xpath("//article/header/h3")]
+        assert found[:4] == ["Row 0", "Row 50", "Row 51", "Row 52"]
+        assert found[4:] == [f"Row {number}" for number in range(1, 10)]
+
+
+def test_a_row_is_shown_with_the_code_for_which_it_was_chosen_first(tmp_path):
+    page = report(output([add("five") * 2, add("five") * 9 + add(5, "x & y")]), tmp_path)
+    first, second = page.xpath("//article")
+    assert said(first.xpath("./header/h3")[0]) == "Row 1"
+    assert said(first.xpath(".//p[@class='said']")[0]).startswith("invalid_arguments")
+    page = report(output([add("five") * 11, add("five") * 9 + add(5, "x & y")]), tmp_path)
+    first, second = page.xpath("//article")
+    assert said(second.xpath("./header/h3")[0]) == "Row 1"
+    assert said(second.xpath(".//p[@class='said']")[0]).startswith("bare_ampersand")
+
+
+def with_models(replies, models):
+    return output(replies).append_column("model", pa.array(models))
+
+
+def group(page, name):
+    return next(row for row in rows(page, "groups") if row[0] == name)
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+def test_figures_are_given_by_a_column(size, tmp_path):
+    table = with_models(REPLIES, ["a", "a", "b", "b", "a", "b", "b", None])
+    page = report(table, tmp_path, size=size, by="model")
+    assert said(panel(page, "groups").xpath(".//thead//th")[0]) == "model"
+    assert [row[:7] for row in rows(page, "groups")] == [
+        ["b", "4", "50.0 %", "2", "50.0 %", "50.0 %", "0"],
+        ["a", "3", "33.3 %", "2", "100 %", "0 %", "0"],
+        ["no value", "1", "100 %", "1", "0 %", "0 %", "0"],
+    ]
+    assert group(page, "b")[7] == "invalid_arguments × 2 unknown_tool × 1 coerced_value × 1"
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_the_tallies_of_groups_add_up_to_those_of_all(ending, tmp_path):
+    table = with_models([*REPLIES, FOREIGN], [1.5, None, 2, 2, 1.5, 2, 2, None, 7])
+    target = tmp_path / f"tallies.{ending}"
+    write_report(table.to_batches(max_chunksize=4), column="reply", by="model", tallies=target)
+    sums = {"all": {}, "groups": {}}
+    for each in read_tallies(target):
+        key = tuple(each[name] or None for name in ("tally", "server", "name", "from", "to"))
+        counts = sums["all" if each["group_kind"] == "all" else "groups"]
+        counts[key] = counts.get(key, 0) + int(each["value"])
+    assert sums["all"] == sums["groups"]
+    names = {(each["group_kind"], each["group"] or None) for each in read_tallies(target)}
+    assert names == {("all", None), ("value", "1.5"), ("value", "2.0"), ("value", "7.0"), ("missing", "(missing)")}
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_of_many_values_the_later_ones_are_counted_together(tmp_path):
+    values = [f"model {number}" for number in range(250)]
+    page = report(with_models([add(1)] * 250, values), tmp_path, size=40, by="model")
+    assert "The first 100 values are told apart." in said(panel(page, "groups"))
+    tables = panel(page, "groups").xpath(".//table")
+    shown = [[said(cell) for cell in row] for table in tables for row in table.xpath("./tbody/tr")]
+    assert len(shown) == 101 and shown[12][:4] == ["other values", "150", "100 %", "150"]
+
+
+def test_the_values_of_a_column_may_be_anything(tmp_path):
+    long = "x" * 300
+    values = ["<script>alert(1)</script>", "(other)", "", None, f"{long}1", f"{long}2", "\u202e\x1b[31m", "(missing)"]
+    page = report(with_models(REPLIES, values), tmp_path, by="model")
+    names = [row[0] for row in rows(page, "groups")]
+    assert {"<script>alert(1)</script>", "(other)", "(missing)", "no value", "U+202EU+001B[31m"} <= set(names)
+    assert len(names) == 7 and max(map(len, names)) < 200
+    assert not page.xpath("//script")
+    for value in ({"a": [1]}, [1, 2], datetime(2026, 1, 2), b"bytes"):
+        table = output([add(1)]).append_column("model", pa.array([value]))
+        assert len(rows(report(table, tmp_path, by="model"), "groups")) == 1
+
+
+def test_a_column_that_is_not_there_is_an_error_that_lists_those_that_are(tmp_path):
+    with pytest.raises(XMLToolsError, match=r"there is no column 'model' .*it has 'reply', 'text'"):
+        report(output(REPLIES), tmp_path, by="model")
+
+
+def test_the_page_says_what_was_run(tmp_path):
+    about = {"Input": ["<b>.jsonl (1 kB)", "2", "3", "4"], "Tools": ["none"]}
+    page = report(output(REPLIES), tmp_path, about=about)
+    lines = page.xpath("//dl[@class='about']//*[self::dt or self::div or self::summary]")
+    assert [said(line) for line in lines] == ["Input", "<b>.jsonl (1 kB)", "2", "3", "1 more", "4", "Tools", "none"]
+
+
+def test_rows_of_several_files_are_counted_in_each(tmp_path):
+    table = output([add(1), add("five")])
+    files = {"a.jsonl": table.to_batches(), "b.jsonl": iter(table.to_batches(max_chunksize=1))}
+    write_report(files, tmp_path / "report.html", column="reply")
+    page = html.fromstring((tmp_path / "report.html").read_bytes())
+    assert [said(each) for each in page.xpath("//article/header/h3")] == ["Row 1 of a.jsonl", "Row 1 of b.jsonl"]
+    assert total(page, "rows").startswith("4 ")
 
 
 def test_sizes_and_calls_per_row_are_counted(tmp_path):
@@ -252,37 +367,59 @@ def test_a_run_without_any_batch_is_a_page_too(tmp_path):
     assert total(html.fromstring((tmp_path / "report.html").read_bytes()), "rows") == "0 0 characters"
 
 
-@pytest.mark.parametrize("ending", ["json", "parquet"])
-def test_the_counts_are_written_for_other_plots(ending, tmp_path):
-    foreign = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-    target = tmp_path / f"counts.{ending}"
-    write_report(output([*REPLIES, foreign]).to_batches(max_chunksize=3), target, column="reply")
-    records = json.loads(target.read_text("utf-8")) if ending == "json" else pa.parquet.read_table(target).to_pylist()
+def read_tallies(target):
+    if target.suffix == ".json":
+        return [
+            dict.fromkeys(("server", "name", "from", "to")) | each for each in json.loads(target.read_text("utf-8"))
+        ]
+    if target.suffix == ".csv":
+        with target.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    return pa.parquet.read_table(target).to_pylist()
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_the_tallies_are_written_for_other_plots(ending, tmp_path):
+    target = tmp_path / f"tallies.{ending}"
+    batches = output([*REPLIES, FOREIGN], also="qwen3_coder").to_batches(max_chunksize=3)
+    write_report(batches, tmp_path / "report.html", column="reply", tallies=target)
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", target.name}
     names = ("server", "name", "from", "to", "value")
-    found = [(each["tally"], *(each[name] for name in names if each.get(name) is not None)) for each in records]
-    assert found == [
-        ("totals", "rows", 9),
-        ("totals", "rows_with_calls", 4),
-        ("totals", "rows_with_errors", 2),
-        ("totals", "rows_with_notices", 1),
-        ("totals", "characters", sum(map(len, filter(None, [*REPLIES, foreign])))),
-        ("totals", "calls", 5),
-        ("totals", "clean_calls", 3),
-        ("clean_calls", "local", "add", 2),
-        ("clean_calls", "web", "search", 1),
-        ("repaired_calls", "local", "add", 2),
-        ("errors", "invalid_arguments", 2),
-        ("errors", "unknown_tool", 1),
-        ("repairs", "coerced_value", 2),
-        ("repairs", "bare_ampersand", 1),
-        ("notations", "hermes", 1),
-        ("argument_sizes", 4, 7, 3),
-        ("argument_sizes", 8, 15, 1),
-        ("argument_sizes", 16, 31, 1),
-        ("calls_per_row", 0, 0, 5),
-        ("calls_per_row", 1, 1, 3),
-        ("calls_per_row", 2, 2, 1),
+    found = [
+        (each["tally"], *(str(each[name]) for name in names if each[name] not in (None, "")))
+        for each in read_tallies(target)
     ]
+    assert found == [
+        ("totals", "rows", "9"),
+        ("totals", "rows_with_calls", "4"),
+        ("totals", "rows_with_errors", "2"),
+        ("totals", "rows_with_repairs", "2"),
+        ("totals", "rows_with_foreign_calls", "1"),
+        ("totals", "characters", str(sum(map(len, filter(None, [*REPLIES, FOREIGN]))))),
+        ("totals", "calls", "5"),
+        ("totals", "clean_calls", "3"),
+        ("clean_calls", "local", "add", "2"),
+        ("clean_calls", "web", "search", "1"),
+        ("repaired_calls", "local", "add", "2"),
+        ("errors", "invalid_arguments", "2"),
+        ("errors", "unknown_tool", "1"),
+        ("repairs", "coerced_value", "2"),
+        ("repairs", "bare_ampersand", "1"),
+        ("foreign_calls", "hermes", "1"),
+        ("argument_sizes", "4", "7", "3"),
+        ("argument_sizes", "8", "15", "1"),
+        ("argument_sizes", "16", "31", "1"),
+        ("calls_per_row", "0", "0", "5"),
+        ("calls_per_row", "1", "1", "3"),
+        ("calls_per_row", "2", "2", "1"),
+    ]
+
+
+def test_what_tallies_are_is_said_by_the_name_of_their_file(tmp_path):
+    with pytest.raises(XMLToolsError, match=r"expected a name that ends with \.json, \.csv, \.parquet, got"):
+        write_report([], column="reply", tallies=tmp_path / "tallies.xlsx")
+    with pytest.raises(XMLToolsError, match="expected a file for the page, or tallies"):
+        write_report([], column="reply")
 
 
 def test_where_jinja_is_missing_the_error_says_how_to_get_it():
@@ -316,7 +453,12 @@ def hostile(tmp_path):
     loose = output([f"<tool><tool_name>{name}</tool_name></tool>" for name in ("'\"`", "\u202egnp", "&lt;i&gt;")])
     everything = pa.concat_tables([table, output([HOSTILE], tools=None), loose])
     target = tmp_path / "<b>&.html"
-    write_report(everything.to_batches(), target, column="reply", title="<script>alert(1)</script>\u202e")
+    models = [HOSTILE, "<b>", "x" * 5000, None, HOSTILE, "a b c", "é", "<b>", "&amp;", "", "x" * 5001]
+    everything = everything.append_column("<i>by" * 80, pa.array((models * 3)[: everything.num_rows]))
+    about = {"Input": [f"{HOSTILE} {'y' * 500}"] * 30, "<i>": ["<img src=x>"]}
+    title = "<script>alert(1)</script>\u202e"
+    files = {"<i>1": everything.to_batches(), "2": []}
+    write_report(files, target, column="reply", by="<i>by" * 80, about=about, title=title)
     return target
 
 
@@ -363,6 +505,7 @@ def test_headings_tables_and_drawings_can_be_heard(tmp_path):
 def test_the_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     row = f"{'text ' * 200}{add(5)}\n{add('five')}\n{add('+6')}"
     tables = [output([row.replace("text", f"t{number:03}")] * 100) for number in range(10)]
+    tables = [table.append_column("id", pa.array(range(place, 1000, 10))) for place, table in enumerate(tables)]
 
     def batches(count, seen):
         for number in range(count):
@@ -372,7 +515,7 @@ def test_the_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     def peaks(count):
         seen = []
         tracemalloc.start()
-        write_report(batches(count, seen), tmp_path / "report.html", column="reply")
+        write_report(batches(count, seen), tmp_path / "report.html", column="reply", by="id")
         traced = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return traced, max(seen)
@@ -527,7 +670,7 @@ def browser():
         browser.close()
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [1280, 768, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_browser_shows_the_page_and_asks_for_nothing(browser, hostile, scheme, width):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)

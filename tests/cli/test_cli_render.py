@@ -888,8 +888,9 @@ def test_the_example_at_the_end_of_the_help_works(tmp_path, name):
     (tmp_path / "history.json").write_text(json.dumps(HISTORY))
     (tmp_path / "cases.jsonl").write_text('{"chunks": ["a"]}\n')
     _, help, _ = execute(name, "--help", environment={"COLUMNS": "200"})
-    start, example = help.decode().splitlines()[-1].split(": ", 1)
-    assert start == "example" and example.startswith(f"xmltools {name} ")
+    start, example = help.decode().split("\n")[-3:-1]
+    assert start == "example:" and example.startswith(f"  $ xmltools {name} ")
+    example = example.removeprefix("  $ ")
     script = f'xmltools() {{ {shlex.join(XMLTOOLS)} "$@"; }}; {example}'
     done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=60, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"") and done.stdout

@@ -3,8 +3,10 @@
 import io
 import json
 import re
+import sys
 
 import pytest
+from support.terminal import Screen, play, shown
 
 from xmltools.cli.demo import run
 from xmltools.cli.demo.tools import ToolError, Workspace, apply_patch, calculate
@@ -54,6 +56,51 @@ def test_the_live_view(tmp_path, monkeypatch):
     assert run(speed=0, folder=tmp_path) == 0
     shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", screen.getvalue())
     assert "342 lines" in shown and "Result: 8" in shown and "overwrite   true  boolean" in shown
+
+
+DEMO = [sys.executable, "-m", "xmltools", "demo"]
+
+
+def test_nothing_jumps_on_a_small_terminal():
+    """What is complete stays where it is, and a part that grows neither shrinks nor leaves the screen for a moment."""
+    pytest.importorskip("rich")
+    screen = Screen(80, 24)
+    before: list[str] = []
+    for text in play([*DEMO, "--speed", "20"], 80, 24):
+        screen.write(text)
+        now = screen.text
+        settled = max(0, len(before) - 15)
+        assert now[:settled] == before[:settled]
+        assert len(now) >= len(before) - 1
+        before = now
+    assert "unsplit_cdata_end" in "\n".join(before)
+
+
+@pytest.mark.parametrize(("columns", "environment"), [(80, {}), (200, {"NO_COLOR": "1"}), (80, {"TERM": "dumb"})])
+def test_what_stays_has_its_labels(columns, environment):
+    pytest.importorskip("rich")
+    screen = shown([*DEMO, "--speed", "0"], columns, 24, **environment)
+    labels = [line[:12].strip() for line in screen.text]
+    for label in ("task", "reasoning", "text", "call", "results", "done", "files", "try next"):
+        assert label in labels
+    arguments = [line[12:24].strip() for line in screen.text]
+    assert [name for name in arguments if name in ("path", "strip", "diff", "content")] == [
+        "path", "strip", "diff", "path", "content",
+    ]  # fmt: skip
+    assert "Result: 8" in "\n".join(screen.text)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
+def test_prose_is_wrapped_by_the_terminal(columns, terminal):
+    screen = shown([*DEMO, "--speed", "0"], columns, 24, TERM=terminal)
+    for line in screen.broken:  # commands to copy, and code without white space
+        assert "xmltools " in line or max(map(len, line.split())) > columns - 6
+    prose = " ".join(" ".join(screen.text).split())
+    assert "8 segments of 32 KiB, and when a ninth begins, the oldest goes to the file." in prose
+    at = next(number for number, line in enumerate(screen.text) if "Done. The transcript stays" in line)
+    begun = screen.text[at + 1].split()[0]
+    assert len(screen.text[at]) + 1 + len(begun) > columns
 
 
 # --- the recording ---

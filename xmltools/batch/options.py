@@ -14,6 +14,9 @@ from xmltools.tools import Tool
 ADDED = ("text", "reasoning", "calls", "errors", "repairs", "notices")
 """The names of the columns that a run adds, without their prefix."""
 
+TALLIES = (".json", ".csv", ".parquet")
+"""How the name of a file of tallies ends."""
+
 _OF_THE_PARSER = (
     "strict",
     "reasoning_tags",
@@ -82,8 +85,8 @@ class BatchOptions:
         """Raise `XMLToolsError` unless the columns `where` hold those that are read, and none that is added."""
         self.check_names(names, where)
         for name in (self.column, self.tools_column):
-            if name is not None and name not in names:
-                raise BatchUsageError(f"{where}: there is no column {name!r:.80}{_others(name, names)}")
+            if name is not None:
+                check_column(name, names, where)
 
     def check_names(self, names: Collection[str], where: str) -> None:
         """Raise `XMLToolsError` if one of the columns `where` has the name of one that is added."""
@@ -102,8 +105,17 @@ class BatchOptions:
         return values | {"tools": tools, "limits": limits}
 
 
+def check_column(name: str, names: Collection[str], where: str) -> None:
+    """Raise `BatchUsageError`, which names the columns `where` holds, unless `name` is one of them."""
+    if name not in names:
+        raise BatchUsageError(f"{where}: there is no column {name!r:.80}; {_others(name, names)}")
+
+
 def _others(name: str, names: Collection[str]) -> str:
+    if not names:
+        return "there are no columns at all"
     near = get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean {near[0]!r:.80}?"
-    return f"; there are {', '.join(map(repr, list(names)[:20]))}" if names else "; there are no columns at all"
+    shown = [f"{each!r:.80}" for each in list(names)[:20]]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    there = f"here are {', '.join(shown)}{more}"
+    return f"did you mean {near[0]!r:.80}? T{there}" if near else f"t{there}"

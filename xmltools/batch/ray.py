@@ -121,7 +121,11 @@ def run_on_ray(
                 share = min(1.0, sum(each["weight"] for each in done))
                 on_progress(BatchProgress(counts.numbers["rows"], 0, share))
         names = _sorted(draft, done, kind)
-    return counts.summary(0, time.monotonic() - start, tuple(Path(output) / name for name in names))
+    return counts.summary(
+        seconds=time.monotonic() - start,
+        inputs=tuple(source.path for source in sources),
+        outputs=tuple(Path(output) / name for name in names),
+    )
 
 
 def _output_kind(sources: Sequence[Source], output: Path, format: str | None) -> Kind:

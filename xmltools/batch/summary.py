@@ -33,8 +33,8 @@ class BatchSummary:
     """What a run has come to.
 
     `rows` counts all rows, `failed_rows` those with errors, and `skipped_rows` those that were done before the run was
-    resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `outputs` are the files that were
-    written.
+    resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `inputs` are the files that were
+    read, `outputs` those that were written.
     """
 
     rows: int = 0
@@ -48,6 +48,7 @@ class BatchSummary:
     skipped_rows: int = 0
     seconds: float = 0.0
     outputs: tuple[Path, ...] = ()
+    inputs: tuple[Path, ...] = ()
 
 
 _NUMBERS = ("rows", "calls", "clean_calls", "failed_rows")
@@ -86,7 +87,7 @@ class Counts:
         """Return the counts as values for `json.dumps`."""
         return {**self.numbers, **{name: dict(tally) for name, tally in self.tallies.items()}}
 
-    def summary(self, skipped_rows: int, seconds: float, outputs: tuple[Path, ...]) -> BatchSummary:
-        """Return the counts as a summary, the most frequent first."""
+    def summary(self, **more: Any) -> BatchSummary:
+        """Return the counts as a summary, the most frequent first, with its other fields."""
         found: dict[str, Any] = {name: dict(tally.most_common()) for name, tally in self.tallies.items()}
-        return BatchSummary(**self.numbers, **found, skipped_rows=skipped_rows, seconds=seconds, outputs=outputs)
+        return BatchSummary(**self.numbers, **found, **more)

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from xmltools.batch.options import BatchOptions, BatchUsageError
+from xmltools.batch.options import TALLIES, BatchOptions, BatchUsageError, check_column
 from xmltools.batch.summary import BatchProgress, BatchSummary
 from xmltools.cli.shared import (
     UsageError,
     add_parser_options,
     counted,
-    one_line,
     parser_options,
     positive,
     read_tools,
+    tell,
 )
 from xmltools.errors import XMLToolsError
 
@@ -31,33 +31,21 @@ _SHOWN = 5
 _INTERRUPTED = 130
 _EXAMPLES = (
     "examples:\n"
-    "  $ xmltools batch replies.parquet calls.parquet --tools tools.json --report report.html\n"
+    "  $ xmltools batch replies.parquet calls.parquet --tools tools.json --report report.html --by model\n"
     "  $ xmltools batch 'logs/*.jsonl.gz' parsed/ --messages --column messages --tools-column tools --jobs 8"
 )
 
 
-class _Paragraphs(argparse.HelpFormatter):
-    """Help whose text keeps its line breaks."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        fill = super()._fill_text
-        return "\n".join(line if line[:1] == " " else fill(line, width, indent) for line in text.split("\n"))
-
-
 def declare_batch(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools batch`."""
-    parser.formatter_class = _Paragraphs
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("inputs", metavar="IN", nargs="+", help="files, folders and patterns: Parquet, Arrow, JSON Lines, CSV")
     add("output", metavar="OUT", help="a file with one of their endings, or a folder for one file a file that is read")
     add("--format", choices=_FORMATS, metavar="NAME", help="the ending of the files in a folder (default: as read)")
-    add(
-        "--report",
-        metavar="R.html",
-        type=Path,
-        help="write a page with plots and the worst rows; R.json or R.parquet: the counts, for your own plots",
-    )
+    add("--report", metavar="R.html", type=Path, help="write a page: figures, plots, and the worst rows")
+    add("--by", metavar="COLUMN", help="give the figures of --report and --tallies for each value of a column too")
+    add("--tallies", metavar="T.json", type=Path, help="write the figures for your own plots: .json, .csv or .parquet")
     add("--column", metavar="NAME", help="the column with the replies (default: reply; with --messages: messages)")
     add("--messages", action="store_true", help="the column holds chat messages, as lists or as JSON")
     add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
@@ -96,28 +84,72 @@ def _run(options: argparse.Namespace) -> int:
         prefix=options.prefix,
         **parser_options(options),
     )
-    report: Path | None = options.report
-    if report is not None:  # before the run, which may be long
-        from xmltools.batch import write_report  # says what is not installed
-
-        if not report.absolute().parent.is_dir():
-            raise UsageError(f"--report: there is no folder {report.parent}; make it, or give another place")
+    _check_report(options)
     try:
         summary = _parse(options, what)
     except KeyboardInterrupt:
         resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
-        print(f"xmltools: stopped{resumed}", file=sys.stderr)
+        tell(f"xmltools: stopped{resumed}")
         return _INTERRUPTED
     _print_summary(summary)
-    if report is not None:
-        from xmltools.batch.files.read_pieces import read_outputs
-
+    if options.report is not None or options.tallies is not None:
         try:
-            batches = read_outputs(summary.outputs, what)
-            write_report(batches, report, column=what.column, messages=what.messages, prefix=what.prefix)
+            _write_report(options, what, summary)
         except XMLToolsError as error:
             raise XMLToolsError(f"the output is written, but not the report: {error}") from None
     return 1 if options.fail_on_errors and summary.failed_rows else 0
+
+
+def _check_report(options: argparse.Namespace) -> None:
+    """Raise for what the report could not do, before the run, which may be long."""
+    if options.report is None and options.tallies is None:
+        if options.by is not None:
+            raise UsageError("--by: expected --report or --tallies with it")
+        return
+    from xmltools.batch import write_report  # noqa: F401  says what is not installed
+    from xmltools.batch.files.places import absolute, find_sources
+    from xmltools.batch.files.read_pieces import columns_of
+
+    sources = find_sources(options.inputs, options.output)
+    taken = {absolute(path) for path in (*(source.path for source in sources), options.output, options.tools or "-")}
+    for name in ("report", "tallies"):
+        place: Path | None = getattr(options, name)
+        if place is None:
+            continue
+        if not place.absolute().parent.is_dir():
+            raise UsageError(f"--{name}: there is no folder {place.parent}; make it, or give another place")
+        if absolute(place) in taken:
+            raise UsageError(f"--{name}: {place} is another file of this run; give it another name")
+    if options.report is not None and options.report.suffix.lower() in TALLIES:
+        raise UsageError(f"--report: a page is HTML; --tallies {options.report} writes the figures for your own plots")
+    if options.tallies is not None and options.tallies.suffix.lower() not in TALLIES:
+        raise UsageError(f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {options.tallies}")
+    if options.by is not None:
+        for source in sources:
+            if (names := columns_of(source)) is not None:
+                check_column(options.by, names, f"--by: {source.path}")
+
+
+def _write_report(options: argparse.Namespace, what: BatchOptions, summary: BatchSummary) -> None:
+    from xmltools.batch import write_report
+    from xmltools.batch.files.read_pieces import read_outputs
+    from xmltools.batch.report.about import describe_run
+
+    write_report(
+        read_outputs(summary.outputs, what, options.by),
+        options.report,
+        column=what.column,
+        messages=what.messages,
+        prefix=what.prefix,
+        by=options.by,
+        tallies=options.tallies,
+        about=describe_run(
+            summary,
+            what,
+            tools_file="standard input" if options.tools == "-" else options.tools,
+            model=options.model,
+        ),
+    )
 
 
 def _parse(options: argparse.Namespace, what: BatchOptions) -> BatchSummary:
@@ -149,9 +181,11 @@ def _progress() -> Iterator[Callable[[BatchProgress], None] | None]:
     except ImportError:
         yield None
         return
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    columns = (TaskProgressColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
     start = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    # On a narrow terminal the numbers need all the room.
+    with Progress(*[BarColumn()] * (console.width >= 60), *columns, console=console, transient=True) as bars:
         bar = bars.add_task("", total=1.0, done="")
 
         def tell(progress: BatchProgress) -> None:
@@ -164,16 +198,16 @@ def _progress() -> Iterator[Callable[[BatchProgress], None] | None]:
 
 def _print_summary(summary: BatchSummary) -> None:
     if not summary.rows and summary.outputs and not summary.seconds:
-        print("Nothing was left to do: the output is complete", file=sys.stderr)
+        tell("Nothing was left to do: the output is complete")
         return
     rows = counted(summary.rows, "row")
     before = f", {summary.skipped_rows:,} of them before" if summary.skipped_rows else ""
     clean = f" ({summary.clean_calls / summary.calls:.1%} clean)" if summary.calls else ""
     calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
-    print(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}", file=sys.stderr)
+    tell(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}")
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
             shown = ", ".join(f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN])
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-            print(one_line(f"  {what}: {shown}{more}"), file=sys.stderr)
+            tell(f"  {what}: {shown}{more}")

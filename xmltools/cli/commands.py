@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from xmltools import __version__
 from xmltools.cli.batch import batch, declare_batch
@@ -25,7 +25,7 @@ from xmltools.cli.grammar import declare_grammar, grammar
 from xmltools.cli.parse import declare_parse, parse
 from xmltools.cli.render import call, declare_call, declare_docs, declare_result, docs, result
 from xmltools.cli.serve import declare_replay, declare_serve, replay, serve
-from xmltools.cli.shared import UsageError, did_you_mean, number, one_line
+from xmltools.cli.shared import Help, UsageError, did_you_mean, number, tell
 from xmltools.cli.validate import declare_explain, declare_validate, explain, validate
 from xmltools.errors import XMLToolsError
 from xmltools.parser import COMPILED
@@ -69,7 +69,7 @@ def _drop_output() -> None:
 
 
 def _complain(message: str, status: int = 1) -> int:
-    print(f"xmltools: {one_line(message)}", file=sys.stderr)
+    tell(f"xmltools: {message}")
     return status
 
 
@@ -77,7 +77,8 @@ class _ArgumentParser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help says more)\n")
+        tell(f"{self.prog}: {message} ({self.prog} --help says more)")
+        self.exit(2)
 
 
 def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -86,7 +87,7 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         usage="xmltools [--help] [--version] COMMAND ...",
         description="Read and write tool calls as XML in the text of models.",
         epilog=_overview(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"xmltools {__version__}{' (compiled)' * COMPILED}")
@@ -97,8 +98,8 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         dest="command", required=True, metavar="COMMAND", prog="xmltools", help=argparse.SUPPRESS
     )
     for name, command in COMMANDS.items():
-        epilog = f"example: {command.example}"
-        command.declare(commands.add_parser(name, description=command.description, epilog=epilog, allow_abbrev=False))
+        about: dict[str, Any] = {"description": command.description, "epilog": f"example:\n  $ {command.example}"}
+        command.declare(commands.add_parser(name, **about, formatter_class=Help, allow_abbrev=False))
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         # Reported by the command's own parser, whose help lists what there is.

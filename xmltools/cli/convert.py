@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from xmltools.cli.shared import UsageError, number, one_line, one_standard_input, read_tools, read_values
+from xmltools.cli.shared import UsageError, number, one_standard_input, read_tools, read_values, tell
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats import FORMATS, dump, load, recognise
 from xmltools.formats.forge import json_to_xml
@@ -106,10 +106,10 @@ def _tell(place: str, issues: list[Issue]) -> None:
     for issue in issues:
         told[issue.code] += 1
         if told[issue.code] <= _SHOWN:
-            print(one_line(f"{place}: {issue.code}: {issue}"), file=sys.stderr)
+            tell(f"{place}: {issue.code}: {issue}")
     for code, count in told.items():
         if count > _SHOWN:
-            print(f"{place}: {code}: {count - _SHOWN:,} more of this kind", file=sys.stderr)
+            tell(f"{place}: {code}: {count - _SHOWN:,} more of this kind")
 
 
 # Progress

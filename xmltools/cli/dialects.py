@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from xmltools import dialects
 from xmltools.cli.shared import UsageError, one_standard_input, read_chunks, read_tools
 from xmltools.errors import XMLToolsError
 from xmltools.parser import detect
+from xmltools.terminal import say
 
 _WIDTH, _SHOWN = 13, 3
 
@@ -34,11 +36,15 @@ def list_dialects(options: argparse.Namespace) -> int:
     if options.what is not None:
         return _show(options.what)
     for dialect in dialects.all():
-        print(f"{dialect.name:<{_WIDTH}} {dialect.example}")
+        _show_beside(dialect.name, dialect.example)
         if models := dialects.ids_of(dialect.name):
             more = f" and {len(models) - _SHOWN} more" if len(models) > _SHOWN else ""
-            print(f"{'':<{_WIDTH}} {', '.join(models[:_SHOWN])}{more}")
+            _show_beside("", f"{', '.join(models[:_SHOWN])}{more}")
     return 0
+
+
+def _show_beside(name: str, text: str) -> None:
+    say(f"{name:<{_WIDTH}} {text}", sys.stdout, " " * (_WIDTH + 1) if name else "")
 
 
 def _show(name: str) -> int:
@@ -46,12 +52,13 @@ def _show(name: str) -> int:
         dialect = dialects.named(name)
     except XMLToolsError as error:
         raise UsageError(str(error)) from None
-    print(f"{dialect.name:<{_WIDTH}} {dialect.example}")
+    _show_beside(dialect.name, dialect.example)
     for family in dialects.FAMILIES:
         if family.dialect == dialect.name:
-            print(f"\n{', '.join(family.names)} ({family.source})")
+            print()
+            say(f"{', '.join(family.names)} ({family.source})", sys.stdout)
             for each in family.ids:
-                print(f"  {each}")
+                say(f"  {each}", sys.stdout)
     return 0
 
 
@@ -59,7 +66,7 @@ def _detect(files: list[str], tools: str | None) -> int:
     texts = ["".join(read_chunks(name, None)) for name in files]
     found = detect(texts, read_tools(tools) if tools is not None else None)
     for dialect, calls, errors in found:
-        print(f"{dialect.name:<{_WIDTH}} {calls} calls, {errors} blocks that give none")
+        _show_beside(dialect.name, f"{calls} calls, {errors} blocks that give none")
     if not found:
         print("no calls in any of the dialects")
     return 0 if found else 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from xmltools.cli.shared import (
     add_dialect_options,
     chosen_dialect,
     element_name,
-    one_line,
     positive,
     read_tools,
+    tell,
     whole_number,
     write_text,
 )
@@ -139,7 +138,7 @@ def grammar(options: argparse.Namespace) -> int:
         raise _in_our_words(str(error), options.tools) from None
     _write(texts, options.output)
     for issue in issues:
-        print(one_line(f"note: {issue}"), file=sys.stderr)
+        tell(f"note: {issue}")
     return 1 if issues and options.check else 0
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from xmltools.cli.shared import (
     VISIBLE,
     add_parser_options,
-    one_line,
     one_standard_input,
     parser_options,
     positive,
     read_chunks,
     read_tools,
     styled_printer,
+    tell,
 )
 from xmltools.errors import CallError, Notice
 from xmltools.models import ToolCall
@@ -34,6 +34,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser
 from xmltools.syntax.lines import Lines
+from xmltools.terminal import Wrapper, columns_of
 
 Write = Callable[[dict[str, Any]], None]
 
@@ -80,7 +81,7 @@ def parse(options: argparse.Namespace) -> int:
             failures += 1
             line, column = lines.locate(event.error.span[0])
             message = f"{options.file}:{line}:{column}: {event.error.code}: {event.error.message}"
-            print(one_line(message), file=sys.stderr)
+            tell(message)
     printer.end(parser.unclosed_reasoning)
     return 1 if failures else 0
 
@@ -191,10 +192,13 @@ class _Parts:
 
 
 class _Coloured:
-    """Prints for people at a terminal: text as it comes, a call with its arguments when it is complete."""
+    """Prints for people at a terminal: text as it comes, a call with its arguments when it is complete. Lines end
+    between words."""
 
     def __init__(self, lines: Lines) -> None:
         self._print = styled_printer()
+        self._wrapper = Wrapper(columns_of(sys.stdout))
+        self._style = ""
         self._lines = lines
         self._inside_line = False
 
@@ -209,10 +213,10 @@ class _Coloured:
                 self._show_call(call)
             case CallFailed(error):
                 self._line(f"no call: {error.name or '(unnamed)'}", "bold red")
-                self._line(f"  hint: {error.hint}", "yellow")
+                self._line(f"  hint: {error.hint}", "yellow", "  ")
             case Noticed(notice):
                 line, column = self._lines.locate(notice.span[0])
-                self._line(f"notice at {line}:{column}: {notice.code}: {notice.message}", "yellow")
+                self._line(f"notice at {line}:{column}: {notice.code}: {notice.message}", "yellow", "  ")
 
     def end(self, unclosed_reasoning: bool) -> None:
         """End the last line; say if the reply ended inside a reasoning region."""
@@ -221,22 +225,30 @@ class _Coloured:
     def _show_call(self, call: ToolCall) -> None:
         self._line(f"call {call.name} ({call.server})", "bold cyan")
         for name, value in call.arguments.items():
-            self._put(f"  {name} = ", "cyan")
+            self._put(f"  {name} = ", "cyan", whole=True)
             long = isinstance(value, str) and "\n" in value
-            self._put("\n    " + value.rstrip("\n").replace("\n", "\n    ") if long else json.dumps(value))
+            shown = "\n    " + value.rstrip("\n").replace("\n", "\n    ") if long else json.dumps(value)
+            self._put(shown, indent="    ")
             self._line("")
         for repair in call.repairs:
             line, column = self._lines.locate(repair.offset)
-            self._line(f"  repaired at {line}:{column}: {repair.code}: {repair.message}", "yellow")
+            self._line(f"  repaired at {line}:{column}: {repair.code}: {repair.message}", "yellow", "    ")
 
-    def _line(self, text: str, style: str = "") -> None:
+    def _line(self, text: str, style: str = "", indent: str = "") -> None:
         """Write `text` on a line of its own; without text, end a line that was begun."""
         if self._inside_line:
             self._put("\n")
         if text:
-            self._put(text + "\n", style)
+            self._put(text + "\n", style, indent)
 
-    def _put(self, text: str, style: str = "") -> None:
-        if text:
-            self._print(text.translate(VISIBLE), style)
-            self._inside_line = not text.endswith("\n")
+    def _put(self, text: str, style: str = "", indent: str = "", *, whole: bool = False) -> None:
+        """Write text; a line that goes on begins with `indent`. If it is whole, its last word ends with it."""
+        if not text:
+            return
+        if style != self._style and (kept := self._wrapper.flush()):
+            self._print(kept, self._style)  # a word ends where its style does
+        self._style, self._wrapper.indent = style, indent
+        written = self._wrapper.feed(text.translate(VISIBLE)) + (self._wrapper.flush() if whole else "")
+        if written:
+            self._print(written, style)
+        self._inside_line = not text.endswith("\n")

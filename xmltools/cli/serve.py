@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -21,6 +20,7 @@ from xmltools.cli.shared import (
     chosen_others,
     number,
     positive,
+    tell,
     whole_number,
 )
 from xmltools.errors import XMLToolsError
@@ -149,7 +149,7 @@ def serve(options: argparse.Namespace) -> int:
     if config.api_key is None and not config.is_loopback:
         warning = f"whoever reaches {config.host} can use the upstream, since no key is asked for"
         advice = "set --require-key-env, or listen at 127.0.0.1"
-        print(f"xmltools: warning: {warning}; {advice}", file=sys.stderr, flush=True)
+        tell(f"xmltools: warning: {warning}; {advice}", flush=True)
     return run(config, log_format=options.log_format)
 
 

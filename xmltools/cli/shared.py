@@ -10,6 +10,7 @@ import argparse
 import codecs
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +22,7 @@ from xmltools.dialects import FORGE, for_model, named
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
+from xmltools.terminal import say, wrapped
 from xmltools.tools import Tool, load_tools
 
 _READ_SIZE = 1 << 16
@@ -240,6 +242,34 @@ def _place(text: str, offset: int, line: int) -> str:
     return f"{line + text.count(chr(10), 0, offset)}:{offset - text.rfind(chr(10), 0, offset)}"
 
 
+# Help
+
+
+class Help(argparse.HelpFormatter):
+    """Help in lines that end between words. Its texts keep their line breaks; commands, after `$`, are not broken."""
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        text = super()._format_usage(usage, actions, groups, prefix)
+        if all(len(line) <= self._width for line in text.split("\n")):
+            return text
+        return wrapped(" ".join(text.split()), self._width, "  ") + "\n\n"
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + self._filled(line, width - len(indent)) for line in text.split("\n"))
+
+    def _filled(self, line: str, width: int) -> str:
+        if line.lstrip().startswith("$ "):
+            return line
+        first = _FIRST_COLUMN.match(line)
+        return wrapped(line, width, " " * (len(first[0]) - len(first[1])) if first else "")
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrapped(" ".join(text.split()), width).split("\n")
+
+
+_FIRST_COLUMN = re.compile(r"( +)\S+ {2,}")
+"""What stands in front of the second column, where a line has two."""
+
 # Output
 
 # What a model writes must not steer the terminal: control characters are shown as their pictures.
@@ -250,6 +280,16 @@ VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
 def one_line(message: str) -> str:
     """Return a message as it may be shown in one line of a terminal."""
     return " ".join(message.split("\n")).translate(VISIBLE)
+
+
+def tell(message: str, *, flush: bool = False) -> None:
+    """Print a message on standard error, in one line, or on a terminal in lines that end between words."""
+    say(one_line(message), sys.stderr, "  ", flush=flush)
+
+
+def show(line: str, hanging: str = "") -> None:
+    """Print a line for people on standard output, on a terminal in lines that end between words."""
+    say(one_line(line), sys.stdout, hanging)
 
 
 def write_text(text: str) -> None:

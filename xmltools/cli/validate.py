@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmltools import __version__
@@ -24,8 +25,11 @@ from xmltools.cli.shared import (
     one_standard_input,
     read_text,
     read_tools,
+    show,
+    tell,
 )
 from xmltools.errors import XMLToolsError
+from xmltools.terminal import cells, columns_of, wrapped
 
 if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
@@ -69,7 +73,7 @@ def explain(options: argparse.Namespace) -> int:
         suggestion = suggestion or "xmltools explain lists all codes"
         raise UsageError(f"there is no code {options.code!r:.80}; {suggestion}")
     for line in text.split("\n"):
-        print(one_line(line))
+        show(line)
     return 0
 
 
@@ -92,23 +96,38 @@ def validate(options: argparse.Namespace) -> int:
         try:
             text = read_text(name)
         except XMLToolsError as error:
-            print(f"xmltools: {one_line(str(error))}", file=sys.stderr)
+            tell(f"xmltools: {error}")
             unread = True
             continue
         checked.append(examine(text, tools, source=name, **how))
         if not checked[-1].blocks and _JSON.match(text):
             note = "looks like JSON, and is read as text: calls in JSON strings are not found"
-            print(f"xmltools: {one_line(name)}: {note}", file=sys.stderr)
+            tell(f"xmltools: {name}: {note}")
     findings = [finding for each in checked for finding in each.findings]
+    width = columns_of(sys.stdout) if options.format == "text" else None
     if options.statistics:
         lines = write_statistics(findings, options.format)
     else:
-        lines = write_report(findings, options.format, version=__version__)
+        shown = findings if width is None else [_fitted(finding, width) for finding in findings]
+        lines = write_report(shown, options.format, version=__version__)
     for line in lines:
-        print(one_line(line))
+        print(wrapped(one_line(line), width, "" if line.startswith(" ") else "  "))
     sys.stdout.flush()
-    print(_summary(findings, checked), file=sys.stderr)
+    tell(_summary(findings, checked))
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
+
+
+def _fitted(finding: Finding, width: int) -> Finding:
+    """Return a finding whose excerpt has room on a terminal: the line below it points into it."""
+    excerpt, room = finding.excerpt, max(width - 5, 10)
+    if cells(excerpt) <= room:
+        return finding
+    room = room if cells(excerpt) == len(excerpt) else room // 2  # a character may take two columns
+    left = max(0, min(finding.caret - room // 2, len(excerpt) - room))
+    right = left + room
+    start, end = "…" * (left > 0), "…" * (right < len(excerpt))
+    shown = f"{start}{excerpt[left + len(start) : right - len(end)]}{end}"
+    return replace(finding, excerpt=shown, caret=finding.caret - left)
 
 
 def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:

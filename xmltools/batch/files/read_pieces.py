@@ -232,11 +232,18 @@ def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
 # What there is
 
 
+def columns_of(source: Source) -> list[str] | None:
+    """Return the names of the columns of a file, None for lines of JSON without any object: these have no columns that
+    could be wrong. Raises `XMLToolsError` as `read_pieces` does."""
+    if source.kind.format == "jsonl":
+        return _keys_of(source)
+    names: list[str] = next(_batches_in(source))[0].schema.names
+    return names
+
+
 def check_columns(source: Source, options: BatchOptions) -> None:
-    """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does. Lines of JSON without any
-    object have no columns that could be wrong."""
-    is_lines = source.kind.format == "jsonl"
-    names = _keys_of(source) if is_lines else next(_batches_in(source))[0].schema.names
+    """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does."""
+    names = columns_of(source)
     if names is not None:
         options.check_columns(names, str(source.path))
 
@@ -252,29 +259,33 @@ def _keys_of(source: Source) -> list[str] | None:
 # What a run has written, for the report
 
 
-def read_outputs(paths: Iterable[Path], options: BatchOptions) -> Iterator[Any]:
-    """Yield the rows of outputs as record batches, in order. A folder means all files in it.
+def read_outputs(paths: Iterable[Path], options: BatchOptions, by: str | None = None) -> dict[str, Iterator[Any]]:
+    """Return the rows of outputs by the names of their files, in order, as record batches. A folder means all files in
+    it.
 
-    Those of JSON Lines have the column that was parsed, as text, and those that were added.
+    Those of JSON Lines have the column that was parsed and the column `by`, as text, and those that were added.
     """
-    for path in paths:
-        for source in find_sources(path, ""):
-            if source.kind.format == "jsonl":
-                yield from _from_lines(source, options)
-            else:
-                yield from (batch for batch, _ in _batches_in(source))
+    sources = [source for path in paths for source in find_sources(path, "")]
+    return {str(source.path): _read_output(source, options, by) for source in sources}
 
 
-def _from_lines(source: Source, options: BatchOptions) -> Iterator[Any]:
+def _read_output(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
+    if source.kind.format == "jsonl":
+        return _from_lines(source, options, by)
+    return (batch for batch, _ in _batches_in(source))
+
+
+def _from_lines(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
     from xmltools.batch.arrow import pa
     from xmltools.batch.table import with_rows
 
+    kept = [options.column] if by is None else list(dict.fromkeys((options.column, by)))
     for piece in read_pieces(source):
         lines = filter(None, piece.encode().split(b"\n"))
         objects = [found for line in lines if (found := read_object(line)[0]) is not None]
-        replies = pa.array([_text_in(each.get(options.column)) for each in objects], pa.string())
+        columns = {name: pa.array([_text_in(each.get(name)) for each in objects], pa.string()) for name in kept}
         rows = [Row(*(each[name] for name in options.added)) for each in objects]
-        yield from with_rows(pa.table({options.column: replies}), [rows], options).to_batches()
+        yield from with_rows(pa.table(columns), [rows], options).to_batches()
 
 
 def _text_in(value: Any) -> str | None:

@@ -108,7 +108,10 @@ class _Run:
 
     def go(self, tell: Tell) -> BatchSummary:
         """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
-        outputs = tuple(target.path for target in self.targets)
+        files: dict[str, Any] = {
+            "inputs": tuple(source.path for source in self.sources),
+            "outputs": tuple(target.path for target in self.targets),
+        }
         start = time.monotonic()
         complete = self.resume and self._is_complete()
         with Pool(self.options, self.jobs) as pool:
@@ -117,7 +120,7 @@ class _Run:
             for source in self.sources:
                 check_columns(source, self.options)
             if complete:
-                return BatchSummary(outputs=outputs)
+                return BatchSummary(**files)
             depends = _what_counts(self.options, self.targets)
             if self.resume and self.parts.folder.exists():
                 self.parts.resume(depends)
@@ -126,7 +129,7 @@ class _Run:
                 self.parts.begin(depends)
             counts = self._work(pool, tell)
         self.parts.discard()
-        return counts.summary(self.skipped_rows, time.monotonic() - start, outputs)
+        return counts.summary(skipped_rows=self.skipped_rows, seconds=time.monotonic() - start, **files)
 
     def _work(self, pool: Pool, tell: Tell) -> Counts:
         done = run_here(self._tasks(), self.options) if self.jobs == 1 else pool.run(self._tasks())

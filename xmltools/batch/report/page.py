@@ -1,4 +1,4 @@
-"""The report of a batch run: a page about the calls in the replies, with the worst rows, or the counts alone.
+"""The report of a batch run: a page about the calls in the replies, with the worst rows, and the tallies as a file.
 
 The page is one file, and nothing else: it loads nothing and has no script. What a model wrote is shown and does
 nothing. What it looks like is in `data/page.html`; here are the words and numbers that its filters make.
@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from importlib.resources import files
-from io import BytesIO
+from importlib.resources import files as data_files
 from math import log2
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from xmltools import __version__
-from xmltools.batch.arrow import pa, pq
+from xmltools.batch.arrow import pa
 from xmltools.batch.files.resume import replace
+from xmltools.batch.report.groups import VALUES, Groups
+from xmltools.batch.report.tallies import check_ending, encode_tallies
 from xmltools.batch.report.tally import Sizes, Tally, fold, read_lists
 from xmltools.batch.report.worst import Worst
+from xmltools.dialects import all as all_dialects
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 from xmltools.lint import CODES
@@ -37,13 +38,6 @@ except ImportError:
     raise ImportError(f"reports of xmltools.batch need the library jinja2: {install_line('batch')}") from None
 
 _TITLE = "Batch report"
-_RECORD = pa.schema(
-    [
-        *((name, pa.string()) for name in ("tally", "server", "name")),
-        *((name, pa.int64()) for name in ("from", "to", "value")),
-    ]
-)
-
 # What a row can fail with as a whole.
 _OF_ROWS = {
     "invalid_line": "a line of the input is no JSON object",
@@ -60,51 +54,77 @@ _UNSEEN = re.compile(
 
 
 def write_report(
-    batches: Iterable[Any],
-    target: Path,
+    batches: Iterable[Any] | Mapping[str, Iterable[Any]],
+    target: Path | None = None,
     *,
     column: str,
     messages: bool = False,
     prefix: str = "",
+    by: str | None = None,
+    tallies: Path | None = None,
+    about: Mapping[str, Sequence[str]] | None = None,
     title: str = "",
     now: datetime | None = None,
 ) -> None:
-    """Write a report about the output of a batch run: calls by tool, errors, repairs, calls in other notations, sizes,
-    and the worst rows.
+    """Write a report about the output of a batch run: calls by tool, errors, repairs, foreign calls, sizes, and the
+    worst rows.
 
-    Takes the output as Arrow record batches, of which one is looked at at a time, and the file to write, which is
-    replaced when the report is complete. It is a page; if its name ends in `.json` or `.parquet`, it is the counts as
-    records, without the worst rows. `column` is the column that was parsed, with `messages` one of chat messages, and
-    `prefix` what the names of the added columns begin with. Lists in these may be JSON, as in CSV. `title` is the
-    heading of the page, `now` the time that it names.
+    - `batches` is the output as Arrow record batches, of which one is looked at at a time; or a dict with those of each
+      file, whose name then stands beside the rows.
+    - `target` is the page, None for none, and `tallies` a file with the counts as records, whose name ends in `.json`,
+      `.csv` or `.parquet`. Each is replaced when the report is complete.
+    - `column` is the column that was parsed, with `messages` one of chat messages, and `prefix` what the names of the
+      added columns begin with. Lists in these may be JSON, as in CSV.
+    - `by` is a column of the input: the counts are also given for each of its values. The first hundred that come are
+      told apart, later ones are counted together.
+    - `about` is what the page says of the run: names, and the lines of each, as `describe_run` gives them. `title` is
+      its heading, `now` the time that it names.
 
-    Raises `XMLToolsError` if the batches are not the output of a run, or the file cannot be written.
+    Raises `XMLToolsError` if the batches are not the output of a run, or a file cannot be written.
     """
-    target = Path(target)
-    if not target.parent.is_dir() or target.is_dir():
-        raise XMLToolsError(f"report: expected a file name in a folder that exists, got {str(target)!r:.200}")
-    tally, worst = Tally(), Worst(messages)
-    for batch in batches:
-        lists = read_lists(batch, column, prefix)
-        source = batch.column(column)
-        worst.add(source, lists, tally.rows)
-        tally.add(source, lists, messages)
-    match target.suffix.lower():
-        case ".json":
-            content = json.dumps(list(tally.records()), ensure_ascii=False, indent=1).encode()
-        case ".parquet":
-            file = BytesIO()
-            pq.write_table(pa.Table.from_pylist(list(tally.records()), _RECORD), file)
-            content = file.getvalue()
-        case _:
-            content = _page(tally, worst, messages, title or _TITLE, now or datetime.now(UTC)).encode()
+    targets = [Path(each) for each in (target, tallies) if each is not None]
+    if not targets:
+        raise XMLToolsError("report: expected a file for the page, or tallies, or both")
+    for each in targets:
+        if not each.parent.is_dir() or each.is_dir():
+            raise XMLToolsError(f"report: expected a file name in a folder that exists, got {str(each)!r:.200}")
+    if tallies is not None:
+        check_ending(Path(tallies))
+    files: Mapping[str, Iterable[Any]] = batches if isinstance(batches, Mapping) else {"": batches}
+    tally, worst, groups = Tally(), Worst(messages), None if by is None else Groups(by)
+    for file, parts in files.items():
+        first = 0
+        for batch in parts:
+            lists = read_lists(batch, column, prefix)
+            source = batch.column(column)
+            worst.add(source, lists, file if len(files) > 1 else "", first)
+            tally.add(source, lists, messages)
+            if groups is not None:
+                groups.add(batch, source, lists, messages)
+            first += len(source)
+    if target is not None:
+        page = _page(tally, worst, groups, messages, about or {}, title or _TITLE, now or datetime.now(UTC))
+        _write(Path(target), page.encode())
+    if tallies is not None:
+        _write(Path(tallies), encode_tallies(Path(tallies), tally, groups))
+
+
+def _write(target: Path, content: bytes) -> None:
     try:
         replace(target, content)
     except OSError as error:
         raise XMLToolsError(f"report: could not write {str(target)!r:.200}: {error.strerror}") from None
 
 
-def _page(tally: Tally, worst: Worst, messages: bool, title: str, now: datetime) -> str:
+def _page(
+    tally: Tally,
+    worst: Worst,
+    groups: Groups | None,
+    messages: bool,
+    about: Mapping[str, Sequence[str]],
+    title: str,
+    now: datetime,
+) -> str:
     environment = Environment(
         loader=PackageLoader(__package__, "data"),
         autoescape=True,
@@ -114,13 +134,18 @@ def _page(tally: Tally, worst: Worst, messages: bool, title: str, now: datetime)
         lstrip_blocks=True,
     )
     environment.filters |= _FILTERS
-    data = files(__package__).joinpath("data")
+    data = data_files(__package__).joinpath("data")
     style, icon = (Markup(data.joinpath(name).read_text("utf-8")) for name in ("page.css", "icon.svg"))
     versions = f"xmltools {__version__}, pyarrow {pa.__version__}, Python {platform.python_version()}"
     return environment.get_template("page.html").render(
         tally=tally,
         worst=worst.rows,
+        groups=None if groups is None else groups.ranked(),
+        by="" if groups is None else groups.by,
+        most_groups=VALUES,
+        dialects={dialect.name for dialect in all_dialects()},
         messages=messages,
+        about=about,
         title=title,
         now=now,
         versions=versions,

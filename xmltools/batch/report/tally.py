@@ -23,7 +23,17 @@ pc: Any = import_module("pyarrow.compute")
 _FINE = 7  # leading bits of a size that are kept: a quantile is exact to 1 %
 _NAMES = 10_000  # names that are told apart: without tools a model makes up any number of them
 _REST = ("", "")
-_NOTICED = 10  # rows with notices whose numbers are kept
+_TOTALS = (
+    "rows",
+    "rows_with_calls",
+    "rows_with_errors",
+    "rows_with_repairs",
+    "rows_with_foreign_calls",
+    "characters",
+    "calls",
+    "clean_calls",
+)
+_FOREIGN = "foreign_dialect"  # the repair of a call that was read in another dialect, as `also` asks for
 
 
 class Lists(NamedTuple):
@@ -36,44 +46,55 @@ class Lists(NamedTuple):
 
 
 class Tally:
-    """The counts of a run. Sizes are in characters."""
+    """The counts of rows. Sizes are in characters.
 
-    def __init__(self) -> None:
+    `foreign_calls` are calls in another dialect that stayed text, by their notation, `foreign_dialects` those that were
+    read all the same, by their dialect. At most `names` tools are told apart.
+    """
+
+    def __init__(self, names: int = _NAMES) -> None:
         self.rows = 0
         self.rows_with_calls = 0
         self.rows_with_errors = 0
-        self.rows_with_notices = 0
+        self.rows_with_repairs = 0
+        self.rows_with_foreign_calls = 0
         self.characters = 0
         self.calls = 0
         self.clean_calls = 0
         self.calls_per_row: Counter[tuple[int, int]] = Counter()
-        self.tools = Tools()
+        self.tools = Tools(names)
         self.sizes = Sizes()
         self.errors: Counter[str] = Counter()
         self.repairs: Counter[str] = Counter()
-        self.notations: Counter[str] = Counter()
-        self.noticed: list[int] = []
-        """The first rows with notices."""
+        self.foreign_calls: Counter[str] = Counter()
+        self.foreign_dialects: Counter[str] = Counter()
 
     def add(self, source: Any, lists: Lists, messages: bool) -> None:
         """Count the rows of a batch, given the column that was parsed and its lists."""
+        self.rows += len(source)
         self.characters += _characters(source, messages)
         self._count_calls(lists.calls)
-        self._count_problems(lists)
-        self._count_notices(lists.notices)
-        self.rows += len(source)
+        for counts, column, field in (
+            (self.errors, lists.errors, "code"),
+            (self.repairs, lists.repairs, "code"),
+            (self.foreign_calls, lists.notices, "notation"),
+        ):
+            for name, count in _value_counts(_table(column, field)[field]):
+                counts[name or ""] += count
+        self.rows_with_errors += _filled(lists.errors)
+        self.rows_with_repairs += _filled(lists.repairs)
+        self.rows_with_foreign_calls += _filled(lists.notices)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield all counts, each as a record with the name of its tally, its `value` and what was counted."""
-        totals = ("rows", "rows_with_calls", "rows_with_errors", "rows_with_notices", "characters", "calls")
-        for name in (*totals, "clean_calls"):
+        for name in _TOTALS:
             yield {"tally": "totals", "name": name, "value": getattr(self, name)}
         for tally, tools in (("clean_calls", self.tools.clean), ("repaired_calls", self.tools.repaired)):
             for tool, value in tools.most_common():
                 server, name = tool if tool != _REST else (None, "(others)")
                 yield {"tally": tally, "server": server, "name": name, "value": value}
-        for tally, counts in (("errors", self.errors), ("repairs", self.repairs), ("notations", self.notations)):
-            for name, value in counts.most_common():
+        for tally in ("errors", "repairs", "foreign_calls", "foreign_dialects"):
+            for name, value in getattr(self, tally).most_common():
                 yield {"tally": tally, "name": name, "value": value}
         for power, value in self.sizes.by_power():
             yield {"tally": "argument_sizes", "from": 1 << power, "to": (2 << power) - 1, "value": value}
@@ -84,7 +105,7 @@ class Tally:
         for length, count in _value_counts(pc.list_value_length(calls)):
             self.calls_per_row[fold(length or 0)] += count
             self.rows_with_calls += count if length else 0
-        table = _table(calls, "server", "name", "clean", "arguments")
+        table = _table(calls, "server", "name", "clean", "arguments", "dialect", "repairs")
         self.calls += table.num_rows
         for size, count in _value_counts(pc.utf8_length(table["arguments"])):
             self.sizes.add(size or 0, count)
@@ -94,21 +115,10 @@ class Tally:
             self.clean_calls += count if group["clean"] else 0
             self.tools.add(tool, bool(group["clean"]), count)
         self.tools.bound()
-
-    def _count_problems(self, lists: Lists) -> None:
-        self.rows_with_errors += pc.sum(pc.greater(pc.list_value_length(lists.errors), 0)).as_py() or 0
-        for counts, column in ((self.errors, lists.errors), (self.repairs, lists.repairs)):
-            for code, count in _value_counts(_table(column, "code")["code"]):
-                counts[code or ""] += count
-
-    def _count_notices(self, notices: Any) -> None:
-        for notation, count in _value_counts(_table(notices, "notation")["notation"]):
-            self.notations[notation or ""] += count
-        has_some = pc.fill_null(pc.greater(pc.list_value_length(notices), 0), False)
-        self.rows_with_notices += pc.sum(has_some).as_py() or 0
-        if len(self.noticed) < _NOTICED:
-            places = pc.indices_nonzero(has_some).to_pylist()
-            self.noticed += [self.rows + place for place in places[: _NOTICED - len(self.noticed)]]
+        repairs = table["repairs"]
+        foreign = pc.list_parent_indices(repairs).filter(pc.equal(pc.list_flatten(repairs), _FOREIGN))
+        for dialect, count in _value_counts(table["dialect"].take(foreign.unique())):
+            self.foreign_dialects[dialect or ""] += count
 
 
 # Counters that stay small, whatever names and sizes the rows bring
@@ -152,7 +162,8 @@ def _shift(size: int) -> int:
 class Tools:
     """Calls by tool, clean ones and repaired ones. A tool is its server and its name."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _NAMES) -> None:
+        self._most = most
         self.clean: Counter[tuple[str, str]] = Counter()
         self.repaired: Counter[tuple[str, str]] = Counter()
         self.is_bounded = False
@@ -167,10 +178,10 @@ class Tools:
 
     def bound(self) -> None:
         """If there are too many names, keep those with the most calls, and count the others together."""
-        if max(len(self.clean), len(self.repaired)) <= _NAMES:
+        if max(len(self.clean), len(self.repaired)) <= self._most:
             return
         self.is_bounded = True
-        kept = {tool for tool, _ in self.calls().most_common(_NAMES // 2)} | {_REST}
+        kept = {tool for tool, _ in self.calls().most_common(self._most // 2)} | {_REST}
         for counts in (self.clean, self.repaired):
             for tool in counts.keys() - kept:
                 counts[_REST] += counts.pop(tool)
@@ -202,7 +213,7 @@ def read_lists(batch: Any, column: str, prefix: str) -> Lists:
     if not isinstance(batch, pa.RecordBatch):
         got = type(batch).__name__
         raise XMLToolsError(f"batches: expected Arrow record batches, as Table.to_batches makes them, got {got}")
-    _require(batch, column, "give the name of the column that was parsed")
+    column_of(batch, column, "give the name of the column that was parsed")
     return Lists(*(_read(batch, prefix, OUTPUT_SCHEMA.field(name)) for name in Lists._fields))
 
 
@@ -219,18 +230,19 @@ def texts_in(value: Any, messages: bool) -> dict[int, str]:
         return {}
 
 
-def _require(batch: Any, name: str, advice: str) -> None:
+def column_of(batch: Any, name: str, advice: str) -> Any:
+    """Return a column of a batch. Raises `XMLToolsError` with the advice if there is none, or more than one."""
     if name not in batch.schema.names:
         known = ", ".join(map(repr, batch.schema.names))
         raise XMLToolsError(f"report: there is no column {name!r:.80} in the output; {advice}; it has {known:.300}")
     if batch.schema.names.count(name) > 1:
         raise XMLToolsError(f"report: the output has several columns {name!r:.80}; rename all but the one of the run")
+    return batch.column(name)
 
 
 def _read(batch: Any, prefix: str, field: Any) -> Any:
     name = prefix + field.name
-    _require(batch, name, "give the prefix with which it was made")
-    column = batch.column(name)
+    column = column_of(batch, name, "give the prefix with which it was made")
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), field.type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -267,6 +279,11 @@ def _table(lists: Any, *names: str) -> Any:
     """Some fields of the structs in all lists, as a table."""
     flat = lists.flatten()
     return pa.table([pc.struct_field(flat, name) for name in names], list(names))
+
+
+def _filled(lists: Any) -> int:
+    """How many of the lists have something in them."""
+    return pc.sum(pc.greater(pc.list_value_length(lists), 0)).as_py() or 0
 
 
 def _value_counts(values: Any) -> Iterator[tuple[Any, int]]:

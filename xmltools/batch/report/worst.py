@@ -1,7 +1,8 @@
-"""The worst rows of a run: those with the most errors, then those with the most repairs, and what is shown of them.
+"""The worst rows of a run, spread over what can go wrong: some with each error, some with foreign calls, some with each
+repair; and what is shown of them.
 
-Of a row only its excerpts are kept, not its source. Which rows of a batch may be among the worst is found by Arrow, so
-that few become Python values.
+Of a row only its excerpts are kept, not its source. Which rows of a batch have what is found by Arrow, so that few
+become Python values.
 
 A row may be one line of many megabytes: only what is shown is copied.
 """
@@ -18,7 +19,9 @@ from xmltools.lint import CODES
 from xmltools.syntax.lines import Lines
 
 _ROWS = 20
-_PROBLEMS = 6  # of a row: errors first, then repairs
+_EACH = 10  # rows that are kept for each code
+_CODES = 200  # codes that are told apart: there are fewer, but for outputs that others have changed
+_PROBLEMS = 6  # of a row: those with the code for which it is shown first, then errors, foreign calls and repairs
 _MESSAGE = 600  # characters of a message or a hint
 _NAME = 120
 
@@ -29,7 +32,7 @@ _BESIDE = 60  # characters of a line before and after the mark
 _MARKED = 120
 _PLAIN = 160  # characters of a line without a mark
 
-_Rank = tuple[int, int, int]
+_Rank = tuple[int, int, int]  # how often the row has the code, how much else went wrong, and minus its number
 _Range = tuple[int, int]
 _Texts = dict[int, tuple[str, Lines]]
 
@@ -58,10 +61,11 @@ class Excerpt(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """An error or a repair. `tool` and `excerpt` are None where there is none to show."""
+    """Something that went wrong. `kind` is "error", "foreign" or "repair"; `tool` and `excerpt` are None where there is
+    none to show."""
 
+    kind: str
     code: str
-    is_error: bool
     message: str
     hint: str
     tool: str | None
@@ -70,23 +74,34 @@ class Problem(NamedTuple):
 
 
 class WorstRow(NamedTuple):
-    """A row: its number from 0, its codes and how often it has each, and its first errors and repairs."""
+    """A row: the file that it is in, "" if there is one only, and its number in it, from 0; what went wrong, as kind,
+    code and how often; and the first of it."""
 
+    file: str
     row: int
-    errors: tuple[tuple[str, int], ...]
-    repairs: tuple[tuple[str, int], ...]
+    codes: tuple[tuple[str, str, int], ...]
     problems: tuple[Problem, ...]
 
-    @property
-    def badges(self) -> list[tuple[str, str, int]]:
-        """The codes and how often the row has each, errors first; before each what it is."""
-        codes = (("error", self.errors), ("repair", self.repairs))
-        return [(kind, code, count) for kind, found in codes for code, count in found]
+    def count(self, kind: str) -> int:
+        """Return how much of a kind went wrong in the row."""
+        return sum(count for each, _, count in self.codes if each == kind)
 
     @property
     def unseen(self) -> int:
-        """How many errors and repairs are not among `problems`."""
-        return sum(count for _, _, count in self.badges) - len(self.problems)
+        """How much is not among `problems`."""
+        return sum(count for _, _, count in self.codes) - len(self.problems)
+
+
+class _Kind(NamedTuple):
+    """Something that can go wrong: in which list it is, and by which field rows are told apart."""
+
+    name: str
+    column: str
+    field: str
+
+
+_KINDS = (_Kind("error", "errors", "code"), _Kind("foreign", "notices", "notation"), _Kind("repair", "repairs", "code"))
+"""The worst first."""
 
 
 class Worst:
@@ -94,66 +109,96 @@ class Worst:
 
     def __init__(self, messages: bool) -> None:
         self._messages = messages
-        self._heap: list[tuple[_Rank, WorstRow]] = []
+        self._rows = 0
+        self._counts: Counter[tuple[int, str]] = Counter()
+        self._heaps: dict[tuple[int, str], list[tuple[_Rank, WorstRow]]] = {}
 
     @property
     def rows(self) -> list[WorstRow]:
-        """The rows, the worst one first; of equal ones, the first in the data."""
-        return [row for _, row in sorted(self._heap, reverse=True)]
+        """The rows: the worst one for each code, errors first, then the next one for each, and so on.
 
-    def add(self, source: Any, lists: Lists, first: int) -> None:
-        """Take the rows of a batch, given the column that was parsed, its lists and the number of its first row."""
-        for errors, repairs, index in _candidates(lists):
-            rank = (errors, repairs, -first - index)
-            if len(self._heap) == _ROWS and rank < self._heap[0][0]:
-                return
-            row = self._read(rank, source[index].as_py(), [column[index].as_py() or [] for column in lists])
-            (heapreplace if len(self._heap) == _ROWS else heappush)(self._heap, (rank, row))
+        Of each kind, the codes that are most frequent come first; of equal rows, the first in the data.
+        """
+        order = sorted(self._heaps, key=lambda key: (key[0], -self._counts[key], key[1]))
+        queues = [sorted(self._heaps[key], reverse=True) for key in order]
+        taken: dict[int, WorstRow] = {}
+        while any(queues) and len(taken) < _ROWS:
+            for queue in queues:
+                while queue and queue[0][0][2] in taken:
+                    queue.pop(0)
+                if queue and len(taken) < _ROWS:
+                    (*_, number), row = queue.pop(0)
+                    taken[number] = row
+        return list(taken.values())
 
-    def _read(self, rank: _Rank, value: Any, lists: list[list[dict[str, Any]]]) -> WorstRow:
-        calls, errors, repairs, _ = lists
+    def add(self, source: Any, lists: Lists, file: str, first: int) -> None:
+        """Take the rows of a batch, given the column that was parsed, its lists, and in which file its rows are, from
+        which number on."""
+        lengths = [pc.fill_null(pc.list_value_length(getattr(lists, kind.column)), 0) for kind in _KINDS]
+        wrong = pc.add(pc.add(*lengths[:2]), lengths[2]).to_pylist()
+        for place, kind in enumerate(_KINDS):
+            for code, count, index in _found(getattr(lists, kind.column), kind.field):
+                key = (place, _short(code, _NAME))
+                if key not in self._heaps and len(self._heaps) >= _CODES:
+                    continue
+                self._counts[key] += count
+                heap = self._heaps.setdefault(key, [])
+                rank = (count, wrong[index], -self._rows - index)
+                if len(heap) == _EACH and rank < heap[0][0]:
+                    continue
+                values = {name: column[index].as_py() or [] for name, column in lists._asdict().items()}
+                row = self._read(kind, key[1], values, source[index].as_py(), file, first + index)
+                (heapreplace if len(heap) == _EACH else heappush)(heap, (rank, row))
+        self._rows += len(source)
+
+    def _read(
+        self, kind: _Kind, code: str, lists: dict[str, list[dict[str, Any]]], value: Any, file: str, number: int
+    ) -> WorstRow:
         texts = {index: (text, Lines(text)) for index, text in texts_in(value, self._messages).items()}
-        problems = [_error(error, texts) for error in errors[:_PROBLEMS]]
-        problems += [_repair(repair, calls, texts) for repair in repairs[: _PROBLEMS - len(problems)]]
-        return WorstRow(-rank[2], _codes(errors), _codes(repairs), tuple(problems))
+        found = [(each, entry) for each in _KINDS for entry in lists[each.column]]
+        found.sort(key=lambda each: each[0] != kind or _short(each[1][kind.field], _NAME) != code)
+        codes = Counter((each.name, _short(entry[each.field], _NAME)) for each, entry in found)
+        problems = (_problem(each, entry, lists["calls"], texts) for each, entry in found[:_PROBLEMS])
+        return WorstRow(file, number, tuple((*name, count) for name, count in codes.items()), tuple(problems))
 
 
-def _candidates(lists: Lists) -> list[tuple[int, int, int]]:
-    """The worst rows of a batch, as numbers of errors and repairs and the place in the batch."""
-    errors, repairs = (pc.fill_null(pc.list_value_length(column), 0) for column in (lists.errors, lists.repairs))
-    table = pa.table({"errors": errors, "repairs": repairs, "row": pa.array(range(len(errors)), pa.int64())})
-    table = table.filter(pc.or_(pc.greater(errors, 0), pc.greater(repairs, 0)))
-    order = [("errors", "descending"), ("repairs", "descending"), ("row", "ascending")]
-    # Not pc.select_k_unstable: in pyarrow 25 it fails for a table without rows.
-    worst = table.sort_by(order).slice(0, _ROWS)
-    return [(row["errors"], row["repairs"], row["row"]) for row in worst.to_pylist()]
+def _found(column: Any, field: str) -> list[tuple[str, int, int]]:
+    """Return what the lists of a column have in a field, how often, and in which row."""
+    table = pa.table({"code": pc.struct_field(column.flatten(), field), "row": pc.list_parent_indices(column)})
+    counted = table.group_by(["code", "row"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    # The worst first: those that follow are then not read in vain.
+    counted.sort(key=lambda each: -each["count_all"])
+    return [(each["code"] or "", each["count_all"], each["row"]) for each in counted]
 
 
-def _codes(found: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
-    return tuple(Counter(_short(each["code"], _NAME) for each in found).most_common())
-
-
-def _error(error: dict[str, Any], texts: _Texts) -> Problem:
-    index = error["message_index"] or 0
-    # An error of the row as a whole has no place.
-    excerpt = _excerpt(texts, index, error) if error["end"] else None
-    tool = None if error["name"] is None else _short(error["name"], _NAME)
-    said, hint = _short(error["message"], _MESSAGE), _short(error["hint"], _MESSAGE)
-    return Problem(_short(error["code"], _NAME), True, said, hint, tool, index, excerpt)
-
-
-def _repair(repair: dict[str, Any], calls: list[dict[str, Any]], texts: _Texts) -> Problem:
-    number = repair["call"] or 0
-    call: dict[str, Any] = calls[number] if 0 <= number < len(calls) else {"name": "", "message": 0}
-    index = call["message"] or 0
-    code, message = _short(repair["code"], _NAME), _short(repair["message"], _MESSAGE)
+def _problem(kind: _Kind, found: dict[str, Any], calls: list[dict[str, Any]], texts: _Texts) -> Problem:
+    code, place, tool = _short(found["code"], _NAME), found, None
     hint = CODES[code].hint if code in CODES else ""
-    return Problem(code, False, message, hint, _short(call["name"], _NAME), index, _excerpt(texts, index, repair))
+    if kind.name == "repair":
+        number = found["call"] or 0
+        call: dict[str, Any] = calls[number] if 0 <= number < len(calls) else {"name": "", "message": 0}
+        index, tool = call["message"] or 0, call["name"]
+    else:
+        index, tool = found["message_index"] or 0, found["name"]
+    if kind.name == "error":
+        hint = found["hint"]
+        place = found if found["end"] else {"start": None}  # an error of the row as a whole has no place
+    return Problem(
+        kind.name,
+        code,
+        _short(found["message"], _MESSAGE),
+        _short(hint, _MESSAGE),
+        None if tool is None else _short(tool, _NAME),
+        index,
+        _excerpt(texts, index, place),
+    )
 
 
 def _excerpt(texts: _Texts, index: int, place: dict[str, Any]) -> Excerpt | None:
-    found, start, end = texts.get(index), place["start"], place["end"]
-    return None if found is None or start is None else cut_out(*found, start, start if end is None else end)
+    found, start = texts.get(index), place["start"]
+    if found is None or start is None:
+        return None
+    return cut_out(*found, start, start if place["end"] is None else place["end"])
 
 
 def _short(text: str | None, size: int) -> str:

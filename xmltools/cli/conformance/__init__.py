@@ -13,7 +13,7 @@ from pathlib import Path
 from xmltools.cli.conformance.corpus import Case, find_corpus, read_corpus, ways
 from xmltools.cli.conformance.run import Difference, Result, differences, run_program
 from xmltools.cli.conformance.score import Score, report, score, write_failures, write_table
-from xmltools.cli.shared import UsageError, one_line, positive
+from xmltools.cli.shared import UsageError, positive, show
 from xmltools.errors import XMLToolsError
 
 __all__ = [
@@ -68,5 +68,5 @@ def _score(options: argparse.Namespace) -> int:
         print(json.dumps(report(results)))
     else:
         for line in (*write_table(results), *write_failures(results)):
-            print(one_line(line))
+            show(line)
     return 1 if any(result.verdict != "passed" and not result.case.optional for result in results) else 0

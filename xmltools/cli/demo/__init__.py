@@ -121,7 +121,9 @@ def _choose_view(plain: bool) -> PlainView:
 
             from xmltools.cli.demo.live import LiveView
 
-            return LiveView(Console(highlight=False))
+            console = Console(highlight=False)
+            if not console.legacy_windows:
+                return LiveView(console)
     return PlainView(sys.stdout)
 
 
@@ -135,12 +137,10 @@ def _conclude(view: PlainView, workspace: Workspace, calls: list[ToolCall]) -> N
         for file in dict.fromkeys(workspace.changed)
     ]
     view.note("done", f"{len(calls)} calls read and carried out, {clean} of them clean{repairs}")
-    view.note("files", "\n".join([f"{workspace.folder}", *(f"  {file}" for file in files)]))
+    view.lines("files", [f"{workspace.folder}", *(f"  {file}" for file in files)])
     program = _program()
-    tries = f"cd {workspace.folder}\n{program} parse reply.txt --tools tools.json"
-    view.note(
-        "try next", f"{tries}\n{program} serve --demo --dialect hermes  # a server whose model writes as Qwen3 does"
-    )
+    view.lines("try next", [f"cd {workspace.folder}", f"{program} parse reply.txt --tools tools.json"])
+    view.lines("or serve", [f"{program} serve --demo --dialect hermes"])
 
 
 def _program() -> str:

@@ -19,9 +19,12 @@ from xmltools.models.events import (
     ReasoningDelta,
     TextDelta,
 )
+from xmltools.terminal import Wrapper, columns_of
 
 LABEL_WIDTH = 12
 """Characters of the column in front of each line."""
+NARROW = 60
+"""Columns of a terminal on which labels have lines of their own, so that there is room beside the indentation."""
 _LINE_START = re.compile(r"(?<=\n)(?=[^\n])")
 _TYPES: tuple[tuple[type, str], ...] = (
     (str, "string"),
@@ -68,11 +71,16 @@ def repair_notes(call: ToolCall) -> list[str]:
 class PlainView:
     """Writes everything as it comes, under labels at the left. No colours, nothing is written over.
 
-    A context manager: leaving it leaves the terminal in order. The live view is one that draws in another way.
+    On a terminal, lines end between words. A context manager: leaving it leaves the terminal in order. The live view is
+    one that draws in another way.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        width = columns_of(stream)
+        self._wrapper = Wrapper(width)
+        self._is_narrow = width is not None and width < NARROW
+        self._label = "  " if self._is_narrow else " " * LABEL_WIDTH
         self._part = ""
         self._indent = ""
         self._held = ""  # White space that is written only if something follows it.
@@ -85,7 +93,7 @@ class PlainView:
 
     def title(self, text: str) -> None:
         """Say what will be seen."""
-        self._stream.write(f"{text}\n")
+        self._put(f"{text}\n")
 
     def show(self, event: Event) -> None:
         """Show what the parser saw."""
@@ -109,10 +117,16 @@ class PlainView:
         self._write(text)
         self.end()
 
+    def lines(self, label: str, lines: list[str]) -> None:
+        """Write lines under a label that are to be copied: where they are too long, the terminal breaks them."""
+        self._begin(label)
+        self._stream.write(f"\n{self._indent}".join(lines))
+        self.end()
+
     def end(self) -> None:
         """End what is being shown: the reply has ended."""
         if self._part:
-            self._stream.write("\n")
+            self._put("\n")
         self._part = self._held = ""
         self._stream.flush()
 
@@ -132,8 +146,8 @@ class PlainView:
     def _add_argument(self, name: str, text: str) -> None:
         if self._part != f"argument {name}":
             self._part = f"argument {name}"
-            self._line(f"{name:<{LABEL_WIDTH}}")
-            self._indent = " " * 2 * LABEL_WIDTH
+            self._line(self._beside(name, 2 * self._label))
+            self._indent = 2 * self._label
         self._write(text)
 
     def _show_call(self, call: ToolCall) -> None:
@@ -147,19 +161,31 @@ class PlainView:
 
     def _begin(self, part: str) -> None:
         self.end()
-        self._stream.write(f"\n{part:<{LABEL_WIDTH}}")
+        self._put("\n")
+        self._indent = ""
+        self._put(self._beside(part, self._label))
         self._part = part
-        self._indent = " " * LABEL_WIDTH
+        self._indent = self._label
+
+    def _beside(self, label: str, indent: str) -> str:
+        """Return a label, and what is between it and what it stands for."""
+        return f"{label}\n{indent}" if self._is_narrow else f"{label:<{LABEL_WIDTH}}"
 
     def _line(self, text: str) -> None:
         """Write text on a line of its own, below what the part holds already."""
         self._held = ""
-        self._indent = " " * LABEL_WIDTH
-        self._stream.write(f"\n{self._indent}{text}")
+        self._indent = self._label
+        self._put(f"\n{self._indent}{text}")
 
     def _write(self, text: str) -> None:
         text = self._held + text
         body = text.rstrip()
         self._held = text[len(body) :]
-        self._stream.write(_LINE_START.sub(self._indent, body))
+        self._wrapper.indent = self._indent
+        self._stream.write(self._wrapper.feed(_LINE_START.sub(self._indent, body)))
         self._stream.flush()
+
+    def _put(self, text: str) -> None:
+        """Write text that is complete: what follows is another word."""
+        self._wrapper.indent = self._indent
+        self._stream.write(self._wrapper.feed(text) + self._wrapper.flush())

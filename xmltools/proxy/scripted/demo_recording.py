@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 TASK = (
-    "src/transcript.ts keeps every entry in memory for ever, and it writes broken\n"
+    "src/transcript.ts keeps every entry in memory for ever, and it writes broken "
     "XML when an entry holds ]]>. Fix both; keep at most 256 KiB."
 )
 """What the user asks for."""

@@ -34,6 +34,7 @@ from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import SMALLEST_REQUESTS
 from xmltools.proxy.server.upstream import Upstream
 from xmltools.proxy.server.workers import Workers
+from xmltools.terminal import say
 
 _HEADERS = ("x-request-id", "request-id", "retry-after")
 _HEAD_SIZE = 64 * 1024
@@ -143,9 +144,8 @@ def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0
     """
     listener = _listen(host, port)
     name = f"[{host}]" if ":" in host else host
-    print(
-        f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it", file=sys.stderr, flush=True
-    )
+    said = f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it"
+    say(said, sys.stderr, "  ", flush=True)
     server = _Server(
         uvicorn.Config(
             app,

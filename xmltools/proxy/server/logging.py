@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 import time
 import uuid
 from collections.abc import Iterator, MutableMapping
@@ -20,6 +21,7 @@ from starlette.datastructures import Headers
 
 from xmltools.proxy.bridge import Api, Stats
 from xmltools.proxy.playground import LiveExchange
+from xmltools.terminal import columns_of, wrapped
 
 LOGGER = logging.getLogger("xmltools.serve")
 logging.getLogger("xmltools").addHandler(logging.NullHandler())
@@ -185,12 +187,13 @@ class PassedOver:
 
 
 class _TextFormatter(logging.Formatter):
-    """`time LEVEL message name=value name=value`."""
+    """`time LEVEL message name=value name=value`, on a terminal in lines that end between words."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, "fields", {})
         words = [_time(record), record.levelname, _one_line(record.getMessage())]
-        return " ".join([*words, *(f"{name}={_written(value)}" for name, value in fields.items())])
+        line = " ".join([*words, *(f"{name}={_written(value)}" for name, value in fields.items())])
+        return wrapped(line, columns_of(sys.stderr), "  ")
 
 
 class _JSONFormatter(logging.Formatter):
