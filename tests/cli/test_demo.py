@@ -61,12 +61,12 @@ def test_the_live_view(tmp_path, monkeypatch):
 DEMO = [sys.executable, "-m", "xmltools", "demo"]
 
 
-def test_nothing_jumps_on_a_small_terminal():
+def test_nothing_jumps_on_a_small_terminal(tmp_path):
     """What is complete stays where it is, and a part that grows neither shrinks nor leaves the screen for a moment."""
     pytest.importorskip("rich")
     screen = Screen(80, 24)
     before: list[str] = []
-    for text in play([*DEMO, "--speed", "20"], 80, 24):
+    for text in play([*DEMO, "--speed", "20"], 80, 24, TMPDIR=str(tmp_path)):
         screen.write(text)
         now = screen.text
         settled = max(0, len(before) - 15)
@@ -77,9 +77,9 @@ def test_nothing_jumps_on_a_small_terminal():
 
 
 @pytest.mark.parametrize(("columns", "environment"), [(80, {}), (200, {"NO_COLOR": "1"}), (80, {"TERM": "dumb"})])
-def test_what_stays_has_its_labels(columns, environment):
+def test_what_stays_has_its_labels(columns, environment, tmp_path):
     pytest.importorskip("rich")
-    screen = shown([*DEMO, "--speed", "0"], columns, 24, **environment)
+    screen = shown([*DEMO, "--speed", "0"], columns, 24, TMPDIR=str(tmp_path), **environment)
     labels = [line[:12].strip() for line in screen.text]
     for label in ("task", "reasoning", "text", "call", "results", "done", "files", "try next"):
         assert label in labels
@@ -92,8 +92,8 @@ def test_what_stays_has_its_labels(columns, environment):
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
-def test_prose_is_wrapped_by_the_terminal(columns, terminal):
-    screen = shown([*DEMO, "--speed", "0"], columns, 24, TERM=terminal)
+def test_prose_is_wrapped_by_the_terminal(columns, terminal, tmp_path):
+    screen = shown([*DEMO, "--speed", "0"], columns, 24, TERM=terminal, TMPDIR=str(tmp_path))
     for line in screen.broken:  # commands to copy, and code without white space
         assert "xmltools " in line or max(map(len, line.split())) > columns - 6
     prose = " ".join(" ".join(screen.text).split())
