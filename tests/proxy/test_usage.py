@@ -10,7 +10,19 @@ from typing import Any
 import pytest
 
 from proxy.running import running
-from proxy.test_server_upstream import DONE, PATIENCE, USAGE, Answer, Cut, Gate, Step, Upstream, chunk, world
+from proxy.test_server_upstream import (
+    DONE,
+    PATIENCE,
+    USAGE,
+    Answer,
+    Cut,
+    Gate,
+    Step,
+    Upstream,
+    chunk,
+    eventually,
+    world,
+)
 from proxy.test_wire_facts import (
     ANTHROPIC,
     CHAT,
@@ -66,7 +78,7 @@ def tokens_of(made: Any) -> tuple[int, int] | None:
 def test_a_model_that_ends_behind_its_one_call_is_heard_out_for_the_usage(path: str, behind: str) -> None:
     with world(Upstream(Answer([chunk(call()), *([chunk(behind)] if behind else []), *END]))) as it:
         made = streamed(path, client_for(path, it.url), one_call(path))
-        assert it.metric("xmltools_requests_total", route=path) == 1
+        eventually(lambda: it.metric("xmltools_requests_total", route=path) == 1, "the request is counted")
     assert (called(path, made), tokens_of(made)) == (["write"], (11, 7))
     assert reason_of(path, made) == ENDS.get(path, "completed")
 
