@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 PRINTED = dict(re.findall(r"^```console\n\$ python examples/(\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
