@@ -170,7 +170,6 @@ def test_a_stream_that_breaks_off_ends_with_the_protocols_error(path: str, end: 
     with world(Upstream(Answer([chunk("Half a "), *end]))) as it:
         response = it.post(path, stream=True)
         eventually(lambda: it.metric("xmltools_requests_total", route=path) == 1, "the request was counted")
-        assert it.metric("xmltools_requests_total") == 1
     assert response.status_code == 200
     assert b"Half a " in response.content
     assert "upstream" in error_in(response.content)["message"] or "no memory" in error_in(response.content)["message"]
@@ -227,7 +226,6 @@ def test_an_upstream_that_does_not_begin_is_given_up(path: str, streams: bool) -
         assert it.post(path, stream=streams).status_code == 504
         assert upstream.seen[0].left.wait(PATIENCE)
         eventually(lambda: it.metric("xmltools_requests_total", route=path) == 1, "the request was counted")
-        assert it.metric("xmltools_requests_total") == 1
 
 
 @apis
