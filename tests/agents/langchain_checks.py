@@ -26,6 +26,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import tool
 from pydantic import BaseModel
 from typing_extensions import TypedDict
+from weather import ARGUMENTS, BAD, DONE, GOOD, call_of, raised
 
 from xmltools.bridge import Settings
 from xmltools.integrations.langchain import ToolCallingChatModel
@@ -33,17 +34,6 @@ from xmltools.integrations.langchain import ToolCallingChatModel
 PNG = "data:image/png;base64,iVBORw0KGgo="
 USAGE = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
 METADATA = {"finish_reason": "stop", "model_name": "m-1", "model_provider": "openai"}
-DONE = "It is sunny."
-
-
-def call_of(days: Any, city: str = "Oslo", name: str = "weather") -> str:
-    arguments = f"<city>{city}</city>\n<days>{days}</days>\n"
-    return f"<tool>\n<tool_name>{name}</tool_name>\n<arguments>\n{arguments}</arguments>\n</tool>"
-
-
-GOOD = f"I look.\n{call_of(2)}"
-BAD = f"I look.\n{call_of('two')}"
-ARGUMENTS = {"city": "Oslo", "days": 2}
 
 
 @tool
@@ -128,14 +118,6 @@ def said(*replies: Any, given: Any = "Sun?", model: dict[str, Any] | None = None
             yield ask(bound(scripted(*replies, **(model or {})), **how), given)
         except AssertionError as error:
             raise AssertionError(way) from error
-
-
-def raised(kind: type[Exception], run: Callable[[], Any]) -> str:
-    try:
-        run()
-    except kind as error:
-        return str(error)
-    raise AssertionError("nothing was raised")
 
 
 # Calls

@@ -9,31 +9,16 @@ from typing import Any
 
 import litellm
 from litellm import CustomLLM, ModelResponse
+from weather import ARGUMENTS, BAD, DONE, GOOD, SCHEMA, call_of, raised
 
 from xmltools.bridge import Settings
 from xmltools.integrations.litellm import ToolCallingLLM
 
 litellm.suppress_debug_info = True
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-    "required": ["city"],
-}
 TOOL = {"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA}}
 QUESTION: list[Any] = [{"role": "user", "content": "Sun?"}]
 PNG = "data:image/png;base64,iVBORw0KGgo="
 USAGE = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
-DONE = "It is sunny."
-
-
-def call_of(days: Any) -> str:
-    arguments = f"<city>Oslo</city>\n<days>{days}</days>\n"
-    return f"<tool>\n<tool_name>weather</tool_name>\n<arguments>\n{arguments}</arguments>\n</tool>"
-
-
-GOOD = f"I look.\n{call_of(2)}"
-BAD = f"I look.\n{call_of('two')}"
-ARGUMENTS = {"city": "Oslo", "days": 2}
 
 
 class Scripted(CustomLLM):
@@ -105,14 +90,6 @@ def ask(way: Callable[..., Any], scripted: Scripted, settings: Settings | None =
 def calls_of(answer: Any) -> list[tuple[str, Any]]:
     calls = answer.choices[0].message.tool_calls or ()
     return [(call.function.name, json.loads(call.function.arguments)) for call in calls]
-
-
-def raised(kind: type[Exception], run: Callable[[], Any]) -> str:
-    try:
-        run()
-    except kind as error:
-        return str(error)
-    raise AssertionError("nothing was raised")
 
 
 def test_a_good_call_is_a_tool_call_and_the_usage_is_kept() -> None:

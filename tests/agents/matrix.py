@@ -224,7 +224,7 @@ def play(
     versions: dict[str, str] = {}
     answers: list[dict[str, Any]] = []
     for _ in range(2):
-        # A library's threads can wait for each other forever, once in a hundred runs: the rest is then played anew.
+        # The threads of a library have waited for each other for good: the rest is then played anew.
         said, status, errors = _run(
             command, json.dumps({"url": url, "cells": cells[len(answers) :]}) + "\n", environment
         )

@@ -26,28 +26,13 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, FunctionModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
+from weather import ARGUMENTS, BAD, DONE, GOOD, SCHEMA, call_of
 
 from xmltools.bridge import Settings
 from xmltools.integrations.pydantic_ai import ToolCallingModel
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-    "required": ["city"],
-}
 WEATHER = ToolDefinition(name="weather", description="The weather of a city.", parameters_json_schema=SCHEMA)
-DONE = "It is sunny."
 IMAGE = BinaryContent(b"\x89PNG", media_type="image/png")
-
-
-def call_of(days: Any, name: str = "weather") -> str:
-    arguments = f"<city>Oslo</city>\n<days>{days}</days>\n"
-    return f"<tool>\n<tool_name>{name}</tool_name>\n<arguments>\n{arguments}</arguments>\n</tool>"
-
-
-GOOD = f"I look.\n{call_of(2)}"
-BAD = f"I look.\n{call_of('two')}"
-ARGUMENTS = {"city": "Oslo", "days": 2}
 
 
 class Scripted(FunctionModel):

@@ -141,9 +141,8 @@ def test_a_server_that_refuses_unknown_fields(run: Run) -> None:
     with asked(run, ModelServer(strict=True, own=None, speaks=frozenset(("forge", "hermes")))) as (status, report, _):
         assert status == 0
     assert set(report["grammars"].values()) == {"refused"}
-    outcome, detail, advice = check(report, "special_tokens")
-    assert outcome == "warning" and "Unrecognized request argument" in detail and "only forge works" in advice
-    assert [each["dialect"] for each in report["tasks"]] == ["forge"]  # the others would be refused
+    assert check(report, "special_tokens")[1] == "skip_special_tokens is refused: serve leaves it out"
+    assert [(each["dialect"], each["right"]) for each in report["tasks"]] == [("forge", 5), ("hermes", 5)]
     assert served(report).settings.dialect == "forge"
 
 
@@ -190,11 +189,15 @@ def test_an_answer_that_says_nothing_fails(run: Run) -> None:
     assert outcomes(report)["stream"] == "ok"
 
 
-def test_calls_in_the_text_are_no_way_if_special_tokens_are_refused(run: Run) -> None:
-    refused = {"skip_special_tokens": "extra fields not permitted"}
-    _, report = examined(run, ModelServer(tools="left", refused=refused, speaks=frozenset(("forge", "hermes"))))
-    assert "left in the text" in check(report, "tools")[1]
-    assert [(each["dialect"], each["prompt"]) for each in report["tasks"]] == [("forge", "ours")]
+def test_calls_in_the_text_are_a_way_also_if_special_tokens_are_refused(run: Run) -> None:
+    server = ModelServer(tools="left", refused={"skip_special_tokens": "skip_special_tokens: not permitted"})
+    with asked(run, server) as (_, report, upstream):
+        assert "left in the text" in check(report, "tools")[1]
+    assert [(each["dialect"], each["prompt"]) for each in report["tasks"] if each["right"] == 5] == [
+        ("hermes", "ours"),
+        ("hermes", "upstream"),
+    ]
+    assert sum(b"skip_special_tokens" in seen.body for seen in upstream.seen) == 1  # it is refused once
 
 
 def test_a_stream_without_any_end_fails(run: Run) -> None:

@@ -115,7 +115,7 @@ def test_a_rejected_call_is_counted_where_it_was_rejected() -> None:
         it.post(stream=True)
         found = exchange_of(it)
     first, second = found["attempts_made"]
-    assert (found["state"], found["made"], found["rejected"]) == ("done", 1, 1)
+    assert (found["state"], found["retries"], found["made"], found["rejected"]) == ("done", 1, 1, 1)
     assert (first["made"], first["rejected"], first["sent_back"], first["told"]) == (0, 1, True, "")
     assert (second["made"], second["rejected"], second["sent_back"]) == (1, 0, False)
     assert "expected string, got nothing" in second["told"]
@@ -126,6 +126,19 @@ def test_a_rejected_call_is_counted_where_it_was_rejected() -> None:
     assert error["hint"] and error["message"]
     assert 0 <= first["asked"] <= first["answered"] <= first["first"] <= first["first_call"] <= first["ended"]
     assert first["ended"] <= second["asked"] <= second["ended"] <= found["seconds"]
+
+
+def test_a_request_that_the_upstream_refused_was_not_sent_back_to_the_model() -> None:
+    refusal = as_json({"error": {"message": "unknown field: skip_special_tokens"}}, 400)
+    says = reply('<tool_call>\n{"name": "write", "arguments": {"path": "a"}}\n</tool_call>')
+    make = lambda seen: refusal if "skip_special_tokens" in seen.json else says(seen)  # noqa: E731
+    with world(Upstream(make=make), live=True, settings=Settings(dialect="hermes")) as it:
+        it.post(stream=True)
+        found = exchange_of(it)
+    first, second = found["attempts_made"]
+    assert (found["state"], found["attempts"], found["retries"], found["made"]) == ("done", 2, 0, 1)
+    assert (first["status"], first["sent_back"], first["replies"]) == (400, False, [])
+    assert (second["status"], second["told"]) == (200, "")
 
 
 def test_a_call_that_is_missing_though_required_is_no_green_end() -> None:

@@ -11,7 +11,6 @@ import json
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -20,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from xmltools.cli.serve import load, read_key
 from xmltools.cli.shared import UsageError, counted, number, one_line, positive, styled_printer
 from xmltools.errors import XMLToolsError
+from xmltools.terminal import Wrapper
 
 if TYPE_CHECKING:
     from xmltools.proxy.doctor import Check, Report, Tried
 
 _MOST_DIALECTS = 8
-_NARROWEST, _WIDEST = 60, 110
+_NARROWEST, _WIDEST = 40, 110
 _OUTCOME, _NAME = 9, 17
 """Widths of columns."""
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
@@ -181,15 +181,9 @@ def _wrapped(
 ) -> None:
     """Print a text in lines, none of which breaks a word. `first` and `rest` stand before the first and the others;
     `column` is where the first begins."""
-    lines = textwrap.wrap(
-        one_line(text),
-        width,
-        initial_indent=" " * column + first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    put("\n".join(lines)[column:] + "\n", style)
+    wrapper = Wrapper(width, rest)
+    lines = wrapper.feed(" " * column + first + one_line(text)) + wrapper.flush()
+    put(lines[column:] + "\n", style)
 
 
 def _print_tasks(tried: list[Tried], put: Print, width: int, *, show: bool) -> None:

@@ -1,4 +1,4 @@
-"""A field that is added to requests, and the upstreams that refuse it: hosted APIs often take no unknown fields."""
+"""A field that is added to requests, and the upstreams that refuse it, since they take no fields that are not known."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ class AddedFields:
 
     def __init__(self) -> None:
         self._refused: set[str] = set()
+
+    def leaves_out(self, upstream: str) -> bool:
+        """Return whether this upstream has refused the field."""
+        return upstream in self._refused
 
     def for_upstream(self, upstream: str, body: bytes) -> bytes:
         """Return the body of a request as this upstream takes it."""

@@ -74,12 +74,9 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
     written: list[dict[str, Any]] = []
     try:
         for are_texts, group in groupby(bare, _is_result_as_text):
-            if are_texts:
-                as_users = tuple(each.model_copy(update={"role": "user"}) for each in group)
-                said = formats.dump(Conversation(messages=as_users), "openai")
-                written += [{**each, "role": "tool"} for each in said]
-            else:
-                written += formats.dump(Conversation(messages=tuple(group)), "openai", issues=[])
+            given = tuple(each.model_copy(update={"role": "user"}) if are_texts else each for each in group)
+            said = formats.dump(Conversation(messages=given), "openai", issues=[])
+            written += [{**each, "role": "tool"} for each in said] if are_texts else said
     except XMLToolsError as error:
         raise Refusal(f"{incoming.said_in}: {error}", param=incoming.said_in) from None
     return _merged(written)

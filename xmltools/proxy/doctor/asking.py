@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from xmltools import __version__
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error, read_chunk
+from xmltools.proxy.bridge import AddedFields, Refusal, SSEDecoder, error_message, is_error, read_chunk
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.proxy.doctor.report import short
@@ -42,13 +42,14 @@ _LOADING = "the server may still be loading the model: try again when it is read
 
 class NoAnswerError(Exception):
     """A request without a usable answer: what happened, and what to do about it. `status` is that of HTTP, if it was an
-    error of the server."""
+    error of the server, and `answer` all that it said."""
 
-    def __init__(self, message: str, advice: str = "", status: int | None = None) -> None:
+    def __init__(self, message: str, advice: str = "", status: int = 0, answer: bytes = b"") -> None:
         super().__init__(message)
         self.message = message
         self.advice = advice
         self.status = status
+        self.answer = answer
 
     @property
     def is_about_key(self) -> bool:
@@ -157,6 +158,7 @@ class Asking:
         self._max_tokens = max_tokens
         self._limit = "max_tokens"
         self._temperature = {"temperature": 0}
+        self._added = AddedFields()
         self.requests = 0
         self.model = ""
 
@@ -164,6 +166,11 @@ class Asking:
     def has_key(self) -> bool:
         """Whether requests have a key."""
         return self._key is not None
+
+    @property
+    def leaves_out_special_tokens(self) -> bool:
+        """Whether the server has refused to be asked for them: then it is not asked again, as by `serve`."""
+        return self._added.leaves_out(self.base)
 
     @property
     def adapted(self) -> list[str]:
@@ -194,11 +201,15 @@ class Asking:
     async def chat(self, body: dict[str, Any]) -> Reply:
         """Send a request for a chat completion, as a stream if it asks for one.
 
-        What the server refuses of how tokens are chosen, it is not sent again. Raises NoAnswerError without a reply.
+        What the server refuses of how tokens are chosen, and about special tokens, it is not sent again. Raises
+        NoAnswerError without a reply.
         """
+        content = self._added.for_upstream(self.base, encoded(body))
         try:
-            return await self._chat(body)
+            return await self._chat(content, is_stream=bool(body.get("stream")))
         except NoAnswerError as trouble:
+            if self._added.is_refused(self.base, content, trouble.status, trouble.answer):
+                return await self.chat(body)
             if not self._adapt(trouble, body):
                 raise
         given = {name: value for name, value in body.items() if name not in ("temperature", "max_tokens")}
@@ -217,11 +228,11 @@ class Asking:
             return True
         return False
 
-    async def _chat(self, body: dict[str, Any]) -> Reply:
+    async def _chat(self, content: bytes, *, is_stream: bool) -> Reply:
         headers = [(b"content-type", b"application/json"), *self._headers()]
-        request = Request("POST", f"{self.base}/chat/completions", headers, encoded(body))
+        request = Request("POST", f"{self.base}/chat/completions", headers, content)
         start = self._clock()
-        reply = Reply(is_stream=bool(body.get("stream")))
+        reply = Reply(is_stream=is_stream)
 
         async def read(answer: UpstreamAnswer) -> Reply:
             await answer.check()
@@ -300,7 +311,7 @@ class Asking:
     def _refused(self, error: UpstreamStatusError) -> NoAnswerError:
         said = error_message(error.body)
         words = f": {self._words(said)}" if said != _NO_WORDS else ""
-        return status_trouble(error.status, words, has_key=self.has_key)
+        return status_trouble(error.status, words, has_key=self.has_key, answer=error.body)
 
     def _words(self, text: str) -> str:
         """Return what the server says. Some repeat the key that they refuse."""
@@ -316,8 +327,8 @@ PAGE = "the answer is a web page, no JSON"
 PAGE_ADVICE = "give the address of the API, which mostly ends in /v1; a page may also be that of a login"
 
 
-def status_trouble(status: int, said: str = "", *, has_key: bool) -> NoAnswerError:
-    """Return what is wrong where the server answers with an error; `said` are its own words."""
+def status_trouble(status: int, said: str = "", *, has_key: bool, answer: bytes = b"") -> NoAnswerError:
+    """Return what is wrong where the server answers with an error; `said` are its own words in `answer`."""
     advice = ""
     if status in _KEY_STATUSES:
         wrong = "the key in --upstream-key-env is not the right one, or may not do this"
@@ -330,7 +341,7 @@ def status_trouble(status: int, said: str = "", *, has_key: bool) -> NoAnswerErr
         advice = _LOADING
     elif status >= 500:
         advice = "see the log of the server"
-    return NoAnswerError(f"status {status}{said}", advice, status)
+    return NoAnswerError(f"status {status}{said}", advice, status, answer)
 
 
 def _is_page(content_type: str, body: bytes) -> bool:

@@ -33,7 +33,6 @@ class Case:
     """Whether the server wants a key, or another one."""
     answer: Reply | None = None
     stream: Reply | None = None
-    refuses_special_tokens: bool = False
     gives_calls: bool = False
     """Whether the server reads calls itself."""
     leaves_calls: str | None = None

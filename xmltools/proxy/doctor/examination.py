@@ -164,8 +164,6 @@ def _ways(case: Case) -> list[Way]:
     ways = [Way(name) for name in chosen if can_be_written(name)]
     if case.leaves_calls is not None and report.own_dialect is not None:
         ways.append(Way(report.own_dialect, "upstream", case.leaves_calls))
-    if case.refuses_special_tokens:  # serve asks for them in all other dialects
-        ways = [way for way in ways if way.dialect == FORGE.name and way.tool_choice == "auto"] or [Way()]
     if case.gives_calls:
         ways.append(Way(prompt="upstream", is_native=True))
     return ways

@@ -76,16 +76,6 @@ async def _ask_for_text(case: Case, body: dict[str, Any], choice: str) -> None:
         case.leaves_calls = choice
 
 
-async def _ask_with_special_tokens(case: Case, words: str) -> Reply:
-    """Ask something, with special tokens in the answer if the server can be asked for them."""
-    try:
-        return await case.asking.chat(case.asking.question(words, skip_special_tokens=False))
-    except NoAnswerError as trouble:
-        if not trouble.is_refusal:
-            raise
-    return await case.asking.chat(case.asking.question(words))
-
-
 def _notes_dialect(case: Case, reply: Reply) -> bool:
     """Note in which dialect there are calls in a reply. Returns whether there are any."""
     found = detect([reply.text[:_LONGEST_TEXT]], TOOLS)
@@ -105,7 +95,7 @@ async def check_own_dialect(case: Case) -> Check:
         tools = "\n".join(json.dumps(each["function"]) for each in definitions())
         try:
             words = _PLAIN.format(tools=tools, words=TASKS[0].words)
-            _notes_dialect(case, await _ask_with_special_tokens(case, words))
+            _notes_dialect(case, await case.asking.chat(case.asking.question(words, skip_special_tokens=False)))
         except NoAnswerError as error:
             trouble = f" ({error.message})"
     own = case.report.own_dialect
@@ -125,25 +115,18 @@ async def check_special_tokens(case: Case) -> Check:
     try:
         reply = await case.asking.chat(case.asking.question(words, skip_special_tokens=False))
     except NoAnswerError as trouble:
-        case.refuses_special_tokens = trouble.is_refusal
-        return Check(
-            "special_tokens",
-            Outcome.WARNING,
-            f"skip_special_tokens: {trouble.message}",
-            "serve sends this with tools in all dialects but forge, so only forge works" if trouble.is_refusal else "",
-        )
+        return Check("special_tokens", Outcome.WARNING, f"skip_special_tokens: {trouble.message}", trouble.advice)
+    is_taken = not case.asking.leaves_out_special_tokens
+    said = "skip_special_tokens is taken" if is_taken else "skip_special_tokens is refused: serve leaves it out"
     if token is None:
-        return Check("special_tokens", Outcome.OK, "skip_special_tokens is taken")
+        return Check("special_tokens", Outcome.OK, said)
     if token in reply.text:
-        return Check("special_tokens", Outcome.OK, f"skip_special_tokens is taken, and {token} is kept")
+        return Check("special_tokens", Outcome.OK, f"{said}, and {token} is kept")
     if re.search(r"red\s*blue", reply.text):
-        return Check(
-            "special_tokens",
-            Outcome.WARNING,
-            f"{token} is left out of the text",
-            "calls lose their marks so; llama.cpp: start the server with --special",
-        )
-    return Check("special_tokens", Outcome.OK, f"skip_special_tokens is taken; whether {token} is kept can't be told")
+        advice = "calls lose their marks so; llama.cpp: start the server with --special"
+        return Check("special_tokens", Outcome.WARNING, f"{said}, and {token} is left out of the text", advice)
+    outcome = Outcome.OK if is_taken else Outcome.WARNING
+    return Check("special_tokens", outcome, f"{said}; whether {token} is kept can't be told")
 
 
 def _special_token(case: Case) -> str | None:

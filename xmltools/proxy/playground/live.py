@@ -416,7 +416,8 @@ class LiveExchange:
         self._attempts.append(attempt)
         self._room(_SMALL)
         attempt.prompt = self._whole(self._written(_object_of(body or b"")))
-        if self._exchange is not None and len(self._attempts) > 1:
+        # A reply was sent back, or the upstream refused a request that is now asked in another form.
+        if self._exchange is not None and len(self._attempts) > 1 and self._attempts[-2].status < 400:
             told = str(self._exchange.request["messages"][-1].get("content"))
             self._add(attempt.told, told.encode("utf-8", "surrogatepass"))
             self._add(attempt.continued, self._exchange.continued.encode("utf-8", "surrogatepass"))
@@ -578,6 +579,7 @@ class LiveExchange:
             "state": self.state,
             "message": self._message,
             "attempts": len(attempts),
+            "retries": max(0, sum(each.status < 400 for each in attempts) - 1),  # the others the upstream refused
             "status": self._status,
             "upstream_status": attempts[-1].status if attempts else 0,
             "codes": dict(self._codes),

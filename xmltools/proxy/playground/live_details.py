@@ -36,7 +36,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
     tools = _tools_of(snapshot)
     attempts = [_attempt(snapshot, attempt, tools) for attempt in snapshot.attempts]
     for before in attempts[:-1]:
-        before["sent_back"] = True
+        before["sent_back"] = before["status"] < 400  # else the upstream refused it
     return {
         **snapshot.summary,
         "request": _request(snapshot.request),

@@ -173,7 +173,8 @@ function attemptSection(exchange, attempt, number) {
   );
 }
 
-function missing({ plain }, { is_over: isOver }) {
+function missing({ plain }, { is_over: isOver, status }) {
+  if (status >= 400) return `The upstream refused the request with status ${status}.`;
   if (plain) return "The reply was passed on as it came; it stands below, as the client got it.";
   return isOver ? "The model wrote nothing." : "The model has written nothing yet.";
 }

@@ -17,9 +17,9 @@ export const STATES = {
 export const isOpen = (exchange) => exchange.open;
 
 // What ended well, but not at the first try, is not green: a call of it was rejected on the way.
-export function stateBadge({ state, attempts }) {
+export function stateBadge({ state, retries }) {
   const { label, kind } = STATES[state];
-  if (state === "done" && attempts > 1) return el("span", { class: "badge repair" }, `done after ${count(attempts - 1, "retry")}`);
+  if (state === "done" && retries > 0) return el("span", { class: "badge repair" }, `done after ${count(retries, "retry")}`);
   return el("span", { class: `badge ${kind}` }, label);
 }
 
