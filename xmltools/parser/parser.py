@@ -1070,7 +1070,7 @@ class Parser:
         """An ordinary call ends, or turns out not to be one. What was read last is `text[at:end]`."""
         if not (call.done and has_all(call)):
             if call.start >= base and end < len(text):
-                self._read_as_block(call, text[:end], base)  # the text goes on, and has all of it
+                self._read_as_block(call, text[call.start - base : end])  # the text goes on, and has all of it
                 return
             self._keep_ordinary(call, text, at, end, base)
             self._read_as_block(call)
@@ -1082,9 +1082,9 @@ class Parser:
         self._outside.skip_block(span[1])
         self._events.append(CallCompleted(made))
 
-    def _read_as_block(self, call: Ordinary, text: str | None = None, base: int = 0) -> None:
-        """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. It is
-        in `text`, which begins at `base` in the stream and is read on, or in what was kept."""
+    def _read_as_block(self, call: Ordinary, text: str | None = None) -> None:
+        """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. That
+        is `text`, behind which there is more, or what was kept."""
         self._ordinary = None
         block = Block(call.start, len(call.words.opener), self._dialect, self._limits, self._toolbox, self._name_again)
         block.final = self._outside.final
@@ -1100,10 +1100,10 @@ class Parser:
             if not block.keeps_source:
                 trim(block, len(source))
         else:
-            run(block, text, call.start - base, base, [])
+            run(block, text, 0, call.start, [])
         block.on_name = self._name_call
         if block.done:
-            self._end_block(block, block.raw_end if text is None else base + len(text), text, base)
+            self._end_block(block, block.raw_end if text is None else call.start + len(text), text, call.start)
 
     def _name_again(self, block: Block) -> None:
         """A block that is read again has named its tool: it has its id."""
