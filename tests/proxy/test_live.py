@@ -145,7 +145,7 @@ def test_a_call_that_is_missing_though_required_is_no_green_end() -> None:
     with world(Upstream(make=reply("No.")), live=True, settings=Settings(retries=0)) as it:
         it.post(stream=True, tool_choice="required")
         found = exchange_of(it)
-    assert found["state"] == "failed"
+    assert found["state"] == "rejected"
     assert "did not call a tool" in found["message"]
 
 

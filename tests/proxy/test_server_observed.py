@@ -64,6 +64,17 @@ def test_requests_calls_and_repairs_are_counted() -> None:
         assert found[f"xmltools_{name}_seconds_sum"] > 0
 
 
+def test_a_call_that_is_missing_though_it_was_required_is_counted_as_failed() -> None:
+    with world(Upstream(make=reply("No.")), settings=Settings(retries=0)) as it:
+        it.post(tool_choice="required")
+        it.post(tool_choice="required", stream=True)
+        eventually(lambda: 'stream="true"' in it.client.get("/metrics").text, "the stream was counted")
+        found = samples(it.client.get("/metrics").text)
+    for streams, status in (("true", 200), ("false", 422)):
+        labels = f'model="m",outcome="call_failed",route="{CHAT}",status="{status}",stream="{streams}"'
+        assert found[f"xmltools_requests_total{{{labels}}}"] == 1
+
+
 OUTCOMES = ("ok", "repaired", "invalid", "unknown_tool")
 
 

@@ -285,6 +285,7 @@ class Exchange:
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in _CUT and self._misses_call:
+            self.stats.missed = True
             return sent + self._end_with_error(_MISSED, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
@@ -380,6 +381,7 @@ class Exchange:
                 "the upstream's answer has fewer choices than were asked for", status=502, code="upstream_error"
             )
         if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+            self.stats.missed = True
             raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)

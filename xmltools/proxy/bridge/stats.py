@@ -12,8 +12,9 @@ from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, Re
 @dataclass(slots=True)
 class Stats:
     """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
-    calls that the client was told of as not made, after all retries. `invented`: results that the model made up.
-    `foreign`: calls in other notations, which stayed text.
+    calls that the client was told of as not made, after all retries; `missed`: it was told that the call which it
+    required was not made. `invented`: results that the model made up. `foreign`: calls in other notations, which stayed
+    text.
     `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
     """
 
@@ -25,6 +26,7 @@ class Stats:
     reasoning: int = 0
     retries: int = 0
     failed: int = 0
+    missed: bool = False
     invented: int = 0
     foreign: int = 0
     usage: dict[str, Any] | None = None

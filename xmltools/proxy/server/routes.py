@@ -105,7 +105,8 @@ class _Calls:
                 reply = partial(_reply, self._service.upstream, exchange, scope)
                 await WholeAnswer(self._service, reply, scope, receive, send).run()
         finally:
-            if record.outcome == "ok" and exchange.stats.failed:
+            is_told = record.outcome == "ok" and exchange.stats.failed
+            if is_told or (exchange.stats.missed and record.outcome in ("ok", "upstream_error")):
                 record.outcome = "call_failed"
 
 
