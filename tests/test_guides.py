@@ -113,7 +113,8 @@ def check_names(commands: str) -> None:
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_commands_in_services_are_understood(page: Path) -> None:
-    for started in re.findall(r"^ExecStart=\S*/xmltools (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for started in re.findall(r"^ExecStart=\S*/xmltools (.*)$", text, re.MULTILINE):
         _parse_arguments(shlex.split(started))
 
 
