@@ -194,6 +194,17 @@ def test_a_copy_in_the_dialect_of_the_call_is_found(name: str) -> None:
             assert find_echo(call, page(wrap(f"{before}{other}{after}")), GET) is None
 
 
+def test_a_name_whose_letters_are_escaped_is_found_in_the_dialect_of_the_call() -> None:
+    block = dialects.named("hermes").example
+    (call,) = parse(block, [GET], dialect="hermes").calls
+    for hidden in (
+        block.replace("get", "&#103;et"),
+        block.replace("get", "&amp;#103;et"),
+        block.replace("get", "g\\u0065t"),
+    ):
+        assert find_echo(call, page(f"Write {hidden}."), GET) is not None, hidden
+
+
 def test_a_call_in_another_dialect_is_found_as_a_block_of_forge_and_never_in_a_third() -> None:
     (call,) = parse(dialects.named("hermes").example, [GET], dialect="hermes").calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None

@@ -49,6 +49,8 @@ _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
 _MAY_OPEN = re.compile(rf"(?:<|lt;|60;|3[cC];?)(?:(?i:{FORGE.block})|&#|\\u)")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
+# The same, of a name that consists of letters, digits, hyphens and underscores.
+_SPELLED = re.compile(r"&(?:amp;)*#|\\u")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")
 _MARK = re.compile(
     r"^[ \t]*(?:(?:>[ \t]?)+|//|[+|*#-]|(?:[^\s:]{1,200}[:-])?[0-9]{1,7}[:|\t\u2192-])[ \t]?", re.MULTILINE
@@ -140,12 +142,13 @@ def _no_results(found: Any) -> XMLToolsError:
 class _Searcher:
     """Looks for one call in texts, as Forge's dialect writes it, or its own."""
 
-    __slots__ = ("_form", "_own", "_own_opener", "_server", "_tools")
+    __slots__ = ("_form", "_may_hide_name", "_own", "_own_opener", "_server", "_tools")
 
     def __init__(self, call: ToolCall, tool: Tool | None) -> None:
         self._form = _form(call)
         self._server = call.server
         self._tools = None if tool is None else [tool]
+        self._may_hide_name = _SPELLED if call.name.replace("-", "_").isidentifier() else _CODED
         self._own = _own_dialect(call)
         self._own_opener = None if self._own is FORGE else _opener_of(self._own, call.name)
 
@@ -156,7 +159,7 @@ class _Searcher:
 
     def _is_in_views(self, text: str) -> bool:
         is_forge = bool(_MAY_OPEN.search(text))
-        is_own = self._own_opener is not None and (self._form[0] in text or bool(_CODED.search(text)))
+        is_own = self._own_opener is not None and (self._form[0] in text or bool(self._may_hide_name.search(text)))
         if not is_forge and not is_own:
             return False
         for view in _views(text, _LEVELS, set()):
