@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAV: dict[str, str | dict[str, str]] = {
     "Home": "README.md",
     "Agents": {
-        "Guide": "docs/guides/build_an_agent.md",
+        "Build an agent": "docs/guides/build_an_agent.md",
         "Examples": "examples/README.md",
         "Parsing": "docs/parsing.md",
         "Writing": "docs/writing.md",
@@ -32,25 +32,25 @@ NAV: dict[str, str | dict[str, str]] = {
         "Five systems": "docs/five_systems.md",
     },
     "Proxy": {
-        "Guide": "docs/guides/run_a_proxy.md",
+        "Run a proxy for others": "docs/guides/run_a_proxy.md",
         "Serving": "docs/serving.md",
         "Agents for the command line": "docs/agents.md",
         "Models and their dialects": "docs/models.md",
     },
     "Engines": {
-        "Guide": "docs/guides/run_an_engine.md",
+        "Run an engine": "docs/guides/run_an_engine.md",
         "vLLM": "docs/vllm.md",
         "SGLang": "docs/sglang.md",
         "Grammars": "grammars/README.md",
         "Conformance": "docs/conformance.md",
     },
     "Data": {
-        "Guide": "docs/guides/process_transcripts.md",
+        "Process transcripts": "docs/guides/process_transcripts.md",
         "Batches": "docs/batches.md",
         "Checking": "docs/checking.md",
     },
     "Dialects": {
-        "Guide": "docs/guides/describe_a_dialect.md",
+        "Describe a dialect": "docs/guides/describe_a_dialect.md",
         "The protocol": "grammars/PROTOCOL.md",
         "Dialects": "grammars/DIALECTS.md",
         "Architecture": "docs/ARCHITECTURE.md",
