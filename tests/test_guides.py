@@ -36,6 +36,7 @@ NEEDED = {
     "describe_a_dialect": ("jinja2",),
 }
 """What a guide needs beside the core."""
+PROGRAMS = ("bash", "curl", "gzip", "patch")
 IN_MAKE_TEST = ("build_an_agent", "run_a_proxy")
 IN_A_CHECKOUT = ("describe_a_dialect",)
 NOT_HERE = ("vllm", "sglang", "llama-server", "ollama")
@@ -74,7 +75,8 @@ def reader(page: Path, tmp_path: Path) -> Iterator[Reader]:
     ids=lambda page: page.stem,
 )
 def test_a_guide_shows_what_its_reader_sees(page: Path, reader: Reader) -> None:
-    if missing := [name for name in NEEDED[page.stem] if find_spec(name) is None]:
+    missing = [name for name in NEEDED[page.stem] if find_spec(name) is None]
+    if missing := missing + [name for name in PROGRAMS if shutil.which(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     printed: str | None = None
     for kind, title, text in blocks_of(page):
