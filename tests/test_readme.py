@@ -53,7 +53,15 @@ def name_of(page: Path) -> str:
 SERVING_BLOCKS = blocks_of(SERVE)
 LINKED = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "grammars/*.md", "examples/*.md", "benchmarks/*.md", "tests/*/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/guides/*.md",
+        "grammars/*.md",
+        "examples/*.md",
+        "benchmarks/*.md",
+        "tests/*/*.md",
+    )
     for page in ROOT.glob(pattern)
     if page.name != "EVIDENCE.md"  # of what fuzzers wrote
 )

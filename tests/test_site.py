@@ -62,7 +62,13 @@ def test_a_browser_loads_nothing_from_elsewhere(site: Path, url: str) -> None:
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.on("request", lambda asked: None if asked.url.startswith((url, "data:")) else wrong.append(asked.url))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        for name in ("index.html", "docs/serving.html", "reference/parsing.html", "benchmarks/results.html"):
+        for name in (
+            "index.html",
+            "docs/guides/run_a_proxy.html",
+            "docs/serving.html",
+            "reference/parsing.html",
+            "benchmarks/results.html",
+        ):
             page.goto(f"{url}/{name}")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than a phone"
         browser.close()

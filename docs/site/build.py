@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAV: dict[str, str | dict[str, str]] = {
     "Home": "README.md",
     "Agents": {
+        "Build an agent": "docs/guides/build_an_agent.md",
         "Examples": "examples/README.md",
         "Parsing": "docs/parsing.md",
         "Writing": "docs/writing.md",
@@ -31,18 +32,25 @@ NAV: dict[str, str | dict[str, str]] = {
         "Five systems": "docs/five_systems.md",
     },
     "Proxy": {
+        "Run a proxy for others": "docs/guides/run_a_proxy.md",
         "Serving": "docs/serving.md",
         "Agents for the command line": "docs/agents.md",
         "Models and their dialects": "docs/models.md",
     },
     "Engines": {
+        "Run an engine": "docs/guides/run_an_engine.md",
         "vLLM": "docs/vllm.md",
         "SGLang": "docs/sglang.md",
         "Grammars": "grammars/README.md",
         "Conformance": "docs/conformance.md",
     },
-    "Data": {"Batches": "docs/batches.md", "Checking": "docs/checking.md"},
+    "Data": {
+        "Process transcripts": "docs/guides/process_transcripts.md",
+        "Batches": "docs/batches.md",
+        "Checking": "docs/checking.md",
+    },
     "Dialects": {
+        "Describe a dialect": "docs/guides/describe_a_dialect.md",
         "The protocol": "grammars/PROTOCOL.md",
         "Dialects": "grammars/DIALECTS.md",
         "Architecture": "docs/ARCHITECTURE.md",
@@ -61,7 +69,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "Changes": "CHANGELOG.md",
     },
 }
-"""The pages by who reads them."""
+"""The pages by who reads them. First in each part comes the guide, a path through the others."""
 
 REFERENCE: dict[str, tuple[str, ...]] = {
     "Parsing": ("xmltools.parser.Parser", "xmltools.parser.parse", "xmltools.parser.limits.Limits"),

@@ -29,6 +29,17 @@ def test_a_dialect_is_shown_with_all_its_models_and_who_says_so(run):
     assert all(each.source in out for each in dialects.FAMILIES if each.dialect == "glm")
 
 
+def test_the_dialect_of_a_model_is_shown(run):
+    status, out, _ = run("dialects", "--model", "Qwen/Qwen3-8B")
+    assert status == 0 and out.split()[0] == "hermes" and dialects.named("hermes").example in out
+
+
+@pytest.mark.parametrize("words", [("--model", "no/such-model"), ("--model", "Qwen/Qwen3-8B", "glm")])
+def test_a_model_that_is_not_known_or_not_alone_is_wrong_usage(run, words):
+    status, out, error = run("dialects", *words)
+    assert (status, out, error.count("\n")) == (2, "", 1) and "xmltools dialects" in error
+
+
 @pytest.mark.parametrize("words", [("glmm",), ("glm", "reply.txt")])
 def test_a_dialect_that_is_not_there_and_files_without_detect_are_wrong_usage(run, words):
     status, out, error = run("dialects", *words)

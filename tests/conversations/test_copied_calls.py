@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import textwrap
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
 from support.effort import effort
 
+from xmltools import dialects
 from xmltools.conversations.copied_calls import Echo, find_echo
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
@@ -178,6 +180,44 @@ def test_openers_in_the_values_of_a_call_do_not_end_it() -> None:
         assert not is_found(inner, block)
 
 
+GET = Tool(name="get", parameters={"properties": {"n": {"type": "integer"}}})
+
+
+@pytest.mark.parametrize("name", [each.name for each in dialects.all()])
+def test_a_copy_in_the_dialect_of_the_call_is_found(name: str) -> None:
+    block = dialects.named(name).example
+    (call,) = parse(block, [GET], dialect=name).calls
+    other = block.replace("1", "2")
+    for before, after in (("Write ", " first."), ("> ", ""), ("<p>`", "`</p>"), (f"{other} and ", f" and {other}")):
+        for wrap in (str, html.escape, in_json):
+            assert find_echo(call, page(wrap(f"{before}{block}{after}")), GET) is not None, (before, wrap)
+            assert find_echo(call, page(wrap(f"{before}{other}{after}")), GET) is None
+
+
+def test_a_name_whose_letters_are_escaped_is_found_in_the_dialect_of_the_call() -> None:
+    block = dialects.named("hermes").example
+    (call,) = parse(block, [GET], dialect="hermes").calls
+    for hidden in (
+        block.replace("get", "&#103;et"),
+        block.replace("get", "&amp;#103;et"),
+        block.replace("get", "g\\u0065t"),
+    ):
+        assert find_echo(call, page(f"Write {hidden}."), GET) is not None, hidden
+
+
+def test_a_call_in_another_dialect_is_found_as_a_block_of_forge_and_never_in_a_third() -> None:
+    (call,) = parse(dialects.named("hermes").example, [GET], dialect="hermes").calls
+    assert find_echo(call, page(dialects.FORGE.example), GET) is not None
+    assert find_echo(call, page(dialects.named("glm").example), GET) is None
+
+
+def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_as_a_block_of_forge() -> None:
+    record = replace(dialects.named("glm"), name="mine")
+    (call,) = parse(record.example, [GET], dialect=record).calls
+    assert find_echo(call, page(dialects.FORGE.example), GET) is not None
+    assert find_echo(call, page(record.example), GET) is None
+
+
 def test_the_place_is_told() -> None:
     chat = (
         Conversation()
@@ -266,6 +306,21 @@ def test_time_grows_with_the_text(family: str) -> None:
         return min(effort(lambda: find_echo(call, page(text), PATCH)) for _ in range(3))
 
     assert work(40_000) < 12 * work(10_000) + 5
+
+
+@pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "deepseek_v3", "llama3_json", "pythonic", "tag_per_tool"])
+@pytest.mark.no_cover
+@pytest.mark.full
+def test_time_grows_with_the_text_in_other_dialects(name: str) -> None:
+    block = dialects.named(name).example
+    (call,) = parse(block, [GET], dialect=name).calls
+
+    def work(unit: str, size: int) -> float:
+        text = unit * (size // len(unit)) + "get"
+        return min(effort(lambda: find_echo(call, page(text), GET)) for _ in range(3))
+
+    for unit in (block.replace("1", "2"), block[: block.index("1")], block[:8], f"{block[:6]}get "):
+        assert work(unit, 40_000) < 12 * work(unit, 10_000) + 5, unit
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ VLLM = ROOT / "docs" / "vllm.md"
 SGLANG = ROOT / "docs" / "sglang.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
+GUIDES = tuple(sorted((ROOT / "docs" / "guides").glob("*.md")))
 
 PAGES = (README, PARSING, RENDER, CONVERSATIONS, LINT, SERVE)
 """Those that are executed by `test_readme.py`; the recipes for batches and the snippets for engines have tests of their

@@ -22,10 +22,17 @@ def declare_dialects(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="*", help="after detect, a file with a reply; - is standard input"
     )
     parser.add_argument("--tools", metavar="T.json", help="the tools; without them none is found where tags are tools")
+    parser.add_argument(
+        "--model", metavar="ID", help="show the dialect of this model only, by its name on Hugging Face or in Ollama"
+    )
 
 
 def list_dialects(options: argparse.Namespace) -> int:
     """Run `xmltools dialects`. Returns the exit status: 1 if no dialect was detected."""
+    if options.model is not None:
+        if options.what is not None:
+            raise UsageError("--model: give it alone, as in xmltools dialects --model Qwen/Qwen3-8B")
+        return _show_dialect_of(options.model)
     if options.what == "detect":
         if not options.files:
             raise UsageError("detect: name the files with the replies, as in xmltools dialects detect reply.txt")
@@ -45,6 +52,15 @@ def list_dialects(options: argparse.Namespace) -> int:
 
 def _show_beside(name: str, text: str) -> None:
     say(f"{name:<{_WIDTH}} {text}", sys.stdout, " " * (_WIDTH + 1) if name else "")
+
+
+def _show_dialect_of(model: str) -> int:
+    try:
+        dialect = dialects.for_model(model)
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
+    _show_beside(dialect.name, dialect.example)
+    return 0
 
 
 def _show(name: str) -> int:

@@ -4,8 +4,9 @@
     if echo: ...  # the block stands in the result of echo.name: ask a human
 
 A model that reads a page with a block in it may write that block itself, and then it is a well-formed call like any
-other. Found is a block that reads as the same call: same tool, server and names of arguments, and values that are
-the same but for white space, characters that nobody sees and escaped openers. It is found
+other. Found is a block, in Forge's dialect or in that of the call, that reads as the same call: same tool, server and
+names of arguments, and values that are the same but for white space, characters that nobody sees and escaped openers.
+It is found
 
 - anywhere in a text: in a fence, in inline code, in a comment, after tags and blocks that are not closed;
 - as it stands, or escaped as XML, HTML or JSON, up to twice in any order, and as `render_result` writes openers;
@@ -13,7 +14,7 @@ the same but for white space, characters that nobody sees and escaped openers. I
 - with slips that the parser repairs, without its end tag, in a JSON body, with its arguments in another order;
 - in a result with several parts, though it is divided between them.
 
-Not found is a call that the model put together itself: because a text asked for it in words, in another notation or
+Not found is a call that the model put together itself: because a text asked for it in words, in a third notation or
 in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or one
 that a page has cut into pieces with tags of its own. After 16 openers that each swallow the rest of the text, a block
 is missed that holds openers outside its values, or more than 16 in them. So no echo doesn't mean that a call is wise.
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import Conversation, Reply, Role, Text, ToolCall, ToolResult
 from xmltools.parser import Limits, parse
@@ -48,6 +49,8 @@ _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
 _MAY_OPEN = re.compile(rf"(?:<|lt;|60;|3[cC];?)(?:(?i:{FORGE.block})|&#|\\u)")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
+# The same, of a name that consists of letters, digits, hyphens and underscores.
+_SPELLED = re.compile(r"&(?:amp;)*#|\\u")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")
 _MARK = re.compile(
     r"^[ \t]*(?:(?:>[ \t]?)+|//|[+|*#-]|(?:[^\s:]{1,200}[:-])?[0-9]{1,7}[:|\t\u2192-])[ \t]?", re.MULTILINE
@@ -137,16 +140,17 @@ def _no_results(found: Any) -> XMLToolsError:
 
 
 class _Searcher:
-    """Looks for one call in texts."""
+    """Looks for one call in texts, as Forge's dialect writes it, or its own."""
 
-    __slots__ = ("_form", "_openers", "_server", "_tools")
+    __slots__ = ("_form", "_may_hide_name", "_own", "_own_opener", "_server", "_tools")
 
     def __init__(self, call: ToolCall, tool: Tool | None) -> None:
         self._form = _form(call)
         self._server = call.server
         self._tools = None if tool is None else [tool]
-        openers = sum(len(_OPENER.findall(leaf)) for leaves in self._form[1].values() for leaf in leaves)
-        self._openers = min(openers, _PATIENCE)
+        self._may_hide_name = _SPELLED if call.name.replace("-", "_").isidentifier() else _CODED
+        self._own = _own_dialect(call)
+        self._own_opener = None if self._own is FORGE else _opener_of(self._own, call.name)
 
     def is_in(self, text: str) -> bool:
         """Whether the call stands in a text."""
@@ -154,41 +158,73 @@ class _Searcher:
         return self._is_in_views(seen) or (seen != text and self._is_in_views(text))
 
     def _is_in_views(self, text: str) -> bool:
-        return bool(_MAY_OPEN.search(text)) and any(map(self._stands, _views(text, _LEVELS, set())))
+        is_forge = bool(_MAY_OPEN.search(text))
+        is_own = self._own_opener is not None and (self._form[0] in text or bool(self._may_hide_name.search(text)))
+        if not is_forge and not is_own:
+            return False
+        for view in _views(text, _LEVELS, set()):
+            if is_forge and self._stands(view, FORGE, list(_openers(view))):
+                return True
+            if is_own and self._own_opener and self._stands(view, self._own, _places(self._own_opener, view)):
+                return True
+        return False
 
-    def _stands(self, view: str) -> bool:
+    def _stands(self, view: str, dialect: Dialect, starts: list[int]) -> bool:
         """Read each block by itself, so that nothing in front of it can hide it.
 
         A block ends before the next opener that is not in a value of the call, or else no more than _PATIENCE times
         where it wants, so that the time stays linear.
         """
-        starts = list(_openers(view))
-        ends = [*starts[1 + self._openers :], *[len(view)] * (1 + self._openers)]
+        opener = _OPENER if dialect is FORGE else self._own_opener
+        values = (leaf for leaves in self._form[1].values() for leaf in leaves)
+        inside = min(sum(len(_places(opener, leaf)) for leaf in values), _PATIENCE) if opener else 0
+        ends = [*starts[1 + inside :], *[len(view)] * (1 + inside)]
         patience = _PATIENCE
         for start, end in zip(starts, ends, strict=False):
             block = view[start:end]
             if self._form[0] not in block and not _CODED.search(block):
                 continue
-            reply = self._parse(block)
+            reply = self._parse(block, dialect)
             if _is_open(reply):
-                if self._is_among(self._parse(_to_end_of_arguments(block))):
+                if dialect is FORGE and self._is_among(self._parse(_to_end_of_arguments(block), dialect)):
                     return True
                 if patience and end < len(view):
                     patience -= 1
-                    reply = self._parse(view[start:])
+                    reply = self._parse(view[start:], dialect)
             if self._is_among(reply):
                 return True
         return False
 
-    def _parse(self, text: str) -> Reply:
+    def _parse(self, text: str, dialect: Dialect) -> Reply:
         limits = Limits(block_size=len(text) + 1, elements=len(text) + 1)
-        return parse(text, self._tools, reasoning_tags=(), limits=limits)
+        return parse(text, self._tools, reasoning_tags=(), limits=limits, dialect=dialect)
 
     def _is_among(self, reply: Reply) -> bool:
         return any(map(self._is_same, reply.calls))
 
     def _is_same(self, call: ToolCall) -> bool:
         return call.server in (self._server, FORGE.default_server) and _form(call) == self._form
+
+
+def _own_dialect(call: ToolCall) -> Dialect:
+    """Return the dialect of a call; Forge's for one that was no markup, or was read by a record of the caller's."""
+    try:
+        return named(call.dialect or FORGE.name)
+    except XMLToolsError:
+        return FORGE
+
+
+def _opener_of(dialect: Dialect, name: str) -> re.Pattern[str]:
+    """Return the pattern of what a call of this tool may begin with in a dialect."""
+    marks = {form.opener for form in dialect.forms}
+    marks |= {form.pairs.name for form in dialect.forms if form.pairs and form.pairs.bare}
+    if dialect.body is Body.TAGS:
+        marks = {f"<{name}"}
+    return re.compile("|".join(map(re.escape, sorted(filter(None, marks), key=len, reverse=True))))
+
+
+def _places(opener: re.Pattern[str], text: str) -> list[int]:
+    return [found.start() for found in opener.finditer(text)]
 
 
 def _openers(view: str) -> Iterator[int]:
