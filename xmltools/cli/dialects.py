@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from xmltools import dialects
-from xmltools.cli.shared import UsageError, one_standard_input, read_chunks, read_tools
+from xmltools.cli.shared import UsageError, counted, one_standard_input, read_chunks, read_tools
 from xmltools.errors import XMLToolsError
 from xmltools.parser import detect
 from xmltools.terminal import say
@@ -82,7 +82,7 @@ def _detect(files: list[str], tools: str | None) -> int:
     texts = ["".join(read_chunks(name, None)) for name in files]
     found = detect(texts, read_tools(tools) if tools is not None else None)
     for dialect, calls, errors in found:
-        _show_beside(dialect.name, f"{calls} calls, {errors} blocks that give none")
+        _show_beside(dialect.name, f"{counted(calls, 'call')}, {counted(errors, 'block')} without one")
     if not found:
         print("no calls in any of the dialects")
     return 0 if found else 1
