@@ -30,6 +30,7 @@ WHOLE = [
     ("qwen3_coder", "unknown", '<function name="unknown">{}</function>'),
     ("glm", "read", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
     ("glm", "ping", "<tool_call>ping</tool_call>"),
+    ("glm", "read", '<tool_call>\nread\n{"path": "a"}\n</tool_call>'),
     ("hunyuan", "read", "<tool_call>read<tool_sep>\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
     ("invoke", "read", '<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>'),
     ("invoke", "unknown", "<x:invoke name='unknown'></x:invoke>"),
@@ -39,6 +40,9 @@ WHOLE = [
     ("tag_per_tool", "disk.list", "<disk.list><path>a</path></disk.list>"),
     ("tag_per_tool", "ping", "<ping/>"),
     ("tag_per_tool", "ping", "<ping></ping>"),
+    ("json", "read", JSON),
+    ("json", "ping", '{ "type": "function",\n"tool" :"ping", "input": {}}'),
+    ("json", "read", '{"name": "read", "arguments": "{\\"path\\": \\"}\\"}"}'),
 ]
 FENCED = [
     ("json", "read", "```json\n", JSON, "\n```\n"),
@@ -60,7 +64,10 @@ NONE = [
     '```json\n{"name": "read", "size": 5}\n```',
     '```json\n{"name": "unknown", "arguments": {}}\n```',
     '```json\n{"name": "read", "arguments": {]\n```',
-    f"x ```json\n{JSON}\n```",
+    f"x ```json {JSON} ```",
+    '{"name": "read", "size": 5} {"name": "unknown", "arguments": {}} {"a": 1, "name": "read", "arguments": {}}',
+    f"```python\ncall({JSON})\n```",
+    f"`{JSON}`, \\{JSON}, <!-- {JSON} -->",
     "<tool><tool_name>read</tool_name><arguments><path><ping/></path></arguments></tool>",
 ]
 
@@ -184,3 +191,23 @@ def test_a_retry_shows_the_right_call() -> None:
     assert said.startswith("Your tool call was not carried out: it is not in the form that was described.\n")
     (call,) = xt.parse(said, TOOLS).calls
     assert call.name == "read" and call.clean
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+@pytest.mark.parametrize("dialect", ["forge", "hermes", "qwen3_coder", "llama3_json"])
+@pytest.mark.parametrize("around", ["", "<tools> </tools>", "<function_call> </function_call>", " </tool_call>", "[ ]"])
+def test_json_that_calls_a_tool_without_a_mark_is_noticed_in_every_dialect(
+    dialect: str, size: int, around: str
+) -> None:
+    text = f"I read it. {JSON.join(around.partition(' ')[::2])}\nAnd then?"
+    parser = xt.Parser(TOOLS, dialect=dialect)
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    (notice,) = [event.notice for event in events + parser.close() if isinstance(event, xt.Noticed)]
+    assert (notice.notation, notice.name, text[slice(*notice.span)]) == ("json", "read", JSON)
+
+
+@pytest.mark.parametrize("cut", [len(JSON) - 1, len(JSON) - 4])
+def test_json_without_a_mark_that_is_cut_off_is_not_whole(cut: int) -> None:
+    (notice,) = xt.parse(f"a\n{JSON[:cut]}", TOOLS).notices
+    assert (notice.notation, notice.name, notice.is_whole) == ("json", "read", False)
+    assert not xt.parse('a\n{"name": "read", "ar', TOOLS).notices

@@ -28,13 +28,14 @@ _NAME = "[^ \t\r\n<>\"'/={}]{1,256}"
 _LONGEST: Final = 64
 """More characters than a mark has."""
 _CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
+_CUT_OBJECT = late_pattern(rf"{{{_S}*+(?:\"[^{{}}]*+)?\Z")
 _CUT_FENCE = late_pattern(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
 _FUNCTION = late_pattern(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
 _INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
 _TOOL_CALL = late_pattern(
     rf"<tool_call>{_S}*(?:(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
     rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<"
-    rf"|(?P<glm>{_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>)))"
+    rf"|(?P<glm>{_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>|{{)))"
 )
 # At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
 # looked for much faster than a place.
@@ -66,6 +67,13 @@ def _elements(dialect: str, names: tuple[str, ...], own: tuple[str, ...], has_pr
     words += [r"[\w.-]{1,64}+:invoke"] * has_prefix + [re.escape(name) for name in tools]
     marks = [re.escape(mark) for mark in marks]
     return re.compile(rf"<{ahead}(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)})")
+
+
+@lru_cache(maxsize=64)
+def _objects(keys: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern of what a JSON object begins with that calls one of the tools, without any mark."""
+    key, name = ("|".join(map(re.escape, sorted(words))) for words in (keys, names))
+    return re.compile(rf'{{{_S}*+"(?:type"{_S}*+:{_S}*+"function"{_S}*+,{_S}*+")?(?:{key})"{_S}*+:{_S}*+"(?:{name})"')
 
 
 _KNOWN: Final = {
@@ -144,7 +152,19 @@ class ForeignCalls:
     to be given again with what follows. What was found is in `notices`, until it is fetched.
     """
 
-    __slots__ = ("_at", "_call", "_dialect", "_keys", "_left", "_limits", "_prose", "_toolbox", "_words", "notices")
+    __slots__ = (
+        "_at",
+        "_call",
+        "_dialect",
+        "_has_tools",
+        "_keys",
+        "_left",
+        "_limits",
+        "_prose",
+        "_toolbox",
+        "_words",
+        "notices",
+    )
 
     def __init__(
         self, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], prose: Shown, limits: Limits
@@ -157,6 +177,7 @@ class ForeignCalls:
         self._words = (dialect.name, toolbox.names if toolbox is not None else (), tags)
         names = (*dialect.json_tool_name, *dialect.json_other_tool_name)
         self._keys = (names, (*dialect.json_arguments, *dialect.json_other_arguments))
+        self._has_tools = toolbox is not None and bool(toolbox.names)
         self._call: _Call | None = None
         self._at = 0  # the place in the stream up to which text was taken
         self.notices: list[Notice] = []
@@ -165,6 +186,7 @@ class ForeignCalls:
         """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it."""
         # Three searches of one character take a fiftieth of the time of one for all three.
         may_begin = self._call is not None or "<" in text or "`" in text or "[" in text
+        may_begin = may_begin or (self._has_tools and "{" in text)
         if not self._left or not (may_begin or self._cuts_off(text, is_all)):
             self._prose.take(text)
             self._at += len(text)
@@ -198,6 +220,8 @@ class ForeignCalls:
         pattern = _elements(*self._words, "<" in text and ":invoke" in text)
         element = pattern.search(text) if "<" in text else None
         fence = _FENCED.search(text) if "{" in text else None
+        objects = _objects(self._keys[0], self._words[1]) if self._has_tools and "{" in text else None
+        bare = objects.search(text) if objects is not None else None
         bracketed = _bracketed(self._dialect.name)
         bracket = bracketed.begin.search(text) if bracketed.there.search(text) else None
         while True:
@@ -212,7 +236,9 @@ class ForeignCalls:
                 element = pattern.search(text, at)
             if fence is not None and fence.start() < at:
                 fence = _FENCED.search(text, at)
-            mark = min(filter(None, (element, fence, bracket)), key=re.Match.start, default=None)
+            if bare is not None and bare.start() < at and objects is not None:
+                bare = objects.search(text, at)
+            mark = min(filter(None, (element, fence, bracket, bare)), key=re.Match.start, default=None)
             if mark is None or not self._left:
                 at = len(text) if is_all else self._find_cut(text, max(at, len(text) - _HEAD_LENGTH))
                 break
@@ -226,13 +252,13 @@ class ForeignCalls:
                 handed = start
                 if mark is not fence:
                     self._prose.settle()
-                    is_shown = self._prose.may_hide
                     call.is_fenced = self._prose.open
+                    is_shown = self._prose.may_hide or (mark is bare and call.is_fenced)
                 else:
                     is_shown = not self._prose.may_open_fence
                     call.is_fenced = True
                 self._call = None if is_shown else call
-            at = max(end, start + 1)
+            at = start if mark is bare and self._call is not None else max(end, start + 1)
             if call is not None and call.block is not None:
                 call.rest = text[start:at]
         self._prose.take(text[handed:at])
@@ -245,6 +271,8 @@ class ForeignCalls:
         start, end = mark.span()
         if text[start] == "`":
             return (self._json(end, "json"), end) if end - start < _HEAD_LENGTH else (None, end)
+        if text[start] == "{":
+            return self._json(start, "json"), start
         word = mark[1] if mark.re.groups else None
         if word is None:
             return self._in_dialect(text, start, mark[0])
@@ -385,7 +413,7 @@ class ForeignCalls:
         call.name = call.name or next((names[key] for key in self._keys[0] if names.get(key)), None)
 
     def _is_call(self, call: _Call) -> bool:
-        """Does JSON in a fence have all that a call needs?"""
+        """Does JSON in a fence, or without a mark, have all that a call needs?"""
         assert call.scanner is not None
         if call.name is None or call.scanner.seen.isdisjoint(self._keys[1]):
             return False
@@ -406,6 +434,9 @@ class ForeignCalls:
         """Where the end of the text, from `at` on, cuts off what a call may begin with; else the length of the text."""
         place = text.rfind("<", at)
         if place >= 0 and (_CUT_ELEMENT.match(text, place) or self._is_part(text[place:])):
+            return place
+        place = text.rfind("{", at) if self._has_tools else -1
+        if place >= 0 and _CUT_OBJECT.match(text, place):
             return place
         cut = _bracketed(self._dialect.name).cut.search(text, max(at, len(text) - _LONGEST))
         if cut:
