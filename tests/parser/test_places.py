@@ -193,6 +193,10 @@ def test_reasoning_ends_at_its_own_end_tag(inside, starts):
         (f"```\n<think>```</think>\n{CALL}", ["code_fence"]),
         (f"<think>\n```\n</think>\n{CALL}", []),
         (f"{CALL}```\n{CALL}", []),
+        (f"{CALL}\n```\n{CALL}", ["code_fence"]),
+        (f"<think>a</think>```\n{CALL}", ["code_fence"]),
+        (f"<think>a</think>```xml\n{CALL}\n```\n{CALL}", []),
+        (f"a <think>a</think>```\n{CALL}", []),
     ],
 )
 def test_a_fence_is_opened_and_closed_by_lines_of_its_own(text, codes):

@@ -16,11 +16,12 @@ _FIRST: Final = ("", " ", "`", "~")
 class FenceReader:
     """Knows whether text is in a fence. It keeps the current line only as long as that may be a fence line."""
 
-    __slots__ = ("line", "marker")
+    __slots__ = ("follows", "line", "marker")
 
     def __init__(self) -> None:
         self.marker = ""  # backticks or tildes of the open fence
         self.line = ""  # so far; "x" if it is no fence line
+        self.follows = False  # a block or a region is in this line, or ends in it
 
     def read(self, piece: str) -> None:
         """Take the next piece of the current line."""
@@ -34,6 +35,7 @@ class FenceReader:
         """The line is over: was it a fence line?"""
         found = _FENCE.match(self.line) if self.line not in ("", "x") else None
         self.line = ""
+        self.follows = False
         if found is None:
             return False
         marker, info = found[1] or found[3], found[2] or found[4] or ""
@@ -49,10 +51,13 @@ class FenceReader:
         """Do these backticks or tildes close the open fence?"""
         return marker[0] == self.marker[0] and len(marker) >= len(self.marker)
 
-    def skip(self) -> None:
-        """Something that is no prose is in this line, which may be the info of a fence line all the same."""
-        found = self._opening
-        self.line = f"{found[1] or found[3]}x" if found else "x"
+    def skip(self, *, is_thought: bool = False) -> None:
+        """Something that is no prose is in this line, which may be the info of a fence line all the same. After a
+        thought a fence line may follow, if nothing else is in front of it."""
+        self.follows = True
+        if not is_thought or self.line.strip(" "):
+            found = self._opening
+            self.line = f"{found[1] or found[3]}x" if found else "x"
 
     @property
     def open(self) -> bool:

@@ -89,9 +89,11 @@ class Shown(FenceReader):
 
     def take(self, text: str) -> None:
         """Take the next piece of text."""
-        if text == "\n" and self.line == "x" and not (self._tokens or self._carry or self._quote or self._is_open):
+        waits = self._rest or self._tokens or self._carry or self._quote or self._is_open
+        if text == "\n" and self.follows and self.line in ("", "x") and not waits:
             # What follows nearly every call.
             self.line = self._quote_tail = ""
+            self.follows = False
             self._is_odd = self._is_long_run = False
             self._is_new_line = True
             self._at += 1
@@ -127,10 +129,10 @@ class Shown(FenceReader):
             self._read_inline(carry)
         self._is_long_run = False
 
-    def skip(self) -> None:
+    def skip(self, *, is_thought: bool = False) -> None:
         """A block or a region is here: of what is open before it, only a fence goes on."""
         self.settle()
-        super().skip()
+        super().skip(is_thought=is_thought)
         self._is_new_line = False
         self._carry = ""
         self._tokens.clear()
@@ -151,7 +153,7 @@ class Shown(FenceReader):
     @property
     def is_at_line_start(self) -> bool:
         """True if the line is empty so far."""
-        return not self.line and not self._rest
+        return not (self.line or self._rest or self.follows)
 
     @property
     def begun(self) -> str:

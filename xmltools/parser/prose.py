@@ -306,6 +306,7 @@ class Outside:
     def begin_line(self) -> None:
         """What was skipped last ended with a line."""
         self._prose.line = ""
+        self._prose.follows = False
 
     def end_text(self) -> None:
         """A block or a region begins, or the reply ends."""
@@ -369,12 +370,12 @@ class Outside:
             start = at
             if self.is_after:
                 start = skip_space(text, at)
-                self._skip(base + at, base + start)
+                self._skip_layout(text, at, start, base)
             self.is_after = False
             self.is_long = place - end > MAX_LAYOUT
             return self.emit_text(text, start, place if self.is_long else end, base)
         if place > at and self.is_after:
-            self._skip(base + at, base + place)
+            self._skip_layout(text, at, place, base)
             return place
         self.is_long = place > at and (self.is_long or place - at > MAX_LAYOUT)
         if self.is_long:
@@ -386,6 +387,12 @@ class Outside:
         if found[0] in self._dialect.turn_ends:
             return self._skip_token(text, at, place, base, found[0])
         return self._read_opener(text, place, at, base)
+
+    def _skip_layout(self, text: str, at: int, end: int, base: int) -> None:
+        """White space after a call or a region lays it out: it is no text, but its lines are lines."""
+        self._skip(base + at, base + end)
+        if end > at:
+            self._prose.take(text[at:end])
 
     def _skip_token(self, text: str, at: int, place: int, base: int, token: str) -> int:
         """A token that ends the turn is at `place`, after white space from `at` on."""
@@ -625,7 +632,7 @@ class Outside:
         if toolbox is None or self._prose.open or (is_tag and word != form.block and word in toolbox.names):
             return NO
         shape = toolbox.guess(form.block, None, self._dialect.default_server)
-        is_first = not self._prose.line.strip()
+        is_first = not (self._prose.line.strip() or self._prose.follows)
         if form.in_line:
             return read_tool_line(shape, text, at + len(word)) if is_first else NO
         return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
@@ -787,7 +794,7 @@ class Outside:
         self._emit_reasoning("", base + after)  # of an empty region, the tags
         self.closers = ()
         self.pieces.clear()
-        self._prose.skip()
+        self._prose.skip(is_thought=True)
         self._foreign.skip(base + after)
         self.is_after = True
         return after
