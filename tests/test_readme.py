@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -245,6 +246,16 @@ def test_the_overview_names_every_command_and_every_function_of_the_facade() -> 
     assert sorted(commands) == sorted(COMMANDS)
     assert functions <= set(names) and len(names) == len(set(names))
     assert all(callable(named(name)) for name in names)
+
+
+def test_the_package_is_described_in_the_words_of_the_readme() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["description"] == README.read_text(encoding="utf-8").split("\n\n")[1]
+
+
+def test_the_newest_version_of_the_changelog_is_that_of_the_package() -> None:
+    versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert next(each for each in versions if each != "Unreleased") == xt.__version__
 
 
 def test_the_readme_is_short() -> None:
