@@ -1,4 +1,4 @@
-"""xmltools: tool calls written as XML in model text.
+"""xmltools: reads and writes the tool calls that language models write in their text.
 
     import xmltools as xt
 
