@@ -4,12 +4,14 @@ Those of the page about serving are scripts of their own, and run against the se
 """
 
 import contextlib
+import importlib
 import io
 import json
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from support.pages import (
     README,
     ROOT,
     SERVE,
+    UPGRADING,
     VERBS,
     named,
     parts_of,
@@ -78,11 +81,15 @@ UPSTREAM = "http://localhost:8000"
 STATUSES = {"validate": 1}
 """How the commands of console blocks end, where they don't end with 0."""
 REPLY = "Adding.\n<tool>\n<tool_name>add</tool_name>\n<arguments>\n  <a>5</a>\n  <b>3</b>\n</arguments>\n</tool>"
+OF_0_1_0 = ROOT / "tests" / "support" / "upgrade"
+"""Replies, and what `xmltools batch` of 0.1.0 wrote for them."""
 INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != SERVE], ids=name_of)
-def test_python_blocks_print_what_they_say(page) -> None:
+def test_python_blocks_print_what_they_say(page, request) -> None:
+    if page == UPGRADING:
+        request.getfixturevalue("read_by_both")
     blocks = blocks_of(page)
     names: dict[str, object] = {}
     printed = 0
@@ -96,6 +103,53 @@ def test_python_blocks_print_what_they_say(page) -> None:
             assert out.getvalue() == expected
             printed += 1
     assert printed >= 1
+
+
+@pytest.fixture
+def read_by_both(tmp_path, monkeypatch, capsys):
+    """A folder with the files that the script about upgrading compares."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("replies.jsonl", "tools.json", "old.jsonl"):
+        Path(name).write_bytes((OF_0_1_0 / name).read_bytes())
+    assert main(["batch", "replies.jsonl", "new.jsonl", "--tools", "tools.json", "--jobs", "1"]) == 0
+    capsys.readouterr()
+
+
+def rows_of(page: Path, heading: str) -> list[list[str]]:
+    """The cells of all tables that have the columns of 0.1.0 and 0.2.0, in the part with this heading."""
+    part = page.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+    return [row for row in rows if "0.1.0" not in row and "---" not in row]
+
+
+def outcome(reply: xt.Reply) -> str:
+    """What a reply holds, as the page about upgrading says it."""
+    said = [
+        f"{call.name} {json.dumps(call.arguments)}"
+        + f" ({', '.join(repair.code.value for repair in call.repairs)})" * (not call.clean)
+        for call in reply.calls
+    ]
+    said += [f"error {error.code.value}" for error in reply.errors]
+    return "; ".join(said) or "text"
+
+
+def test_replies_are_read_as_the_page_about_upgrading_says() -> None:
+    names: dict[str, object] = {}
+    exec(next(code for kind, code in blocks_of(UPGRADING) if kind == "python"), names)
+    rows = rows_of(UPGRADING, "What reads differently")
+    assert len(rows) > 15
+    for written, _, now in rows:
+        assert outcome(xt.parse(written.strip("`"), names["tools"])) == now, written
+
+
+def test_names_have_moved_where_the_page_about_upgrading_says() -> None:
+    rows = rows_of(UPGRADING, "Names")
+    assert len(rows) > 10
+    for before, now in rows:
+        old, new = (cell.strip("`").rpartition(".") for cell in (before, now))
+        assert callable(getattr(importlib.import_module(new[0]), new[2]))
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module(old[0])
 
 
 @pytest.fixture
@@ -200,6 +254,16 @@ def test_the_overview_names_every_command_and_every_function_of_the_facade() -> 
     assert sorted(commands) == sorted(COMMANDS)
     assert functions <= set(names) and len(names) == len(set(names))
     assert all(callable(named(name)) for name in names)
+
+
+def test_the_package_is_described_in_the_words_of_the_readme() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["description"] == README.read_text(encoding="utf-8").split("\n\n")[1]
+
+
+def test_the_newest_version_of_the_changelog_is_that_of_the_package() -> None:
+    versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert next(each for each in versions if each != "Unreleased") == xt.__version__
 
 
 def test_the_readme_is_short() -> None:

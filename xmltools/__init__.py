@@ -1,4 +1,4 @@
-"""xmltools: tool calls written as XML in model text.
+"""xmltools: reads and writes the tool calls that language models write in their text.
 
     import xmltools as xt
 
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     )
     from xmltools.tools import Tool, load_tools
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "dialects": ("FORGE", "Dialect"),

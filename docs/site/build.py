@@ -67,6 +67,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "How it is measured": "benchmarks/README.md",
         "Rivals": "benchmarks/results.md",
         "Changes": "CHANGELOG.md",
+        "Upgrading": "docs/upgrading.md",
     },
 }
 """The pages by who reads them. First in each part comes the guide, a path through the others."""

@@ -323,6 +323,13 @@ def test_a_stream_goes_on_with_the_next_turn() -> None:
     assert exchange.stats.failed == 0
 
 
+def test_a_loop_that_asks_as_in_0_1_0_is_told_what_to_ask() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    with pytest.raises(AttributeError, match=r"call next_turn\(\) after end\(\)"):
+        _ = exchange.again
+    assert not hasattr(exchange, "again")
+
+
 def test_what_fails_to_the_end_is_said_in_a_sentence() -> None:
     exchange = Exchange("chat", chat(stream=True), Settings(retries=1))
     made = deltas(stream(exchange, f"I look. {BAD}", f"I look. {BAD}"))

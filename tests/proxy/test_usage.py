@@ -169,5 +169,5 @@ def test_a_call_that_fails_behind_the_one_that_counts_is_not_sent_back() -> None
     bad = call("<path>a.py</path><size>big</size>")
     exchange = Exchange("chat", {**one_call(CHAT), "stream": True}, Settings(retries=1))
     sent = exchange.feed({"choices": [{"index": 0, "delta": {"content": call() + bad}}]})
-    assert exchange.done and not exchange.again
+    assert exchange.done and not exchange.next_turn()
     assert b'"finish_reason":"tool_calls"' in sent

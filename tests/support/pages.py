@@ -50,11 +50,12 @@ MODELS = ROOT / "docs" / "models.md"
 AGENTS = ROOT / "docs" / "agents.md"
 VLLM = ROOT / "docs" / "vllm.md"
 SGLANG = ROOT / "docs" / "sglang.md"
+UPGRADING = ROOT / "docs" / "upgrading.md"
 GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 GUIDES = tuple(sorted((ROOT / "docs" / "guides").glob("*.md")))
 
-PAGES = (README, PARSING, RENDER, CONVERSATIONS, LINT, SERVE)
+PAGES = (README, PARSING, RENDER, CONVERSATIONS, LINT, SERVE, UPGRADING)
 """Those that are executed by `test_readme.py`; the recipes for batches and the snippets for engines have tests of their
 own."""
 

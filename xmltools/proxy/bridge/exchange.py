@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
@@ -78,7 +78,7 @@ class Exchange:
         self.stats = Stats(self._incoming.model, ignored=notes.fields, left_out=notes.tools)
         self._listener = _Listener(self.stats)
         self.failures: list[CallError] = []
-        self.again = False
+        self._again = False
         self.plain = api == "chat" and self._incoming.is_plain
         self._is_broken = False
         self.begun = False  # whether the upstream has said anything of this turn
@@ -161,14 +161,14 @@ class Exchange:
     @property
     def done(self) -> bool:
         """Whether nothing that the upstream may still say is wanted: its stream can be closed."""
-        if self.again or self._is_broken:
+        if self._again or self._is_broken:
             return True
         return all(reader.done for reader in self._readers) and not self.awaits_usage
 
     @property
     def awaits_usage(self) -> bool:
         """Whether the client has all but the usage, so that nothing can go wrong any more: if it does, call `end`."""
-        if not self._finished or self.again or self._counted or not self._incoming.include_usage:
+        if not self._finished or self._again or self._counted or not self._incoming.include_usage:
             return False
         return all(reader.done and not reader.goes_on for reader in self._readers) and not self._misses_call
 
@@ -225,7 +225,7 @@ class Exchange:
 
     def _choice(self, choice: Any) -> bytes:
         index = self._index(choice)
-        if index < 0 or self.again or self._is_broken:
+        if index < 0 or self._again or self._is_broken:
             return b""
         self.begun = True
         delta = choice.get("delta") or choice.get("message")
@@ -316,7 +316,7 @@ class Exchange:
             return False
         self._spent = self.stats.usage or {}
         self._counted = self._worded = self.begun = False
-        self.again = True
+        self._again = True
         self.request = self._body()
         reader.abandon()
         self.continued = source
@@ -329,11 +329,11 @@ class Exchange:
         A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
         was all (`is_whole`), and it is not nothing, it ended as replies do: some servers give no reason.
         """
-        if self.again or self._is_broken:
+        if self._again or self._is_broken:
             return b""  # there is another turn, or the error was the end
         if is_whole and self.begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
-            return sent if self.again else sent + self.end()
+            return sent if self._again else sent + self.end()
         if len(self._finished) < len(self._readers):
             return self.fail("the upstream ended its reply without a reason")
         if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
@@ -342,11 +342,16 @@ class Exchange:
 
     def next_turn(self) -> bool:
         """Return whether the upstream is to be asked once more, with `request`, and begin with that turn."""
-        again, self.again = self.again, False
+        again, self._again = self._again, False
         return again
 
+    @property
+    def again(self) -> NoReturn:
+        """What 0.1.0 had in place of `next_turn`; a loop that asks it would never end."""
+        raise AttributeError("Exchange.again is gone since 0.2.0: call next_turn() after end()")
+
     def _lacks(self, index: int) -> bool:
-        return index not in self._finished and not self.again
+        return index not in self._finished and not self._again
 
     def fail(self, message: str, *, status: int = 502) -> bytes:
         """Return the error that ends a stream which has begun. A call that is open in it is made unreadable first: not
