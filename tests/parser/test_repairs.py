@@ -249,3 +249,38 @@ def test_an_unknown_tool_is_told_apart_from_one_that_several_servers_have():
     assert error.message == "several servers have 'f'"
     (error,) = xt.parse("<tool><server_name>c</server_name><tool_name>f</tool_name></tool>", tools).errors
     assert error.message == "server 'c' has no tool named 'f'"
+
+
+VALUES = {"type": "object", "properties": {"n": NUMBER, "m": NUMBER, "yes": {"type": "boolean"}}}
+MANY = xt.Tool(
+    name="many",
+    parameters={**VALUES, "properties": {**VALUES["properties"], "list": {"type": "array", "items": VALUES}}},
+)
+SAID = ["n: read '1' as 1", "yes: read 'yes' as True", "list[0].n: read '1' as 1", "list[1].m: read '2' as 2"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("hermes", '<tool_call>{"name": "many", "arguments": ARGUMENTS}</tool_call>'),
+        ("forge", '<tool>{"tool_name": "many", "arguments": ARGUMENTS}</tool>'),
+        ("mistral", "[TOOL_CALLS]many[ARGS]ARGUMENTS"),
+    ],
+)
+def test_each_value_in_json_that_was_converted_is_named(dialect, text):
+    arguments = '{"n": "1", "m": 2, "yes": "yes", "list": [{"n": "1", "m": 1}, {"m": "2"}]}'
+    [call] = xt.parse(text.replace("ARGUMENTS", arguments), [MANY], dialect=dialect).calls
+    assert call.arguments == {"n": 1, "m": 2, "yes": True, "list": [{"n": 1, "m": 1}, {"m": 2}]}
+    [message] = [repair.message for repair in call.repairs if repair.code is Code.COERCED_VALUE]
+    assert message.split("; ") == SAID
+
+
+def test_of_very_many_values_in_json_some_are_named():
+    items = ", ".join(f'{{"n": "{number}"}}' for number in range(25))
+    [call] = xt.parse(
+        f'<tool_call>{{"name": "many", "arguments": {{"list": [{items}]}}}}</tool_call>', [MANY], dialect="hermes"
+    ).calls
+    [repair] = call.repairs
+    assert repair.message.startswith("list[0].n: read '0' as 0; list[1].n:") and repair.message.endswith(
+        "; and 15 more"
+    )

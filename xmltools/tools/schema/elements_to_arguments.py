@@ -76,6 +76,10 @@ _DOUBTFUL = frozenset((Code.JSON_ESCAPE, Code.JSON_EXTRA_BRACE))
 """Slips of JSON after which a text may as well be a string, where the schema takes one."""
 _TOLD = frozenset((Code.JSON_VALUE, Code.COMMA_LIST))
 """What says of a string in JSON that it was converted."""
+_PLACE = "\0"
+"""Stands around the place of a value in its JSON, in the message of a repair that is not told yet."""
+MAX_TOLD = 10
+"""Values of one JSON text of which a repair says what became of them."""
 MAX_PROBLEMS = 100
 """Problems that are reported of one call; a model repairs no more than that at once."""
 
@@ -170,9 +174,23 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
     except RecursionError:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
-    repairs = {(repair.code, repair.offset): repair for repair in reversed(result.repairs)}
     duplicates = list(dict.fromkeys(result.duplicates))
-    return Reading(result.value, list(repairs.values())[::-1], problems, duplicates, reader.too_deep)
+    return Reading(result.value, _told(result.repairs), problems, duplicates, reader.too_deep)
+
+
+def _told(repairs: Iterable[Repair]) -> list[Repair]:
+    """Return each code once at each place, in the order of the last ones, with what all of them say."""
+    places: dict[tuple[Code, int], dict[str, None]] = {}
+    for repair in repairs:
+        messages = places.pop((repair.code, repair.offset), {})
+        places[repair.code, repair.offset] = messages
+        messages[repair.message.replace(_PLACE, "", 1).replace(_PLACE, ": ", 1)] = None
+    return [Repair(code, offset, _joint(list(messages))) for (code, offset), messages in places.items()]
+
+
+def _joint(messages: list[str]) -> str:
+    more = len(messages) - MAX_TOLD
+    return "; ".join(messages[:MAX_TOLD]) + (f"; and {more} more" if more > 0 else "")
 
 
 class _Reader:
@@ -474,9 +492,10 @@ class _Reader:
             for name, each in value.items():
                 child = shape.child(name)
                 if isinstance(each, (dict, list)) or isinstance(child, (UnionShape, ArrayShape)):
-                    names[name] = yield _Request(each, child, offset)
+                    read = yield _Request(each, child, offset)
                 else:
-                    names[name] = self._json_scalar(each, child, offset)
+                    read = self._json_scalar(each, child, offset)
+                names[name] = _placed(read, name) if read.repairs else read
             return _joined(list(names.values()))._replace(value={name: each.value for name, each in names.items()})
         return self._json_scalar(value, shape, offset)
 
@@ -503,9 +522,10 @@ class _Reader:
             for number, each in enumerate(value):
                 inner = shape.item(number)
                 if isinstance(each, (dict, list)) or isinstance(inner, (UnionShape, ArrayShape)):
-                    reads.append((yield _Request(each, inner, offset)))
+                    read = yield _Request(each, inner, offset)
                 else:
-                    reads.append(self._json_scalar(each, inner, offset))
+                    read = self._json_scalar(each, inner, offset)
+                reads.append(_placed(read, f"[{number}]") if read.repairs else read)
             return _joined(reads)
         item = yield _Request(value, shape.item(0), offset)
         if item.lost or not self.fits(shape.item(0), item.value):
@@ -580,6 +600,18 @@ def _after_loading(loaded: _Value, read: _Value) -> _Value:
     is_equal = not read.tidy and equal(loaded.value, read.value)
     guessed = loaded.guessed or read.guessed
     return read._replace(repairs=(*loaded.repairs, *read.repairs), guessed=guessed, equal=is_equal)
+
+
+def _placed(read: _Value, step: str) -> _Value:
+    """Return what was read of a part of a list or object in JSON: what was repaired in it has a place there, for it has
+    none in the text."""
+    repairs = []
+    for code, offset, message in ((each.code, each.offset, each.message) for each in read.repairs):
+        begun = message[:1] == _PLACE
+        rest = message[1:] if begun else _PLACE + message
+        joint = "." if begun and rest[0] != "[" else ""
+        repairs.append(Repair(code, offset, f"{_PLACE}{step.replace(_PLACE, '')[:100]}{joint}{rest}"))
+    return read._replace(repairs=tuple(repairs))
 
 
 def _is_open(shape: Shape) -> bool:
