@@ -57,7 +57,7 @@ def test_a_call_in_a_value_stays_there_and_what_is_cut_off_is_none(dialect: str)
         (call,) = parse(written, [SAVE, RM], dialect=dialect, also=also).calls
         assert (call.name, call.arguments["text"], call.clean) == ("save", text, True)
         cut = parse(written[: rng.randrange(len(written))], [SAVE, RM], dialect=dialect, also=also)
-        assert all((each.name, each.arguments) == ("save", call.arguments) for each in cut.calls)
+        assert all(each.name == "save" and (not each.clean or each.arguments == call.arguments) for each in cut.calls)
 
     holds()
 
