@@ -253,17 +253,17 @@ def test_a_name_whose_letters_are_escaped_is_found_in_the_dialect_of_the_call() 
         assert find_echo(call, page(f"Write {hidden}."), GET) is not None, hidden
 
 
-def test_a_call_in_another_dialect_is_found_as_a_block_of_forge_and_never_in_a_third() -> None:
+def test_a_call_in_another_dialect_is_found_as_a_block_of_a_third() -> None:
     (call,) = parse(dialects.named("hermes").example, [GET], dialect="hermes").calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
-    assert find_echo(call, page(dialects.named("glm").example), GET) is None
+    assert find_echo(call, page(dialects.named("glm").example), GET) is not None
 
 
-def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_as_a_block_of_forge() -> None:
+def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_in_all_dialects() -> None:
     record = replace(dialects.named("glm"), name="mine")
     (call,) = parse(record.example, [GET], dialect=record).calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
-    assert find_echo(call, page(record.example), GET) is None
+    assert find_echo(call, page(record.example), GET) is not None
 
 
 def test_the_place_is_told() -> None:
