@@ -58,6 +58,8 @@ def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[s
 
     whole = [(call.span and call.span[0], call.name, repr(call.arguments)) for call in read(case, [text]).calls]
     for end in range(len(text)):
+        if text[end - 1 : end + 1] == "](":
+            continue  # a list of calls that a `(` makes the label of a link
         part = clean(read(case, [text[:end]]))
         assert part == whole[: len(part)], text[:end]
 

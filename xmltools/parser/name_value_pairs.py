@@ -48,6 +48,14 @@ _PYTHON_LIST: Final = late_pattern(
     rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=)|{_KEY}\Z|\){_W}\]?+\Z)))", re.ASCII
 )
 """A list of such calls. `[get()](page)` is a link."""
+_TRIPLES: Final = "|".join(rf"{quote}(?:[^\\]|\\.)*?{quote}" for quote in ("'{3}", '"{3}'))
+_STRINGS: Final = r"'(?:[^'\\]|\\.)*+'" r'|"(?:[^"\\]|\\.)*+"'
+_PYTHON_TOKEN: Final = late_pattern(
+    rf"(?s)(?P<text>{_TRIPLES})|'{{3}}|\"{{3}}|(?P<string>{_STRINGS})|['\"]|(?P<open>[\[({{])|(?P<close>[\])}}])"
+)
+"""A string in Python, a bracket, or the quotes of a string that has no end, which is in no group."""
+_LINK_LENGTH: Final = 256
+"""Characters of a list of calls that waits for its end, since a `(` after it makes it the label of a link."""
 _OBJECT: Final = re.compile(r"\{[ \t\r\n]*(?:([\"}])|\Z)")
 _TEXT_KINDS: Final = ("true", "string")
 """What the attribute of an argument says if its value is text."""
@@ -101,6 +109,8 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
     without one."""
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
+        if begins and dialect.pairs is not None and dialect.pairs.python:
+            begins = _is_no_link(text, skip_space(text, at))
         return -1 if begins else begins
     if mark == dialect.opener and (dialect.pairs is None or dialect.pairs.name != mark):
         after = at + len(mark) - (mark[-1] == "[")  # a list that the mark has begun
@@ -209,6 +219,19 @@ def _begins_python(text: str, at: int) -> bool | None:
     if found is None or found.end() - at > NAME_LENGTH + OPENER_SPACE:
         return NO
     return True if found["call"] else MORE
+
+
+def _is_no_link(text: str, at: int) -> bool | None:
+    """Does no `(` follow the list of calls at `at`, or is it too long for the label of a link?"""
+    depth, stop = 0, at + _LINK_LENGTH
+    for token in _PYTHON_TOKEN.finditer(text, at, stop):
+        if token.lastgroup is None:
+            break
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        if depth <= 0:
+            here = token.end()
+            return MORE if here == len(text) else text[here] != "("
+    return MORE if len(text) < stop else True
 
 
 @lru_cache(maxsize=32)
