@@ -261,29 +261,96 @@ def test_without_speed_all_comes_at_once(tmp_path: Path) -> None:
     assert bodies(play(app, time)) == [(0.0, chunk) for _, chunk in CHUNKS]
 
 
-def test_a_request_gets_its_own_recording_and_others_get_them_in_turn(tmp_path: Path) -> None:
-    files = [keep(tmp_path, [(0.2, name)], {"ask": name.decode()}) for name in (b"one", b"two", b"three")]
-    time = Time()
-    app = Replay(files, sleep=time.sleep, clock=time.clock)
+def asking(*messages: str, **fields: Any) -> dict[str, Any]:
+    """A request whose messages are of user and model in turn, after instructions that are different each time."""
+    turns = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(messages)]
+    system = {"role": "system", "content": fields.pop("system", "full")}
+    return {"model": "m", "messages": [system, *turns], **fields}
 
-    def answer(ask: str, path: str = "/v1/chat/completions") -> bytes:
-        return b"".join(chunk for _, chunk in bodies(play(app, time, {"ask": ask}, path)))
 
-    assert [answer("two"), answer("three"), answer("two")] == [b"two", b"three", b"two"]
-    assert answer("new") == b"one"
-    assert answer("new", "/other/place/v1/chat/completions") == b"one"
-    assert answer("new") == b"three"
-    assert b"nothing is recorded" in answer("two", "/v1/embeddings")
+class Player:
+    """A replay of requests, whose replies are numbers, and what it tells."""
+
+    def __init__(self, folder: Path, *bodies: dict[str, Any]) -> None:
+        self.files = [keep(folder, [(0.2, str(at).encode())], body) for at, body in enumerate(bodies)]
+        self.time = Time()
+        self.told: list[str] = []
+        self.app = Replay(self.files, sleep=self.time.sleep, clock=self.time.clock, tell=self.told.append)
+
+    def ask(self, body: dict[str, Any], path: str = "/v1/chat/completions") -> tuple[str, str]:
+        """Return what is played, and the last words of the line that is told."""
+        sent = play(self.app, self.time, body, path)
+        said = b"".join(chunk for _, chunk in bodies(sent)).decode()
+        if sent[0][1]["status"] == 200:
+            assert self.told[-1].startswith(self.files[int(said)].name + ": ")
+        else:
+            assert sent[0][1]["status"] == 404
+            said = json.loads(said)["error"]["message"]
+        return said, self.told[-1].partition(": ")[2]
+
+
+def test_a_request_gets_its_own_recording(tmp_path: Path) -> None:
+    player = Player(tmp_path, asking("one"), asking("two"), asking("three"))
+    assert [player.ask(asking(each)) for each in ("two", "three", "two")] == [
+        ("1", "exact"),
+        ("2", "exact"),
+        ("1", "exact"),
+    ]
+    assert player.ask(asking("one"), "/other/place/v1/chat/completions") == ("0", "exact")
+    assert "nothing is recorded for POST /v1/embeddings" in player.ask(asking("one"), "/v1/embeddings")[0]
+
+
+def test_other_instructions_get_the_recording_with_the_same_words_of_the_user(tmp_path: Path) -> None:
+    player = Player(tmp_path, asking("one"), asking("two"), asking("two"))
+    found = [player.ask(asking(each, system="compact")) for each in ("two", "one", "two", "two")]
+    assert found == [(number, "by the user's words") for number in ("1", "0", "2", "1")]
+
+
+def test_nobody_gets_the_reply_to_another_question(tmp_path: Path) -> None:
+    player = Player(tmp_path, asking("context", "a", "one"), asking("two"), asking("three", stream=True))
+    for other in (asking("four"), asking("context", "a", "four", "b", "one"), asking("context")):
+        assert player.ask(other)[0] == (
+            "replay: no recording has these words of the user at this point of a conversation"
+        )
+    told = "replay: no recording is for the model 'n'; recorded: 'm'"
+    assert player.ask({**asking("two"), "model": "n"})[0] == told
+    assert player.told[-1] == "404, no recording fits POST '/v1/chat/completions'"
+    for stream, body in ((True, asking("two")), (False, asking("three"))):
+        alone = Player(tmp_path / str(stream), {**body, "stream": not stream})
+        said = alone.ask({**body, "stream": stream})[0]
+        assert ("ask without a stream" if stream else "ask for a stream") in said
+
+
+def test_a_conversation_is_played_in_order_whatever_its_tools_return(tmp_path: Path) -> None:
+    player = Player(tmp_path, asking("one"), asking("one", "call", "at 9"), asking("one", "call", "at 9", "call", "x"))
+    found = [
+        player.ask(asking("one", system="compact")),
+        player.ask(asking("one", "call", "at 10", system="compact")),
+        player.ask(asking("one", "call", "at 10", "call", "y", system="compact")),
+    ]
+    assert found == [("0", "by the user's words"), ("1", "in order"), ("2", "in order")]
+    assert "no recording" in player.ask(asking("two", "call", "at 10"))[0]
+
+
+def test_where_results_are_no_words_of_the_user_each_turn_gets_its_own(tmp_path: Path) -> None:
+    def turn(replies: int, system: str) -> dict[str, Any]:
+        body = asking("one", system=system)
+        done = [{"role": "assistant", "content": "call"}, {"role": "tool", "content": "9"}]
+        return {**body, "messages": [*body["messages"], *done * replies]}
+
+    player = Player(tmp_path, turn(0, "full"), turn(1, "full"))
+    assert [player.ask(turn(at, "compact"))[0] for at in (1, 0, 1)] == ["1", "0", "1"]
+    assert "no recording" in player.ask(turn(2, "compact"))[0]
 
 
 def test_a_whole_folder_is_played_in_the_order_of_its_files(tmp_path: Path) -> None:
     recorder, time = Recorder(tmp_path), Time()
     for text in (b"first", b"second"):
-        with recorder.start({"text": text.decode()}) as recording:
+        with recorder.start(ASKED) as recording:
             recording.head(200, HEAD)
             recording.chunk(text)
     app = Replay([tmp_path], sleep=time.sleep, clock=time.clock)
-    assert [bodies(play(app, time, {}))[0][1] for _ in range(3)] == [b"first", b"second", b"first"]
+    assert [bodies(play(app, time))[0][1] for _ in range(3)] == [b"first", b"second", b"first"]
 
 
 def test_a_stream_of_the_scripted_model_is_recorded_and_played_to_the_sdk(tmp_path: Path) -> None:
@@ -312,7 +379,7 @@ def test_nothing_is_said_to_a_client_that_has_left(tmp_path: Path) -> None:
     time, sent = Time(), []
     app = Replay([keep(tmp_path, CHUNKS)], sleep=time.sleep, clock=time.clock)
     scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": [], "query_string": b""}
-    came = [{"type": "http.request", "body": b"{}", "more_body": False}]
+    came = [{"type": "http.request", "body": json.dumps(ASKED).encode(), "more_body": False}]
 
     async def receive() -> Any:
         if not came and not any(message.get("body") for message in sent):

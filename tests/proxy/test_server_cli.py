@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from proxy.running import running
-from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Upstream, reply
+from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Answer, Seen, Upstream, reply
 from xmltools.cli import serve as _cli_serve
 from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
@@ -114,6 +114,41 @@ def test_what_was_recorded_is_played_again(tmp_path: Path) -> None:
         assert server.stop()[0] == upstream.stop()[0] == 0
     functions = [each["choices"][0]["message"]["tool_calls"][0]["function"] for each in (first, second)]
     assert functions[0] == functions[1]
+
+
+def test_a_replay_behind_other_options_plays_what_was_asked_and_says_which(tmp_path: Path) -> None:
+    """As a proxy's operator does it: two requests are recorded, and played behind another style of prompt."""
+
+    def ask(url: str, words: str, **fields: object) -> httpx2.Response:
+        body = {**BODIES[CHAT], "messages": [{"role": "user", "content": words}], **fields}
+        return httpx2.post(url + CHAT, json=body, timeout=PATIENCE, trust_env=False)
+
+    def text(answer: httpx2.Response) -> str:
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    def echo(seen: Seen) -> Answer:
+        return reply(f"about {seen.json['messages'][-1]['content']}")(seen)
+
+    with (
+        running(Upstream(make=echo)) as url,
+        command("serve", "--upstream", url, "--record", str(tmp_path)) as server,
+    ):
+        assert [text(ask(server.url, words)) for words in ("weather", "6*7")] == ["about weather", "about 6*7"]
+        server.stop()
+    with (
+        command("replay", str(tmp_path), "--speed", "0") as upstream,
+        command("serve", "--upstream", upstream.url, "--style", "compact") as server,
+    ):
+        assert [text(ask(server.url, words)) for words in ("6*7", "weather")] == ["about 6*7", "about weather"]
+        for fields in ({"model": "other"}, {"stream": True}):
+            answer = ask(server.url, "6*7", **fields)
+            assert answer.status_code == 404
+            assert "no recording" in answer.json()["error"]["message"]
+        server.stop()
+        lines = upstream.stop()[1].splitlines()
+    first, second = sorted(file.name for file in tmp_path.iterdir())
+    assert lines[:2] == [f"xmltools: {name}: by the user's words" for name in (second, first)]
+    assert lines[2:4] == ["xmltools: 404, no recording fits POST '/v1/chat/completions'"] * 2
 
 
 def options(*arguments: str) -> argparse.Namespace:

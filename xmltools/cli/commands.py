@@ -253,7 +253,12 @@ COMMANDS = {
     ),
     "replay": _Command(
         "play what serve --record kept, as an upstream",
-        "Listen like the server that was recorded, and say what it said: the same bytes, at the same times.",
+        "Listen like the server that was recorded, and say what it said: the same bytes, at the same times. A request "
+        "gets the recording with the same body (exact). Else, of those with the same model, streamed or not as asked, "
+        "behind as many replies of the model, it gets one in which the user said the same last (by the user's words), "
+        "or, later in a conversation, one that began with the same words (in order); the one that was played least "
+        "comes first. Where none fits the answer is 404, with the reason. A line for each request says which "
+        "recording is played, and why.",
         "xmltools replay recordings/ --port 8000",
         declare_replay,
         replay,

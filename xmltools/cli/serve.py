@@ -208,5 +208,9 @@ def declare_replay(parser: argparse.ArgumentParser) -> None:
 def replay(options: argparse.Namespace) -> int:
     """Run `xmltools replay`. Returns the exit status."""
     run_app: Callable[..., int] = load("xmltools.proxy.server").run_app
-    app = load("xmltools.proxy.recordings").Replay(options.files, speed=options.speed)
+
+    def report(line: str) -> None:
+        tell(f"xmltools: {line}", flush=True)
+
+    app = load("xmltools.proxy.recordings").Replay(options.files, speed=options.speed, tell=report)
     return run_app(app, options.host, options.port, "plays what was recorded")

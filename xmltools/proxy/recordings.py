@@ -15,7 +15,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -138,7 +138,7 @@ class Recording:
         _logger.error("the recording %s is not kept any further: %s", self.path.name, error.strerror)
 
 
-def _body_of(request: Mapping[str, Any] | bytes) -> Mapping[str, Any] | None:
+def _body_of(request: Mapping[str, Any] | bytes) -> dict[str, Any] | None:
     if isinstance(request, bytes):
         try:
             request = json.loads(request)
@@ -236,9 +236,18 @@ class Replay:
     """Recorded exchanges as an ASGI application that answers as their upstream did: exact chunks, at their times.
 
     Takes the files, or folders of them; how fast they are played (2 is twice as fast, 0 does not wait), how to wait
-    and what the time is. A request gets the recording with the same method, path and body; if none has that body, the
-    next one of that method and path, in the order of the files. After the last one the first is played again. Where
-    the upstream broke off, so does this.
+    and what the time is; `tell` hears one line for each request: which recording is played, and why. Where the upstream
+    broke off, so does this.
+
+    A request gets the recording with the same method, path and body (exact). If none has that body, it gets one with
+    the same model, streamed or not as asked, that stands behind as many replies of the model and
+
+    - in which the user said the same last (by the user's words), or else
+    - whose conversation began with the same words (in order): what tools return is not the same each time, and
+      another dialect spells it otherwise.
+
+    Of several, the one that was played least comes first, in the order of the files. Where none fits the answer is 404,
+    and says what is missing.
 
     Raises XMLToolsError if a file is no recording, there is none, or `speed` is no number from 0 on.
     """
@@ -248,19 +257,20 @@ class Replay:
         files: Iterable[Path | str],
         *,
         speed: float = 1.0,
+        tell: Callable[[str], object] = _logger.info,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
         self._speed = check_speed(speed)
+        self._tell = tell
         self._sleep = sleep
         self._clock = clock
-        self._recorded = [read_recording(file) for each in files for file in _files(Path(each))]
-        if not self._recorded:
+        self._kept = [_Kept.of(file) for each in files for file in _files(Path(each))]
+        if not self._kept:
             raise XMLToolsError("there is no recording to play; name files that --record wrote, or their folder")
-        self._played = [0] * len(self._recorded)
         self._app = Starlette(
             routes=[Route("/{path:path}", self._answer, methods=list(_METHODS))],
-            exception_handlers={HTTPException: _not_recorded},
+            exception_handlers={HTTPException: self._refuse},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -271,24 +281,96 @@ class Replay:
         pace = Pace(self._speed, sleep=self._sleep, clock=self._clock)
         path = _route(request.url.path)
         asked = (request.method, path)
-        fitting = [at for at, each in enumerate(self._recorded) if (each.method, _route(each.path)) == asked]
+        fitting = [each for each in self._kept if (each.recorded.method, _route(each.recorded.path)) == asked]
         if fitting:
-            return _Playing(self._recorded[self._next(fitting, await request.body())], pace)
+            kept, why = _chosen(fitting, _body_of(await request.body()))
+            kept.played += 1
+            self._tell(f"{kept.file.name}: {why}")
+            return _Playing(kept.recorded, pace)
         if asked == ("GET", "models"):
             return JSONResponse({"object": "list", "data": self._models()})
-        raise HTTPException(404)
-
-    def _next(self, fitting: list[int], body: bytes) -> int:
-        """Return the number of the recording that is to be played: the first of those that were played least."""
-        asked = _body_of(body)
-        same = [number for number in fitting if self._recorded[number].body == asked]
-        number = min(same or fitting, key=lambda each: (self._played[each], each))
-        self._played[number] += 1
-        return number
+        raise HTTPException(404, f"nothing is recorded for {request.method} {request.url.path:.200}")
 
     def _models(self) -> list[dict[str, Any]]:
-        names = (each.body["model"] for each in self._recorded if each.body and isinstance(each.body.get("model"), str))
-        return [{"id": name, "object": "model", "created": 0, "owned_by": "recording"} for name in dict.fromkeys(names)]
+        names = dict.fromkeys(each.asked.model for each in self._kept if each.asked.model)
+        return [{"id": name, "object": "model", "created": 0, "owned_by": "recording"} for name in names]
+
+    async def _refuse(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        self._tell(f"404, no recording fits {request.method} {request.url.path!r:.200}")
+        body = error_body("chat", error.detail, status=error.status_code, code="not_recorded")
+        return JSONResponse(body, status_code=error.status_code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is looked at in a request: `last`, the user's last words; `opening`, what the user said before the first
+    reply; `replies`, how many the conversation has."""
+
+    model: str
+    is_streamed: bool
+    last: Any
+    opening: list[Any]
+    replies: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any] | None) -> _Asked:
+        given = body or {}
+        messages = given.get("messages")
+        turns = [each for each in messages if isinstance(each, Mapping)] if isinstance(messages, list) else []
+        roles = [each.get("role") for each in turns]
+        said = [(at, each.get("content")) for at, each in enumerate(turns) if roles[at] == "user"]
+        first = roles.index("assistant") if "assistant" in roles else len(roles)
+        return cls(
+            model=str(given.get("model") or ""),
+            is_streamed=bool(given.get("stream")),
+            last=said[-1][1] if said else None,
+            opening=[words for at, words in said if at < first],
+            replies=roles.count("assistant"),
+        )
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A recording that can be played, and how often it was."""
+
+    file: Path
+    recorded: Recorded
+    asked: _Asked
+    played: int = 0
+
+    @classmethod
+    def of(cls, file: Path) -> _Kept:
+        recorded = read_recording(file)
+        return cls(file, recorded, _Asked.of(recorded.body))
+
+
+def _chosen(kept: list[_Kept], body: dict[str, Any] | None) -> tuple[_Kept, str]:
+    """Return the recording to play for a request with this body, and why it is the one.
+
+    Raises HTTPException, with what is missing, if none fits.
+    """
+    asked = _Asked.of(body)
+    alike = [each for each in kept if each.asked.model == asked.model]
+    streamed = [each for each in alike if each.asked.is_streamed == asked.is_streamed]
+    placed = [each for each in streamed if each.asked.replies == asked.replies]
+    rules = {
+        "exact": [each for each in kept if each.recorded.body == body],
+        "by the user's words": [each for each in placed if asked.last is not None and each.asked.last == asked.last],
+        "in order": [each for each in placed if asked.replies and each.asked.opening == asked.opening != []],
+    }
+    for why, found in rules.items():
+        if found:
+            return min(found, key=lambda each: each.played), why
+    if not alike:
+        names = ", ".join(dict.fromkeys(repr(each.asked.model) for each in kept))
+        missing = f"is for the model {asked.model!r:.200}; recorded: {names:.500}"
+    elif not streamed:
+        was, ask = ("in one piece", "without") if asked.is_streamed else ("streamed", "for")
+        missing = f"fits, since all for this model were {was}; ask {ask} a stream"
+    else:
+        missing = "has these words of the user at this point of a conversation"
+    raise HTTPException(404, f"replay: no recording {missing}")
 
 
 class _Playing(Response):
@@ -323,8 +405,3 @@ def _files(path: Path) -> list[Path]:
 def _route(path: str) -> str:
     """Return a path without what stands before the API: upstreams have it at different places."""
     return path.rpartition("/v1/")[2].strip("/")
-
-
-async def _not_recorded(request: Request, error: Exception) -> Response:
-    message = f"nothing is recorded for {request.method} {request.url.path:.200}"
-    return JSONResponse(error_body("chat", message, status=404, code="not_found"), status_code=404)
