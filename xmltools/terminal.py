@@ -11,6 +11,19 @@ import re
 import unicodedata
 from typing import TextIO
 
+UNSEEN = (
+    *range(0x7F, 0xA0),
+    *(0xAD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *(0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB),
+    *range(0xE0000, 0xE0080),
+)
+"""Characters that steer a terminal, turn the direction of writing or can't be seen: a call that holds one would be
+shown as another than it is. Those that join letters and pictures are none."""
+VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | dict.fromkeys(UNSEEN, 0xFFFD)
+"""What `str.translate` takes to show text of others: control characters become their pictures."""
+
 # A command to copy is one word.
 _PIECE = re.compile(r"\n|[^\S\n]+|(?:pip install(?: -e)? )?\S+")
 _LEAST = 10

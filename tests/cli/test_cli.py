@@ -221,6 +221,22 @@ def test_a_terminal_without_rich(run, monkeypatch):
     )
 
 
+STEERING = "\u202ea\u2066b\u200bc\x9bd\U000e0041e\u2028f\ufeff"
+
+
+def test_a_terminal_shows_what_would_turn_or_hide_text(run, file, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    call = CALL.replace("add", f"add{STEERING}").replace("1</a>", f"{STEERING}\n</a>")
+    for arguments in (
+        ["parse", "-"],
+        ["validate", "-"],
+        ["parse", "-", "--tools", file("tools.json", f"[{STEERING}]")],
+    ):
+        _, out, err = run(*arguments, stdin=f"hi {STEERING} {call}<think>{STEERING}</think><tool>{STEERING}{call}")
+        assert out or err
+        assert not set(STEERING) - set("abcdef") & set(out + err)
+
+
 def on_terminal(run, monkeypatch):
     for name in ("NO_COLOR", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)

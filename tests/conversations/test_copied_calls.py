@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.calls import Meant, meant_calls, untyped_calls
 from support.effort import effort
+from support.written import WRITTEN
 
 from xmltools import dialects
 from xmltools.conversations.copied_calls import Echo, find_echo
@@ -117,6 +118,53 @@ def test_a_copied_block_is_found(disguise: str, block: str) -> None:
     assert is_found(f"Some page.\n\n{text}\n\nAnd its end.", block)
 
 
+def written(dialect: str, value: str = "-a\n+b = 'c'") -> tuple[ToolCall, str]:
+    """A call as a model writes it in a dialect, and its text."""
+    meant = ToolCall(id="1", name="patch", arguments={"path": "/etc/hosts", "lines": 5, "diff": value, "force": True})
+    block = render_call(meant, PATCH, dialect=dialect)
+    (call,) = parse(block, [PATCH], dialect=dialect).calls
+    return call, block
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_a_copied_block_is_found_in_the_dialect_of_the_call(dialect: str) -> None:
+    call, block = written(dialect)
+    for name, disguise in DISGUISES.items():
+        assert find_echo(call, page(f"Some page.\n\n{disguise(block)}\n\nAnd its end."), PATCH), name
+    assert find_echo(call, page(block))
+    rendered = render_result(page(f"As {block} says.")[0], dialect=dialect)
+    assert find_echo(call, page(rendered), PATCH)
+    for changed in (block.replace("/etc/hosts", "/etc/host"), block.replace("5", "6"), block.replace("patch", "batch")):
+        assert not find_echo(call, page(changed), PATCH)
+
+
+@pytest.mark.parametrize("dialect", [name for name in WRITTEN if name not in ("llama3_json", "pythonic")])
+def test_a_block_with_a_mark_is_found_whatever_the_dialect_of_the_call(dialect: str) -> None:
+    _, block = written(dialect)
+    assert is_found(f"Some page. {block} And its end.", render_call(written(dialect)[0], PATCH))
+    call, _ = written("hermes")
+    assert find_echo(call, page(f"```\n{block}\n```"), PATCH)
+
+
+def test_a_call_without_a_mark_is_found_if_calls_in_its_dialect_have_none() -> None:
+    for dialect in ("llama3_json", "pythonic"):
+        call, block = written(dialect)
+        assert find_echo(call, page(f"Write {block} now."), PATCH)
+        assert not find_echo(call_of(ONE_LINE), page(block), PATCH)
+        several = f"[ls(), {block[1:]}" if dialect == "pythonic" else block
+        assert find_echo(call, page(f"{{[ {several} and so on"), PATCH)
+        assert not find_echo(call, page("patch /etc/hosts { [ patch"), PATCH)
+
+
+@pytest.mark.parametrize("dialect", [name for name in WRITTEN if name != "gemma"])  # which can't say such values
+def test_openers_in_the_values_of_a_call_in_a_dialect_do_not_end_it(dialect: str) -> None:
+    _, inner = written(dialect)
+    for value in (inner, f"{inner}\n" * 3):
+        call, block = written(dialect, f"See:\n{value}End.")
+        assert find_echo(call, page(f"A `{block}` and more."), PATCH)
+        assert not find_echo(call, page(inner), PATCH)
+
+
 @pytest.mark.parametrize("disguise", [name for name in DISGUISES if name != "behind many blocks"])
 def test_a_call_without_arguments_is_found_where_its_block_stands(disguise: str) -> None:
     text = DISGUISES[disguise](NO_ARGUMENTS)
@@ -205,17 +253,17 @@ def test_a_name_whose_letters_are_escaped_is_found_in_the_dialect_of_the_call() 
         assert find_echo(call, page(f"Write {hidden}."), GET) is not None, hidden
 
 
-def test_a_call_in_another_dialect_is_found_as_a_block_of_forge_and_never_in_a_third() -> None:
+def test_a_copy_in_any_other_dialect_is_found() -> None:
     (call,) = parse(dialects.named("hermes").example, [GET], dialect="hermes").calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
-    assert find_echo(call, page(dialects.named("glm").example), GET) is None
+    assert find_echo(call, page(dialects.named("glm").example), GET) is not None
 
 
-def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_as_a_block_of_forge() -> None:
+def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_in_the_known_dialects() -> None:
     record = replace(dialects.named("glm"), name="mine")
     (call,) = parse(record.example, [GET], dialect=record).calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
-    assert find_echo(call, page(record.example), GET) is None
+    assert find_echo(call, page(dialects.named("glm").example), GET) is not None
 
 
 def test_the_place_is_told() -> None:
@@ -292,6 +340,9 @@ GROWING = {
     "backslashes": "\\\\",
     "marks": "> > > 1: ",
     "names": "a:",
+    "blocks of all dialects": "".join(written(each)[1].replace("5", "6") for each in WRITTEN),
+    "openers of all dialects": "".join(written(each)[1].partition("patch")[0] + "patch" for each in WRITTEN),
+    "names without marks": '{"patch"[',
 }
 
 
@@ -301,9 +352,11 @@ GROWING = {
 def test_time_grows_with_the_text(family: str) -> None:
     call = call_of(ONE_LINE)
 
+    bare = call.model_copy(update={"dialect": "llama3_json"})
+
     def work(size: int) -> float:
         text = GROWING[family] * (size // len(GROWING[family])) + "<tool>"
-        return min(effort(lambda: find_echo(call, page(text), PATCH)) for _ in range(3))
+        return min(effort(lambda: [find_echo(each, page(text), PATCH) for each in (call, bare)]) for _ in range(3))
 
     assert work(40_000) < 12 * work(10_000) + 5
 

@@ -767,3 +767,23 @@ def test_many_lines_of_an_event_are_read_in_linear_time_and_within_the_limit() -
     with pytest.raises(XMLToolsError, match="more than"):
         for _ in range(20):
             decoder.feed(b"data:\n" * 2**20)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("forge", "<tool><tool_name>read</tool_name><arguments><path>a</path></arguments>"),
+        ("glm", "<tool_call>read<arg_key>path</arg_key><arg_value>See </tool_call>"),
+        ("qwen3_coder", "<tool_call><function=read><parameter=path>\na\n</function>"),
+    ],
+)
+def test_a_call_whose_end_is_not_certain_is_none_where_the_reply_was_cut_off(dialect: str, said: str, reason: str):
+    for live in (False, True):
+        exchange = Exchange("chat", chat(), Settings(dialect=dialect, retries=0, live_arguments=live))
+        body = exchange.answer({"choices": [{"message": {"content": said}, "finish_reason": reason}]})
+        assert not body or "tool_calls" not in body["choices"][0]["message"] or live
+        assert [error.code for error in exchange.failures] == ["truncated"]
+        whole = Exchange("chat", chat(), Settings(dialect=dialect, retries=0, live_arguments=live))
+        body = whole.answer({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+        assert body is not None and len(body["choices"][0]["message"]["tool_calls"]) == 1

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from xmltools.cli.shared import (
-    VISIBLE,
     add_parser_options,
     one_standard_input,
     parser_options,
@@ -34,7 +33,7 @@ from xmltools.models.events import (
 )
 from xmltools.parser import Parser
 from xmltools.syntax.lines import Lines
-from xmltools.terminal import Wrapper, columns_of
+from xmltools.terminal import VISIBLE, Wrapper, columns_of
 
 Write = Callable[[dict[str, Any]], None]
 

@@ -22,7 +22,7 @@ from xmltools.dialects import FORGE, for_model, named
 from xmltools.errors import XMLToolsError
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
-from xmltools.terminal import say, wrapped
+from xmltools.terminal import VISIBLE, say, wrapped
 from xmltools.tools import Tool, load_tools
 
 _READ_SIZE = 1 << 16
@@ -271,10 +271,6 @@ _FIRST_COLUMN = re.compile(r"( +)\S+ {2,}")
 """What stands in front of the second column, where a line has two."""
 
 # Output
-
-# What a model writes must not steer the terminal: control characters are shown as their pictures.
-VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
-VISIBLE |= dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
 
 
 def one_line(message: str) -> str:

@@ -4,9 +4,9 @@
     if echo: ...  # the block stands in the result of echo.name: ask a human
 
 A model that reads a page with a block in it may write that block itself, and then it is a well-formed call like any
-other. Found is a block, in Forge's dialect or in that of the call, that reads as the same call: same tool, server and
-names of arguments, and values that are the same but for white space, characters that nobody sees and escaped openers.
-It is found
+other. Found is a block, in any dialect that is read, that reads as the same call: same tool, server and names of
+arguments, and values that are the same but for white space, characters that nobody sees and escaped openers. It is
+found
 
 - anywhere in a text: in a fence, in inline code, in a comment, after tags and blocks that are not closed;
 - as it stands, or escaped as XML, HTML or JSON, up to twice in any order, and as `render_result` writes openers;
@@ -14,11 +14,14 @@ It is found
 - with slips that the parser repairs, without its end tag, in a JSON body, with its arguments in another order;
 - in a result with several parts, though it is divided between them.
 
-Not found is a call that the model put together itself: because a text asked for it in words, in a third notation or
-in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or one
-that a page has cut into pieces with tags of its own. After 16 openers that each swallow the rest of the text, a block
-is missed that holds openers outside its values, or more than 16 in them. So no echo doesn't mean that a call is wise.
-And an echo isn't always an attack: who asks for the example in a document to be carried out gets one.
+Calls without a mark (`llama3_json`, `pythonic`, a line with a tool's name in `tag_per_tool`) are looked for only if the
+call itself was written in that dialect, which `call.dialect` says: in others, JSON is no call.
+
+Not found is a call that the model put together itself: because a text asked for it in words, in a notation that is not
+read or in Base64, with one value changed, or out of two results. Nor is a block without the end of its arguments, or
+one that a page has cut into pieces with tags of its own. After 16 openers that each swallow the rest of the text, a
+block is missed that holds openers outside its values, or more than 16 in them. So no echo doesn't mean that a call is
+wise. And an echo isn't always an attack: who asks for the example in a document to be carried out gets one.
 """
 
 from __future__ import annotations
@@ -26,12 +29,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, get_args
 
-from xmltools.dialects import FORGE, Body, Dialect, named
+from xmltools import dialects
+from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import Conversation, Reply, Role, Text, ToolCall, ToolResult
 from xmltools.parser import Limits, parse
+from xmltools.parser.openers import forms_by_start, make_openers
+from xmltools.render.marks import COMMON
 from xmltools.syntax.markup import Tag, decode_entities, read_confirmation, read_opener
 from xmltools.tools import Tool
 
@@ -39,6 +46,8 @@ __all__ = ["Echo", "find_echo"]
 
 _LEVELS = 2
 """How many times a text may have been escaped."""
+_RENDERED = 4
+"""How many times a text may have been a result that was rendered."""
 _PATIENCE = 16
 """Openers that are read to the end of the text although others follow, and openers that a call may hold itself."""
 
@@ -46,11 +55,10 @@ _NAME = rf"(?i:{FORGE.block})(?![\w.-])"
 _OPENER = re.compile(f"<(?={_NAME})")
 _ARGUMENTS_END = f"</{FORGE.arguments}>"
 _HIDDEN_OPENER = re.compile(f"&(?:amp;)*lt;(?={_NAME})")
-_MAY_OPEN = re.compile(rf"(?:<|lt;|60;|3[cC];?)(?:(?i:{FORGE.block})|&#|\\u)")
+# What is in each text in which a call stands, in any dialect, escaped or not.
+_MAY_OPEN = re.compile(r"[<{\[]|lt;|#(?:0*(?:60|91|102);|[xX]0*(?:3[cC]|5[bB]|66);)|\\u00|functools")
 # A name that doesn't stand in a block as it is can only be in it by one of these.
 _CODED = re.compile(r"[&\\]|<!")
-# The same, of a name that consists of letters, digits, hyphens and underscores.
-_SPELLED = re.compile(r"&(?:amp;)*#|\\u")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]+")
 _MARK = re.compile(
     r"^[ \t]*(?:(?:>[ \t]?)+|//|[+|*#-]|(?:[^\s:]{1,200}[:-])?[0-9]{1,7}[:|\t\u2192-])[ \t]?", re.MULTILINE
@@ -140,17 +148,11 @@ def _no_results(found: Any) -> XMLToolsError:
 
 
 class _Searcher:
-    """Looks for one call in texts, as Forge's dialect writes it, or its own."""
-
-    __slots__ = ("_form", "_may_hide_name", "_own", "_own_opener", "_server", "_tools")
+    """Looks for one call in texts."""
 
     def __init__(self, call: ToolCall, tool: Tool | None) -> None:
-        self._form = _form(call)
-        self._server = call.server
-        self._tools = None if tool is None else [tool]
-        self._may_hide_name = _SPELLED if call.name.replace("-", "_").isidentifier() else _CODED
-        self._own = _own_dialect(call)
-        self._own_opener = None if self._own is FORGE else _opener_of(self._own, call.name)
+        self._call = call
+        self._tool = tool
 
     def is_in(self, text: str) -> bool:
         """Whether the call stands in a text."""
@@ -158,46 +160,76 @@ class _Searcher:
         return self._is_in_views(seen) or (seen != text and self._is_in_views(text))
 
     def _is_in_views(self, text: str) -> bool:
-        is_forge = bool(_MAY_OPEN.search(text))
-        is_own = self._own_opener is not None and (self._form[0] in text or bool(self._may_hide_name.search(text)))
-        if not is_forge and not is_own:
+        if not _MAY_OPEN.search(text) or not (self._call.name in text or _CODED.search(text)):
             return False
-        for view in _views(text, _LEVELS, set()):
-            if is_forge and self._stands(view, FORGE, list(_openers(view))):
-                return True
-            if is_own and self._own_opener and self._stands(view, self._own, _places(self._own_opener, view)):
-                return True
-        return False
+        return any(notation.stands(view) for view in _views(text, _LEVELS, set()) for notation in self._notations)
 
-    def _stands(self, view: str, dialect: Dialect, starts: list[int]) -> bool:
-        """Read each block by itself, so that nothing in front of it can hide it.
+    @cached_property
+    def _notations(self) -> list[_Forges]:
+        form = _form(self._call)
+        others = (each for each in dialects.all() if each != FORGE)
+        return [
+            _Forges(self._call, form, self._tool),
+            *(_Others(each, self._call, form, self._tool) for each in others),
+        ]
+
+
+class _Forges:
+    """Blocks of Forge's dialect in texts. Other notations are kinds of it."""
+
+    def __init__(self, call: ToolCall, form: _Form, tool: Tool | None) -> None:
+        self._form = form
+        self._server = call.server
+        self._tools = None if tool is None else [tool]
+        self._openers = min(sum(map(self._count, self._leaves())), _PATIENCE)
+
+    def _leaves(self) -> Iterator[str]:
+        return (leaf for leaves in self._form[1].values() for leaf in leaves)
+
+    def _count(self, leaf: str) -> int:
+        """How many openers a value holds."""
+        return len(_OPENER.findall(leaf))
+
+    def _starts(self, view: str) -> list[int]:
+        """Where a block may begin."""
+        return list(_openers(view))
+
+    def stands(self, view: str) -> bool:
+        """Whether the call stands in a view: read each block by itself, so that nothing in front of it can hide it.
 
         A block ends before the next opener that is not in a value of the call, or else no more than _PATIENCE times
         where it wants, so that the time stays linear.
         """
-        opener = _OPENER if dialect is FORGE else self._own_opener
-        values = (leaf for leaves in self._form[1].values() for leaf in leaves)
-        inside = min(sum(len(_places(opener, leaf)) for leaf in values), _PATIENCE) if opener else 0
-        ends = [*starts[1 + inside :], *[len(view)] * (1 + inside)]
+        starts = self._starts(view)
+        ends = [*starts[1 + self._openers :], *[len(view)] * (1 + self._openers)]
         patience = _PATIENCE
         for start, end in zip(starts, ends, strict=False):
             block = view[start:end]
             if self._form[0] not in block and not _CODED.search(block):
                 continue
-            reply = self._parse(block, dialect)
-            if _is_open(reply):
-                if dialect is FORGE and self._is_among(self._parse(_to_end_of_arguments(block), dialect)):
+            reply = self._parse(block)
+            if _is_open(reply) or self._may_lack_end(reply):
+                if self._is_among(self._parse(self._to_end_of_arguments(block))):
                     return True
                 if patience and end < len(view):
                     patience -= 1
-                    reply = self._parse(view[start:], dialect)
+                    reply = self._parse(view[start:])
             if self._is_among(reply):
                 return True
         return False
 
-    def _parse(self, text: str, dialect: Dialect) -> Reply:
+    def _parse(self, text: str) -> Reply:
         limits = Limits(block_size=len(text) + 1, elements=len(text) + 1)
-        return parse(text, self._tools, reasoning_tags=(), limits=limits, dialect=dialect)
+        return parse(text, self._tools, reasoning_tags=(), limits=limits)
+
+    def _may_lack_end(self, reply: Reply) -> bool:
+        """Whether a block that is not open may lack its end mark."""
+        return False
+
+    def _to_end_of_arguments(self, block: str) -> str:
+        """Return a block without what comes after its arguments, where the parser doesn't miss its end tag."""
+        before, end, _ = block.rpartition(_ARGUMENTS_END)
+        return before + end
 
     def _is_among(self, reply: Reply) -> bool:
         return any(map(self._is_same, reply.calls))
@@ -206,25 +238,101 @@ class _Searcher:
         return call.server in (self._server, FORGE.default_server) and _form(call) == self._form
 
 
-def _own_dialect(call: ToolCall) -> Dialect:
-    """Return the dialect of a call; Forge's for one that was no markup, or was read by a record of the caller's."""
-    try:
-        return named(call.dialect or FORGE.name)
-    except XMLToolsError:
-        return FORGE
+class _Others(_Forges):
+    """Calls of another dialect."""
+
+    def __init__(self, dialect: Dialect, call: ToolCall, form: _Form, tool: Tool | None) -> None:
+        self._dialect = dialect
+        is_own = call.dialect == dialect.name
+        self._opener, bare = _starts_of(dialect, call.name if dialect.body is Body.TAGS else "", is_own)
+        self._bare = bare if is_own else ()
+        self._closed = _closed_forms(dialect)
+        super().__init__(call, form, tool)
+        if tool is None:  # calls without a mark, and those of elements, are only those of tools
+            self._tools = [Tool(name=call.name, parameters={})] if dialect.body is Body.TAGS or self._bare else None
+
+    def _count(self, leaf: str) -> int:
+        return len(self._opener.findall(leaf))
+
+    def _starts(self, view: str) -> list[int]:
+        return [found.start() for found in self._opener.finditer(view)]
+
+    def stands(self, view: str) -> bool:
+        return super().stands(view) or (bool(self._bare) and self._stands_bare(view))
+
+    def _stands_bare(self, view: str) -> bool:
+        """Whether the call stands there without a mark: read from its names, and no more than _PATIENCE times the
+        text."""
+        left = _PATIENCE * len(view)
+        size = 2 * _HEAD + 2 * sum(map(len, self._leaves()))
+        for before, start, name in self._bare_starts(view):
+            text = before + view[start : name + size]
+            left -= len(text)
+            if left < 0:
+                return False
+            if self._is_among(self._parse(text)) or self._is_among(self._parse(self._to_end_of_arguments(text))):
+                return True
+        return False
+
+    def _bare_starts(self, view: str) -> Iterator[tuple[str, int, int]]:
+        """Yield what is to be put before a call, where that may begin, and the place of its name."""
+        if self._dialect.pairs is not None:
+            for found in re.finditer(rf"{re.escape(self._form[0])}[ \t]*\(", view):
+                yield "[", found.start(), found.start()  # in a list there may be others before it
+            return
+        tried = 0
+        for found in re.finditer(f"{re.escape(self._form[0])}[\"']", view):
+            start = name = found.start()
+            for _ in range(_BRACKETS):
+                start = max(view.rfind(bare, max(tried, name - _HEAD), start) for bare in self._bare)
+                if start < 0:
+                    break
+                yield "", start, name
+            tried = name
+
+    def _parse(self, text: str) -> Reply:
+        limits = Limits(block_size=len(text) + 1, elements=len(text) + 1)
+        return parse(text, self._tools, reasoning_tags=(), limits=limits, dialect=self._dialect)
+
+    def _may_lack_end(self, reply: Reply) -> bool:
+        return not reply.calls and bool(reply.errors)
+
+    def _to_end_of_arguments(self, block: str) -> str:
+        for end, rest in self._closed:
+            before, found, _ = block.rpartition(end)
+            if found:
+                return before + rest
+        return block
 
 
-def _opener_of(dialect: Dialect, name: str) -> re.Pattern[str]:
-    """Return the pattern of what a call of this tool may begin with in a dialect."""
-    marks = {form.opener for form in dialect.forms}
-    marks |= {form.pairs.name for form in dialect.forms if form.pairs and form.pairs.bare}
-    if dialect.body is Body.TAGS:
-        marks = {f"<{name}"}
-    return re.compile("|".join(map(re.escape, sorted(filter(None, marks), key=len, reverse=True))))
+@lru_cache(maxsize=128)
+def _starts_of(dialect: Dialect, name: str, is_own: bool) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """A pattern of what calls of a tool may begin with, and what is no mark. Not `is_own`: without what counts only in
+    the dialect that a model was asked for."""
+    found = forms_by_start((dialect,), (), (name,) if name else (), is_own=is_own)
+    bare = tuple(start for start, forms in found.items() if all(each.is_bare for each in forms))
+    return make_openers(tuple(start for start in found if start not in bare)).opener, bare
 
 
-def _places(opener: re.Pattern[str], text: str) -> list[int]:
-    return [found.start() for found in opener.finditer(text)]
+@lru_cache(maxsize=64)
+def _closed_forms(dialect: Dialect) -> tuple[tuple[str, str], ...]:
+    """What ends the arguments of calls in a dialect, and with what a call ends then."""
+    found: dict[str, str] = {}
+    for form in dialect.forms:
+        pairs = form.pairs
+        if pairs is not None and pairs.python:
+            found.setdefault(")", f")]{form.closer}")
+        elif form.body is Body.JSON or (pairs is not None and pairs.json):
+            found.setdefault("}", "}" + (pairs.end if pairs else "") + form.closer)
+        elif pairs is not None and pairs.value_end:
+            found.setdefault(pairs.value_end, pairs.value_end + pairs.end + ("" if pairs.end else form.closer))
+    return tuple(found.items())
+
+
+_HEAD = 1_024
+"""Characters in which a call without a mark must name its tool."""
+_BRACKETS = 4
+"""Brackets before a name that are tried as the beginning of a call."""
 
 
 def _openers(view: str) -> Iterator[int]:
@@ -238,12 +346,6 @@ def _openers(view: str) -> Iterator[int]:
 def _is_open(reply: Reply) -> bool:
     """Whether the text of the reply ended inside its first block."""
     return bool(reply.errors) and reply.errors[0].code is Code.TRUNCATED
-
-
-def _to_end_of_arguments(block: str) -> str:
-    """Return a block without what comes after its arguments, where the parser doesn't miss its end tag."""
-    before, end, _ = block.rpartition(_ARGUMENTS_END)
-    return before + end
 
 
 # What is compared
@@ -271,7 +373,16 @@ def _leaves(value: Any) -> Iterator[str]:
 
 def _essence(text: str) -> str:
     """Return a text without what may change where it is copied."""
-    return "".join(_HIDDEN_OPENER.sub("<", _UNSEEN.sub("", text)).split())
+    return "".join(_shown(_UNSEEN.sub("", text)).split())
+
+
+def _shown(text: str) -> str:
+    """Return a text with the openers that `render_result` hides, and hides again where it was copied."""
+    for _ in range(_RENDERED if "&" in text else 0):
+        before, text = text, COMMON.show(text)
+        if before == text:
+            break
+    return _HIDDEN_OPENER.sub("<", text)
 
 
 # What a text says when escapes are undone
@@ -282,7 +393,7 @@ def _views(text: str, levels: int, seen: set[int]) -> Iterator[str]:
 
     `seen` has the hashes of what was yielded: two ways often lead to one text.
     """
-    plain = _HIDDEN_OPENER.sub("<", text)
+    plain = _shown(text)
     for view in (plain, _MARK.sub("", plain)):
         if hash(view) not in seen:
             seen.add(hash(view))

@@ -284,6 +284,13 @@ class Dialect:
         return next((form for form in self.forms if form.writing is not None), None)
 
     @property
+    def has_escapes(self) -> bool:
+        """Whether a value can be written so that none of its characters stands in the call as it is."""
+        form = self.written or self
+        pairs = form.pairs
+        return pairs is None or pairs.python or (pairs.json and not pairs.quote)
+
+    @property
     def form(self) -> str:
         """How a call looks, with words in place of its parts; empty for a body of elements."""
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from xmltools.errors import XMLToolsError
 from xmltools.lint.check import Finding
 from xmltools.lint.explanations import CODES, explain, headline
+from xmltools.terminal import VISIBLE
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 # Characters that take two columns in a terminal: East Asian scripts and pictures.
@@ -26,8 +27,7 @@ _WIDE = re.compile(
 )
 # What is written must not steer the terminal it is read on, nor turn the text around. A tab is one column of the text,
 # and must be one on the screen for the mark to stand below its place.
-_STEERING = (*range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_SHOWN = {code: 0x2400 + code for code in range(0x20)} | dict.fromkeys(_STEERING, 0xFFFD) | {ord("\t"): ord(" ")}
+_SHOWN = VISIBLE | {ord("\n"): 0x240A, ord("\t"): ord(" ")}
 _GITHUB = {ord("%"): "%25", ord("\r"): "%0D", ord("\n"): "%0A"}
 _GITHUB_PROPERTY = {**_GITHUB, ord(":"): "%3A", ord(","): "%2C"}
 

@@ -979,7 +979,8 @@ class Parser:
         """Read an ordinary call that is no elements, if the text has all of it. Returns the place after it; 0 if the
         machine must read it."""
         start, limits = opening.start - base, self._limits
-        if opening.is_fenced or opening.dialect.name != self._dialect.name or self._blocks >= limits.blocks:
+        is_odd = opening.is_fenced or opening.is_unclosed
+        if is_odd or opening.dialect.name != self._dialect.name or self._blocks >= limits.blocks:
             return 0
         toolbox, has_deltas = self._toolbox, self._argument_deltas
         call = read_whole(opening.dialect, toolbox, text, start, has_deltas=has_deltas) if toolbox is not None else None
@@ -1030,6 +1031,8 @@ class Parser:
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if opening.is_fenced:
             note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+        if opening.is_unclosed:
+            note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
         if dialect.arguments and word != dialect.block and not dialect.in_line:
@@ -1136,7 +1139,8 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         self._outside.end_text()
         dialect = ended.dialect
-        self._open_block(Opening(place, 0, dialect.block, self._outside.is_fenced, dialect), "", 0)
+        outside = self._outside
+        self._open_block(Opening(place, 0, dialect.block, outside.is_fenced, dialect, outside.is_unclosed), "", 0)
         if self._block is None:
             return
         if dialect.many:

@@ -67,13 +67,14 @@ _KEY_LENGTH: Final = 40
 
 class Opening(NamedTuple):
     """Where a block opens: its place in the stream, the length of its opening tag, the name as it is spelled there,
-    whether it is in a code fence, and how it is written."""
+    whether it is in a code fence, how it is written, and whether it, or a call before it, has ended reasoning."""
 
     start: int
     length: int
     word: str
     is_fenced: bool
     dialect: Dialect
+    is_unclosed: bool
 
 
 class _Start(NamedTuple):
@@ -142,6 +143,7 @@ class Outside:
         "is_after",
         "is_first",
         "is_long",
+        "is_unclosed",
         "opening",
         "pieces",
     )
@@ -188,6 +190,7 @@ class Outside:
         self._echo = "\n"  # the end of the text, if calls in other dialects are read: a result may begin there
         self._is_copied = False  # the text is in the copy of a result
         self._layout = dialect.layout
+        self.is_unclosed = False  # a call has ended the last reasoning, and no end tag
         self.is_after = False  # a call or reasoning has ended, and no text has followed
         self._is_begun = False  # the reasoning has text
         self.is_long = False  # the run of white space that was read last is too long to be layout
@@ -455,7 +458,7 @@ class Outside:
         if lead < at:
             self._skip(base + lead, base + at)
         length = start.end - at if start.end > 0 else 0
-        self.opening = Opening(base + at, length, word, self.is_fenced, start.dialect)
+        self.opening = Opening(base + at, length, word, self.is_fenced, start.dialect, self.is_unclosed)
         return at
 
     def _may_call(self, word: str) -> bool:
@@ -786,12 +789,15 @@ class Outside:
             return -1
         if not opens or hidden or self._thought.open:
             return self._think(text, lead, hidden or at + 1, base)
-        return self._end_thought(text, lead, base, at)
+        self._end_thought(text, lead, base, at)
+        self.is_unclosed = True
+        return at
 
     def _end_thought(self, text: str, end: int, base: int, after: int) -> int:
         """The reasoning ends at `end`; what follows up to `after` belongs to the region."""
         self._emit_thought(text, end, base, after)
         self._emit_reasoning("", base + after)  # of an empty region, the tags
+        self.is_unclosed = False
         self.closers = ()
         self.pieces.clear()
         self._prose.skip(is_thought=True)

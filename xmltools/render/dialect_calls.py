@@ -20,6 +20,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
 from xmltools.render.forge_calls import is_its_text, write_call, write_elements
+from xmltools.render.marks import turn_marks
 from xmltools.render.writable import ORDINARY_NAME, escape_name, same, scalar_text
 from xmltools.tools import Tool
 from xmltools.tools.schema import ObjectShape, TextShape, find_problems, read_object
@@ -201,6 +202,11 @@ to_json = json.JSONEncoder(ensure_ascii=False).encode
 """A value as JSON, as chat templates write it."""
 
 
+def _said(value: Any) -> str:
+    """Return a value as JSON in which no text is a token of a chat template: escapes stand for them."""
+    return turn_marks().neutral_json(to_json(value))
+
+
 def value_text(value: Any) -> str:
     """Return a value between marks: a string as it is, all else as JSON."""
     return to_json(value) if isinstance(value, (dict, list)) else scalar_text(value)
@@ -213,14 +219,14 @@ def _write_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
         said: dict[str, Any] = {call.name: arguments}
     else:
         said = {form.json_tool_name[0]: call.name, form.json_arguments[0]: arguments}
-    return Piece(f"{writing.call_start}{to_json(said)}{writing.call_end}", is_sure)
+    return Piece(f"{writing.call_start}{_said(said)}{writing.call_end}", is_sure)
 
 
 def _write_named_json(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:
     """A name, and the arguments as an object."""
     assert form.pairs is not None
     arguments, is_sure = _spelled(call.arguments, shape)
-    text = f"{_head(form.pairs, writing, call.name)}{to_json(arguments)}{form.pairs.end}"
+    text = f"{_head(form.pairs, writing, call.name)}{_said(arguments)}{form.pairs.end}"
     return Piece(f"{writing.call_start}{text}{writing.call_end}", is_sure)
 
 
@@ -239,10 +245,10 @@ _PYTHON_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 def _literal(value: Any) -> str:
     """Return a value as a literal of Python."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{to_json(key)}: {_literal(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_said(key)}: {_literal(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
-    return repr(value) if value is None or isinstance(value, bool) else to_json(value)
+    return repr(value) if value is None or isinstance(value, bool) else _said(value)
 
 
 def _write_marked(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectShape | None) -> Piece:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from xmltools.dialects import FORGE, Dialect
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
+from xmltools.render.marks import turn_marks
 from xmltools.render.writable import (
     ORDINARY_NAME,
     escape_name,
@@ -120,7 +121,8 @@ def _json_block(call: ToolCall, server: str | None, arguments: dict[str, Any], d
 
 def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return _NO_XML_CHARACTER.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    text = _NO_XML_CHARACTER.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return turn_marks().neutral_json(text)
 
 
 # Arguments as elements
@@ -226,18 +228,24 @@ def write_text(text: str, *, in_cdata: bool = False) -> str:
     """Return the content of an element: plain text if that is exact, else (or if asked for) CDATA."""
     if not in_cdata and _is_plain(text):
         return text
-    # Two sections share a ]]> between them, so that none of them holds it; and also an opener that has no end in the
-    # text, for it would claim the end of the section (protocol, 4.9).
+    # Two sections share a ]]> between them, so that none of them holds it; a token of a chat template, which an engine
+    # would take for one (protocol, 10.2); and also an opener that has no end in the text, for it would claim the end of
+    # the section (protocol, 4.9).
     parts = text.split("]]>")
-    if count_sections(text, 0, len(text), 0):
+    has_tokens = turn_marks().is_in(text)
+    if has_tokens or count_sections(text, 0, len(text), 0):
         parts = [_OPENING.sub(f"<![]]>{CDATA_OPEN}", part) for part in parts]
+    if has_tokens:
+        parts = [turn_marks().divided(part, f"]]>{CDATA_OPEN}") for part in parts]
     return f"{CDATA_OPEN}{f']]]]>{CDATA_OPEN}>'.join(parts)}]]>"
 
 
 def _is_plain(text: str) -> bool:
     if "<" in text or "&" in text or "]]>" in text:
         return False
-    return text[:1] not in SPACES or not _LEADING_BREAK.match(text)
+    if text[:1] in SPACES and _LEADING_BREAK.match(text):
+        return False
+    return not (("[" in text or "]" in text) and turn_marks().is_in(text))
 
 
 def is_its_text(value: Any, shape: Shape) -> bool:

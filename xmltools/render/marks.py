@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import unescape
-from itertools import chain
+from itertools import chain, pairwise
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.tools import Tool
 
 _TURNS = (
-    *("<start_of_turn>", "<end_of_turn>", "<bos>", "<sop>", "[gMASK]", "]~b]", "]~!b[", "[e~["),
-    *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
-    *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[ARGS]", "[CALL_ID]"),
+    *("<start_of_turn>", "<end_of_turn>", "<bos>", "<sop>", "<eop>", "<sep>", "[gMASK]", "]~b]", "]~!b[", "[e~["),
+    *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
+    *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[ARGS]"),
+    *("[CALL_ID]", "[BOS]", "[EOS]", "[EOT]", "[start_header_id]", "[end_header_id]"),  # the latter: Kimi-K2
+    *("<SYS>>", "</SYS>>"),  # Llama 2
+    *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]"),  # EXAONE
+    *("<role>SYSTEM", "<role>HUMAN", "<role>ASSISTANT", "<role>OBSERVATION", "</role>"),  # Ling
+    *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01
+    *("<start_function_response>", "<end_function_response>", "<end_function_call>"),  # FunctionGemma
+    *("<start_function_declaration>", "<end_function_declaration>"),
 )
 """Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKENS`."""
 _COMMENTS = ("<!--",)
@@ -30,6 +37,9 @@ _TOKENS = (
     r"/?[A-Za-z_]{1,60}\|>",  # <tool_call|>
     r"/?｜",  # <｜tool▁calls▁begin｜>
     r"/?ifm\|",
+    r"SPECIAL_[0-9]{1,4}>",  # Nemotron Nano
+    r"extra_id_[0-9]{1,4}>",
+    r"reserved_10[67]>",  # Baichuan
 )
 """What follows the `<` of tokens that are of one pattern; text holds hardly any of them."""
 _TOKEN = re.compile(f"<(?:{'|'.join(_TOKENS)})")
@@ -49,10 +59,9 @@ class Marks:
 
     __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand", "_marks")
 
-    def __init__(self, dialect: Dialect, thoughts: bool, names: tuple[str, ...] | None, closers: bool) -> None:
-        by_first: dict[str, dict[str, str]] = {}
-        ends = map(_opener, (f"</{tag}>" for tag in dialect.reasoning if closers))
-        for mark, rest in chain(_marks(dialect, thoughts), ends):
+    def __init__(self, marks: Iterable[tuple[str, str]], names: tuple[str, ...] | None = ()) -> None:
+        by_first: dict[str, dict[str, str]] = {"<": {}}
+        for mark, rest in marks:
             if not _TOKEN.match(mark):
                 by_first.setdefault(mark[0], {}).setdefault(mark, rest)
         rests = {first: "|".join(dict.fromkeys(marks.values())) for first, marks in by_first.items()}
@@ -95,6 +104,15 @@ class Marks:
                 text = mark.sub(rf"\\u{ord(first):04x}", text)
         return text
 
+    def divided(self, text: str, between: str) -> str:
+        """Return text with something inside each mark. It may end with a bracket, so it does not come right after the
+        bracket, or the slash, of a mark that begins with one."""
+        for needle, mark, first in self._marks:
+            if needle in text:
+                ends = [found.end() + 2 * (first == "[") for found in mark.finditer(text)]
+                text = between.join(text[start:end] for start, end in pairwise([0, *ends, len(text)]))
+        return text
+
     def hide(self, text: str) -> str:
         """Return text without marks, so that `show` gives it back."""
         if "&" in text:
@@ -129,14 +147,21 @@ def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     for each in dialects.all():
         yield from map(_opener, _openers(each))
         yield from map(_opener, (f"<{tag}>" for tag in each.reasoning if thoughts))
-        yield from (_token(token.strip()) for token in (*each.turn_ends, *chain.from_iterable(each.thoughts)))
-    yield from map(_token, (*_TURNS, *(_COMMENTS if thoughts else ())))
+    yield from _turns()
+    yield from map(_token, _COMMENTS if thoughts else ())
     writing = dialect.written.writing if dialect.written else None
     if writing is not None:
         result, tools = writing.result, writing.tools
         frames = (result.start, result.end, result.each_start, result.each_end, tools.start, tools.end)
         for frame in (*frames, tools.each_start, tools.each_end, _ELEMENTS if tools.form == "elements" else ""):
             yield from map(_opener, re.findall(r"</?[\w.:-]+>", frame))
+
+
+def _turns() -> Iterator[tuple[str, str]]:
+    """Yield what begins or ends turns, and thoughts between tokens, in any chat template that is known."""
+    for each in dialects.all():
+        yield from (_token(token.strip()) for token in (*each.turn_ends, *chain.from_iterable(each.thoughts)))
+    yield from map(_token, _TURNS)
 
 
 _ELEMENTS = "</name></type></description></parameter></parameters></function>"
@@ -161,7 +186,8 @@ def marks_for(
     Not `thoughts`: but for the tags of reasoning and for comments, which matter only if calls follow. `names` are those
     of elements that are marks too; None: all are. `closers`: the end tags of reasoning in the dialect are too.
     """
-    return Marks(dialect, thoughts, names, closers)
+    ends = map(_opener, (f"</{tag}>" for tag in dialect.reasoning if closers))
+    return Marks(chain(_marks(dialect, thoughts), ends), names)
 
 
 def marks_beside(
@@ -179,3 +205,10 @@ def marks_beside(
 
 COMMON = marks_for(FORGE)
 """Those that no data may hold anywhere."""
+
+
+@cache
+def turn_marks() -> Marks:
+    """Return the tokens of chat templates alone: they are not marks of calls, but an engine that finds them in a
+    message ends it there."""
+    return Marks(_turns())

@@ -11,6 +11,8 @@ must say whether it was:
   stands there already gets one `amp;` more, also in text that nothing follows.
 - Reasoning: the `&` of such an `&lt;/think>` likewise, but a `<` only if the reasoning holds tags of all elements that
   it could stand in; and the lines of a fence that has no end.
+- Both: the first character of a token with which a chat template begins or ends a turn, `<|im_end|>` or `[INST]`, is a
+  reference, and an ampersand before such a reference gets one `amp;` more.
 - Text of users and tools: a first line `Tool: …` that would be the header of a result, after any number of spaces,
   gets one space more.
 """
@@ -25,6 +27,7 @@ from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
 from xmltools.parser.inline_code import Shown
 from xmltools.parser.prose import MAX_BRACKETS, is_json_list
+from xmltools.render.marks import turn_marks
 
 GLUE = "\n\n"
 """What stands in one text between two parts."""
@@ -82,12 +85,12 @@ def hide_tags(text: str, *, is_followed: bool = False) -> str:
     text = _OPEN.sub("&lt;", _LEVELS.hide(text))
     if is_followed:
         text = _hide_fence(_hide_sections(text), sections=True)
-    return text
+    return turn_marks().hide(text)
 
 
 def show_tags(text: str) -> str:
     """Undo `hide_tags`."""
-    return _LEVELS.show(text)
+    return _LEVELS.show(turn_marks().show(text))
 
 
 def _hide_sections(text: str) -> str:
@@ -118,14 +121,14 @@ def _hide_fence(text: str, *, sections: bool) -> str:
 
 def write_bracketed(text: str) -> str | None:
     """Return reasoning as a paragraph in square brackets, None if `bracket_reasoning` would not read all of it."""
-    written = f"[{_THOUGHT_LEVELS.hide(text)}]"
+    written = f"[{turn_marks().hide(_THOUGHT_LEVELS.hide(text))}]"
     fits = len(written) <= MAX_BRACKETS and not _NO_BRACKETS.search(written) and not is_json_list(written)
     return written if text and fits else None
 
 
 def write_reasoning(text: str) -> str:
     """Return reasoning in the first element of the dialect whose tags it does not hold."""
-    text = _hide_fence(_THOUGHT_LEVELS.hide(text), sections=False)
+    text = turn_marks().hide(_hide_fence(_THOUGHT_LEVELS.hide(text), sections=False))
     tag = next((tag for tag in FORGE.reasoning if not _tags_of(tag).search(text)), None)
     if tag is None:
         tag = FORGE.reasoning[0]
@@ -143,7 +146,7 @@ def _tags_of(tag: str) -> re.Pattern[str]:
 
 def show_reasoning(text: str) -> str:
     """Undo what `write_reasoning` did to the text between its tags."""
-    return _THOUGHT_LEVELS.show(text)
+    return _THOUGHT_LEVELS.show(turn_marks().show(text))
 
 
 def hide_header(parts: Iterable[Part], role: str) -> tuple[Part, ...]:

@@ -15,7 +15,7 @@ from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
 from xmltools.proxy.bridge.client_errors import Api, Refusal, error_message, error_status, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
-from xmltools.proxy.bridge.reply import ReplyReader
+from xmltools.proxy.bridge.reply import CUT, ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
 from xmltools.proxy.bridge.settings import Settings
@@ -23,7 +23,6 @@ from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 
-_CUT = ("length", "content_filter")
 _LONG = 2_048
 """Characters that are read in some two milliseconds, if it is the worst of texts."""
 FINISH_REASONS = {
@@ -273,7 +272,7 @@ class Exchange:
             return sent + self._break(index)
         new = self._retry.new_calls(reader)
         self._calls += len(new)
-        if reason not in _CUT and self._try_again(reader, new):
+        if reason not in CUT and self._try_again(reader, new):
             return sent
         if reader.failed is not None:
             sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(reader.failed.error)]))
@@ -284,7 +283,7 @@ class Exchange:
         self.stats.invented += reader.invents
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
-        if reason not in _CUT and self._misses_call:
+        if reason not in CUT and self._misses_call:
             self.stats.missed = True
             return sent + self._end_with_error(_MISSED, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
@@ -336,7 +335,7 @@ class Exchange:
             return sent if self._again else sent + self.end()
         if len(self._finished) < len(self._readers):
             return self.fail("the upstream ended its reply without a reason")
-        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
 
@@ -385,7 +384,7 @@ class Exchange:
             raise Refusal(
                 "the upstream's answer has fewer choices than were asked for", status=502, code="upstream_error"
             )
-        if self._misses_call and not any(reason in _CUT for reason in self.stats.finish_reasons):
+        if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             self.stats.missed = True
             raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)

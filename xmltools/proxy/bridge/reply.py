@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xmltools.errors import CallError, Notice
+from xmltools.dialects import hint_of, named
+from xmltools.errors import CallError, Code, Notice
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -28,6 +29,8 @@ from xmltools.proxy.bridge.text_filters import NoInvention, OneCall, ReasoningAs
 from xmltools.syntax.rope import Rope
 from xmltools.tools import Tool
 
+CUT = ("length", "content_filter")
+"""Why a reply ended that was cut off."""
 _OPENER = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_]{1,60}\]")
 """What begins a call in most dialects."""
 _FIRST = 10
@@ -228,7 +231,11 @@ class ReplyReader:
         """Say that the reply has ended, and why; return the rest."""
         if self.done:
             return []
-        last = self._parser.feed(self._joined()) + self._parser.close() if self._parser is not None else []
+        last: list[Event] = []
+        if self._parser is not None:
+            last = self._parser.feed(self._joined())
+            ended = self._parser.close()
+            last += [self._cut_off(each) for each in ended] if reason in CUT else ended
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
             events += self._thoughts.close()
@@ -236,6 +243,21 @@ class ReplyReader:
         if self._stop is not None and self._stop.found is None:
             rest = [*self._stop.read(rest), *self._stop.close()]
         return [*events, *self.outgoing.read(rest)]
+
+    def _cut_off(self, event: Event) -> Event:
+        """Return what becomes of an event that only the end of the reply brought, where that was cut off: a call that
+        lacks an end mark may lack the rest of a value too, which holds what looks like the end of the call."""
+        if not isinstance(event, CallCompleted):
+            return event
+        call = event.call
+        if not any(repair.code is Code.MISSING_END_TAG for repair in call.repairs):
+            return event
+        span = call.span or (0, 0)
+        hint = hint_of(Code.TRUNCATED, named(call.dialect or self._dialect))
+        message = "the reply was cut off before the end of the call was certain"
+        source = str(self._written)[slice(*span)]
+        error = CallError(Code.TRUNCATED, span, message, hint, call.name, call.server, call.arguments, source)
+        return CallFailed(error, call.id)
 
     def _beside(self, events: list[Event]) -> list[Event]:
         return self._filtered(events if self._native is None else self._native.beside(events))

@@ -17,6 +17,7 @@ from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
 from xmltools.render import render_retry
+from xmltools.render.marks import turn_marks
 from xmltools.tools import Tool
 
 _KEPT = "Your other calls were right, and are carried out: do not write them again."
@@ -72,8 +73,11 @@ class Retry:
         if not self.is_left or (reader.failed is None and unread is None and not lacks_call):
             return None
         error = reader.failed.error if reader.failed is not None else None
+        written = reader.written(error)
+        if self._settings.is_forge:  # elsewhere the model's own calls are spelled with such tokens
+            written = turn_marks().neutral(written)
         self.messages += (
-            {"role": "assistant", "content": reader.written(error)},
+            {"role": "assistant", "content": written},
             {"role": "user", "content": self._reminder(error or unread, bool(self._calls or new))},
         )
         self._stats.retries += 1

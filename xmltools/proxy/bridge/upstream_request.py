@@ -5,7 +5,7 @@ completions have them, and the chat template of the upstream writes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -20,7 +20,9 @@ from xmltools.proxy.bridge.requests.incoming import Incoming
 from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import ENGLISH, render_instructions
+from xmltools.render.marks import turn_marks
 from xmltools.tools import Tool
+from xmltools.tools.schema import find_problems
 
 
 class Turn(NamedTuple):
@@ -49,9 +51,10 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
+    conversation = _defused(_without_tokens(incoming.conversation, incoming.tools, settings.dialect), settings.dialect)
     try:
         plain = inline(
-            _written_as_turns(_in_order(_defused(incoming.conversation, settings.dialect)), settings),
+            _written_as_turns(_in_order(conversation), settings),
             incoming.tools,
             result_role=settings.result_role,
             reasoning=False,
@@ -110,6 +113,38 @@ def _defused(conversation: Conversation, dialect: str) -> Conversation:
         for message in conversation
     )
     return conversation.model_copy(update={"messages": tuple(messages)})
+
+
+def _without_tokens(conversation: Conversation, tools: Sequence[Tool], dialect: str) -> Conversation:
+    """Return the conversation with references for the tokens of chat templates in the arguments of calls, where the
+    dialect has no escapes for them: an engine may take them for what they are called. A value that its tool would not
+    take then stays."""
+    if named(dialect).has_escapes:
+        return conversation
+    by_name = {tool.name: tool for tool in tools}
+    return conversation.with_messages(
+        message.model_copy(update={"parts": tuple(_with_plain_arguments(part, by_name) for part in message.parts)})
+        if message.calls
+        else message
+        for message in conversation
+    )
+
+
+def _with_plain_arguments(part: Part, tools: Mapping[str, Tool]) -> Part:
+    if not isinstance(part, ToolCall):
+        return part
+    tool, arguments = tools.get(part.name), _plain(part.arguments)
+    if arguments == part.arguments or (tool is not None and find_problems(arguments, tool.shape)):
+        return part
+    return part.model_copy(update={"arguments": arguments})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return turn_marks().neutral(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _written_as_turns(conversation: Conversation, settings: Settings) -> Conversation:
