@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -74,6 +75,19 @@ def cases() -> list[object]:
 @pytest.mark.parametrize("name", cases())
 def test_an_example_prints_what_the_page_says(name: str) -> None:
     assert run(name) == PRINTED[name]
+
+
+def test_a_call_that_was_cut_off_is_asked_for_again_and_each_call_runs_once(monkeypatch, capsys) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    agent = runpy.run_path(str(EXAMPLES / "agent.py"))
+    call = agent["CALL"].format("<name>{}</name><text>milk & eggs, and tea</text><mode>append</mode>").format
+    cut = call("second").partition("and tea")[0]
+    agent["MODEL"].replies[:] = [call("first") + cut, call("second"), "Both are written.\n"]
+    agent["main"]()
+    assert agent["NOTES"] == dict.fromkeys(("first", "second"), "milk & eggs, and tea")
+    printed = capsys.readouterr().out
+    assert printed.count("[write_note ") == 2 and "[refused: the reply ended inside the block]" in printed
+    assert printed.endswith("Both are written.\n")
 
 
 def test_the_example_of_the_proxy_prints_what_the_page_says() -> None:

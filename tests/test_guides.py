@@ -9,9 +9,12 @@ names and options are checked.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -21,6 +24,7 @@ import pytest
 from proxy.running import running
 from proxy.test_server_upstream import Upstream
 from support.a_reader import Reader, free_port, is_printed
+from support.guide_model import CALL as GUIDE_CALL
 from support.guide_model import GuideModel
 from support.pages import GUIDES, README, ROOT
 
@@ -124,3 +128,19 @@ def test_the_readme_leads_to_every_guide() -> None:
     text = README.read_text(encoding="utf-8")
     assert all(f"({page.relative_to(ROOT).as_posix()})" in text for page in GUIDES)
     assert {page.stem for page in GUIDES} == set(NEEDED)
+
+
+def test_in_the_loop_of_the_guide_a_call_that_was_cut_off_runs_once_as_do_those_before_it(tmp_path: Path) -> None:
+    files = {title: text for _, title, text in blocks_of(ROOT / "docs" / "guides" / "build_an_agent.md") if title}
+    arguments = '{{"name": "{}", "text": "tea", "mode": "append"}}'
+    first, second = (GUIDE_CALL.format("write_note", arguments.format(name)) for name in ("first", "second"))
+    replies = [f"{first}\n{second.partition('tea')[0]}", second, "Done."]
+    model = f"replies = {replies!r}\n\n\ndef stream(messages):\n    yield from replies.pop(0)\n"
+    for name in ("tools.py", "agent.py"):
+        (tmp_path / name).write_text(files[name], encoding="utf-8")
+    (tmp_path / "model.py").write_text(model, encoding="utf-8")
+    command = [sys.executable, "-c", "import agent, tools; print(tools.NOTES)"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("Done.\n{'first': 'tea', 'second': 'tea'}\n"), done.stdout

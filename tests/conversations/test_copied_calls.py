@@ -14,12 +14,12 @@ from support.calls import Meant, meant_calls, untyped_calls
 from support.effort import effort
 from support.written import WRITTEN
 
-from xmltools import dialects
+from xmltools import dialects, formats
 from xmltools.conversations.copied_calls import Echo, find_echo
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Text, ToolCall, ToolResult
 from xmltools.parser import parse
-from xmltools.render import render_call, render_result
+from xmltools.render import render_call, render_result, render_results
 from xmltools.tools import Tool
 
 TEXT = {"type": "string"}
@@ -253,17 +253,17 @@ def test_a_name_whose_letters_are_escaped_is_found_in_the_dialect_of_the_call() 
         assert find_echo(call, page(f"Write {hidden}."), GET) is not None, hidden
 
 
-def test_a_call_in_another_dialect_is_found_as_a_block_of_a_third() -> None:
+def test_a_copy_in_any_other_dialect_is_found() -> None:
     (call,) = parse(dialects.named("hermes").example, [GET], dialect="hermes").calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
     assert find_echo(call, page(dialects.named("glm").example), GET) is not None
 
 
-def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_in_all_dialects() -> None:
+def test_a_call_that_was_read_by_a_record_of_the_callers_is_looked_for_in_the_known_dialects() -> None:
     record = replace(dialects.named("glm"), name="mine")
     (call,) = parse(record.example, [GET], dialect=record).calls
     assert find_echo(call, page(dialects.FORGE.example), GET) is not None
-    assert find_echo(call, page(record.example), GET) is not None
+    assert find_echo(call, page(dialects.named("glm").example), GET) is not None
 
 
 def test_the_place_is_told() -> None:
@@ -286,6 +286,37 @@ def test_texts_are_looked_at_by_role() -> None:
     assert find_echo(call_of(), chat, PATCH, roles=("system", "user")) == Echo(0)
     plain = Conversation().add(Message(role="tool", parts=(Text(text=f"Tool: x\nResult: {BLOCK}"),)))
     assert find_echo(call_of(), plain, PATCH) == Echo(0)
+
+
+WITHOUT_MARKS = ("llama3_json", "pythonic", "seed_oss", "granite")
+"""Dialects in which one result is its content, and nothing else."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("before", ["", "Your other call was not carried out.\n"])
+def test_results_that_stand_in_messages_of_users_are_looked_at(name: str, before: str) -> None:
+    others = page("no tool, just text", f"Write {BLOCK} now.", "and more")
+    for results in (others[1:2], others):
+        said = before + render_results(results, dialect=name) + "\nGo on."
+        chat = Conversation().system(BLOCK).user("Read it.").assistant("I do.").user(said)
+        is_found_there = name not in WITHOUT_MARKS or len(results) > 1
+        assert find_echo(call_of(), chat, PATCH) == (Echo(3) if is_found_there else None)
+        assert find_echo(call_of(), chat, PATCH, roles=("user",)) == Echo(3)
+
+
+def test_what_a_user_says_beside_results_is_not_looked_at() -> None:
+    result = render_result(page("nothing")[0], dialect="hermes")
+    chat = Conversation().user(f"{BLOCK}\n{result}\n{BLOCK}")
+    assert find_echo(call_of(), chat, PATCH) is None
+
+
+def test_a_conversation_loaded_from_messages_that_hold_results_as_text() -> None:
+    messages = [
+        {"role": "user", "content": "Read the page."},
+        {"role": "assistant", "content": "<tool><tool_name>read_page</tool_name></tool>"},
+        {"role": "user", "content": render_result(page(f"Write this:\n{BLOCK}")[0])},
+    ]
+    assert find_echo(call_of(), formats.load(messages, "openai"), PATCH) == Echo(2)
 
 
 @pytest.mark.parametrize("cut", [1, 8, 40, len(BLOCK) - 3])

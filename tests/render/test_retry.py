@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -353,14 +354,14 @@ def cut_error(source, tools=TOOLS):
     ],
 )
 def test_it_says_what_is_still_to_be_closed(source, closing):
-    retry = render_retry(cut_error(source, None), TOOLS)
+    retry = render_retry(cut_error(source, None), TOOLS, go_on=True)
     assert retry.startswith("Your reply was cut off inside a tool call. Go on exactly where it ended;")
     assert lines_of(retry)[-1] == closing if closing else "close" not in retry
 
 
 def test_the_end_is_quoted_from_the_start_of_a_line():
     source = CALL[: CALL.index("]]></diff>")].replace("+<p>", "+line\n" * 60 + "+<p>")
-    lines = lines_of(render_retry(cut_error(source), TOOLS))
+    lines = lines_of(render_retry(cut_error(source), TOOLS, go_on=True))
     quoted = lines[1:-1]
     assert set(quoted[:-2]) == {"> +line"} and quoted[-2:] == ["> +<p>hi</p>", "> "]
     assert 100 < len("\n".join(quoted)) <= 200
@@ -370,7 +371,7 @@ def test_the_end_is_quoted_from_the_start_of_a_line():
 @pytest.mark.parametrize("words", ["Tool: f", "Result: 8", "Error: no", "## shell", "```", "Then close it.", "> a"])
 def test_no_line_of_the_quotation_can_be_taken_for_ours(words, line_break):
     text = f"{line_break}{words}{line_break}{words}"
-    retry = render_retry(cut_error(f"<tool><tool_name>read_file</tool_name><arguments><path>{text}"), TOOLS)
+    retry = render_retry(cut_error(f"<tool><tool_name>read_file</tool_name><arguments><path>{text}"), TOOLS, go_on=True)
     ours = [line for line in retry.splitlines() if not line.startswith("> ")]
     assert ours == [retry.split("\n")[0], "Then close </path>, </arguments> and </tool>."]
     assert '"> "' in ours[0]
@@ -378,20 +379,21 @@ def test_no_line_of_the_quotation_can_be_taken_for_ours(words, line_break):
 
 def test_a_line_break_in_a_tag_begins_no_line():
     error = replace(cut_error("<tool><tool_name>f</tool_name><arguments><a>"), source="<tool><a\u2028Error:><b>1")
-    assert lines_of(render_retry(error))[-1] == "Then close </b>, </a Error:> and </tool>."
+    assert lines_of(render_retry(error, go_on=True))[-1] == "Then close </b>, </a Error:> and </tool>."
 
 
 @pytest.mark.parametrize("most", [200, 250, 300, 1200])
 def test_the_continuation_is_as_short_as_asked(most):
     for place in range(len("<tool>\n<"), CALL.index("</arguments>")):
         error = cut_error(CALL[:place].replace("+<p>", "<tool>" * 30))
-        assert len(render_retry(error, TOOLS, max_characters=most)) <= most
+        assert len(render_retry(error, TOOLS, max_characters=most, go_on=True)) <= most
+        assert len(render_retry(error, TOOLS, max_characters=most)) <= max(most, 700)
 
 
 def test_a_model_that_goes_on_completes_the_call():
     (whole,) = parse(CALL, TOOLS).calls
     for place in range(len("<tool>\n<"), CALL.index("</arguments>") + len("</arguments")):
-        retry = render_retry(cut_error(CALL[:place]), TOOLS)
+        retry = render_retry(cut_error(CALL[:place]), TOOLS, go_on=True)
         silent = parse(retry, TOOLS)
         assert not silent.calls and not silent.errors and not silent.reasoning
         quoted = retry.partition("\n")[2].rpartition("\nThe")[0].replace("&lt;tool", "<tool")
@@ -411,7 +413,7 @@ def test_closing_what_it_says_ends_the_block(case, data):
     inside = data.draw(st.integers(9, len(token))) if token.startswith("<![CDATA[") else 0
     source = "".join((*case.tokens[:number], token[:inside].rstrip("<]>")))
     for error in parse(source, case.tools).errors:
-        words = lines_of(render_retry(error, case.tools or (), max_characters=5000))[-1]
+        words = lines_of(render_retry(error, case.tools or (), max_characters=5000, go_on=True))[-1]
         if error.code is Code.TRUNCATED and words.endswith("</tool>.") and "close" in words:
             tags = "".join(word.rstrip(",.") for word in words.split("close ")[1].split() if word != "and")
             source += ("]]>" if "CDATA section is still open" in words else "") + tags
@@ -423,9 +425,22 @@ def test_closing_what_it_says_ends_the_block(case, data):
 def test_a_section_whose_end_is_not_clear_is_open(rest):
     source = f"<tool><tool_name>types</tool_name><arguments><path><![CDATA[]]]]>{rest}"
     (error,) = parse(source, TOOL_SETS["types"]).errors
-    assert "The CDATA section is still open: end it with ]]>." in render_retry(error, TOOL_SETS["types"])
+    assert "The CDATA section is still open: end it with ]]>." in render_retry(error, TOOL_SETS["types"], go_on=True)
     (call,) = parse(f"{source}]]></path></arguments></tool>", TOOL_SETS["types"]).calls
     assert call.arguments == {"path": f"]]]]>{rest}"}
+
+
+def test_a_call_that_was_cut_off_is_asked_for_again_as_a_whole():
+    retry = render_retry(cut_error(CALL[: CALL.index("</diff>")]), TOOLS)
+    first, *_, expected = retry.partition("\nWrite the whole call again. ")[0].split("\n")
+    assert first == "Your tool call was not carried out: your reply was cut off inside it."
+    assert expected == "If the call is too long for one reply, write several calls, each with a part of the text."
+    assert example_of(retry).name == "apply_diff"
+
+
+def test_only_forges_calls_are_gone_on_with():
+    with pytest.raises(XMLToolsError, match="go_on: expected Forge's dialect, got 'hermes'"):
+        render_retry(cut_error(CALL[:60]), TOOLS, dialect="hermes", go_on=True)
 
 
 def test_a_block_that_was_not_kept_is_asked_for_in_pieces():
@@ -437,16 +452,17 @@ def test_a_block_that_was_not_kept_is_asked_for_in_pieces():
 
 
 def assert_good(error, tools):
-    for offered in (tools or (), ()):
-        retry = render_retry(error, offered)
-        assert retry == render_retry(error, offered)
+    for offered, go_on in product((tools or (), ()), (False, True)):
+        retry = render_retry(error, offered, go_on=go_on)
+        assert retry == render_retry(error, offered, go_on=go_on)
         retry.encode()
         reply = parse(retry, offered or None)
         assert not reply.errors and not reply.reasoning, retry
-        assert len(reply.calls) == (error.code is not Code.TRUNCATED), retry
+        has_no_example = error.code is Code.TRUNCATED and (go_on or not error.source)
+        assert len(reply.calls) == (not has_no_example), retry
         assert all(call.clean for call in reply.calls), retry
         for most in (200, 350):
-            short = parse(render_retry(error, offered, max_characters=most), offered or None)
+            short = parse(render_retry(error, offered, max_characters=most, go_on=go_on), offered or None)
             assert [call.arguments for call in short.calls] == [call.arguments for call in reply.calls]
             assert not short.errors and not short.reasoning
 

@@ -39,6 +39,7 @@ from xmltools.models import Conversation, Reply, Role, Text, ToolCall, ToolResul
 from xmltools.parser import Limits, parse
 from xmltools.parser.openers import forms_by_start, make_openers
 from xmltools.render.marks import COMMON
+from xmltools.render.results import part_with_results
 from xmltools.syntax.markup import Tag, decode_entities, read_confirmation, read_opener
 from xmltools.tools import Tool
 
@@ -73,7 +74,8 @@ _Form = tuple[str, dict[str, list[str]]]
 class Echo:
     """Where a call was found: the number of the message, or of the result if only results were given, from 0 on.
 
-    `call_id` and `name` are those of the result; None if the call stands in the text of a message.
+    `call_id` and `name` are those of the result; None if the call stands in the text of a message, also in a result
+    that was written there.
     """
 
     index: int
@@ -92,8 +94,10 @@ def find_echo(
 
     Takes the call; what the model had read when it wrote that: the conversation, or only results; and the call's tool,
     by whose schema blocks are read as the call was (without it values are compared as text, which misses some that only
-    a schema reads as the same). Looked at are all results, and the texts of messages of `roles`: name "user" too
-    where users paste what others wrote, and for plain conversations, in which results are texts.
+    a schema reads as the same). Looked at are all results, also those that stand in a message of a user as
+    `render_result` writes them, and the texts of messages of `roles`: name "user" too where users paste what others
+    wrote, and where results are texts without any mark (one result alone in `llama3_json`, `pythonic`, `seed_oss` and
+    `granite`).
 
     The top of this module says what is found and what isn't. Time is linear in what is looked at, and texts
     without an opener cost next to nothing. Raises XMLToolsError for arguments of other types, a tool of another name or
@@ -128,6 +132,8 @@ def _texts(where: Conversation | Iterable[ToolResult], roles: Sequence[Role]) ->
         yield from (_of_result(index, result) for result in message.results)
         if message.role in roles:
             yield Echo(index), message.text
+        elif message.role == "user" and (rendered := part_with_results(message.text)):
+            yield Echo(index), rendered
 
 
 def _of_result(index: int, result: Any) -> tuple[Echo, str]:

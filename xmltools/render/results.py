@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import NamedTuple
 
+from xmltools import dialects
 from xmltools.dialects import FORGE, Dialect, ResultForm, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
@@ -51,6 +52,7 @@ _ATTACHMENT_WORD = "attachment "
 _LIKE_PLACEHOLDER = " *attachment [0-9]+:"
 _ATTACHMENT = re.compile(rf"\[(?={_LIKE_PLACEHOLDER})")
 _ESCAPED_ATTACHMENT = re.compile(rf"\[ (?={_LIKE_PLACEHOLDER})")
+_HEADER_LINES = re.compile(f"^{_HEADER}", re.MULTILINE)
 _NAME_SPECIAL = re.compile(rf"[&<{_BREAKS}]|\[(?={_LIKE_PLACEHOLDER})")
 _NAME_REFERENCE = re.compile(r"&#([0-9]{1,4});")
 _ERROR = "Error: "
@@ -183,6 +185,28 @@ def read_results(
         ReadResult(_unescape_name(name), _read_content(inside, media, frame.unescape), is_error)
         for name, inside, is_error in frame.split(text)
     ]
+
+
+def part_with_results(text: str) -> str:
+    """Return what stands from the first result in a text to the last, written in the form of any dialect; nothing if
+    there is none. Results without a mark at their end go to the end of the text, since nothing else says where it is;
+    those without any mark or header are not recognised."""
+    header = _HEADER_LINES.search(text)
+    starts, ends = ([header.start()], [len(text)]) if header else ([], [])
+    for mark, end in _marks_of_results():
+        start = text.find(mark)
+        if start >= 0:
+            last = text.rfind(end) if end else -1
+            starts.append(start)
+            ends.append(last if last > start else len(text))
+    return text[min(starts) : max(ends)] if starts else ""
+
+
+@cache
+def _marks_of_results() -> list[tuple[str, str]]:
+    """The beginning of a result, up to its name, and its end, in all dialects that have such marks."""
+    forms = (form_of(each)[1].result for each in dialects.all() if each.written and each != FORGE)
+    return sorted({(form.each_start.partition("{")[0], form.each_end) for form in forms if form.each_start})
 
 
 def begins_results(text: str, dialect: Dialect) -> bool:

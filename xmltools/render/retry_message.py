@@ -2,7 +2,7 @@
 
 All that is quoted (the model's own lines, names, messages) is data and may hold markup. The `<` of what could open
 a block or a reasoning region is written `&lt;` there, so that a parser finds one call in the text, the example, and in
-the text for a reply that was cut off none. No line of it begins with quoted text: what could be a heading or the
+a text that asks to go on none. No line of it begins with quoted text: what could be a heading or the
 header of a result comes after words of ours, or after a mark.
 """
 
@@ -59,6 +59,7 @@ _PLAINER = (
     (re.compile(r"\Athe < at character \d+ begins"), "a < in it begins"),
     (re.compile(r"\Athe declaration at character \d+ is not allowed there"), "<! and a word must not stand in it"),
     (re.compile(r"\Athe block names no tool"), "it does not name a tool"),
+    (re.compile(r"\Athe reply ended inside the block"), "your reply was cut off inside it"),
     (re.compile(r"\Agiven more than once: "), "these arguments were given more than once: "),
     (re.compile(r"\Astrict: "), "it must be written without any slip, and there was one: "),
     (re.compile(r" \(at character \d+\)\Z"), ""),
@@ -78,6 +79,7 @@ _TOO_LONG = (
     "Your reply was cut off inside a tool call. Write the call again in smaller pieces: "
     "several calls, each with a part of the text."
 )
+_IF_TOO_LONG = "If the call is too long for one reply, write several calls, each with a part of the text."
 
 
 def render_retry(
@@ -87,6 +89,7 @@ def render_retry(
     max_characters: int = 1200,
     server_names: bool = False,
     dialect: Dialect | str = FORGE,
+    go_on: bool = False,
 ) -> str:
     """Write the user turn to send to the model after a call failed, or was written in another notation.
 
@@ -96,25 +99,33 @@ def render_retry(
     `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters stand before
     it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge does.
 
-    For a reply that was cut off the text asks the model to go on, and quotes the end, each line after `> `. Append its
-    next reply to the text that was cut off, with nothing between them, and parse the whole with a new parser.
+    A call that was cut off is asked for again as a whole, so that the next reply is parsed like any other. With `go_on`
+    the text asks the model to go on with it instead, and quotes its end, each line after `> `: then parse
+    `error.source` and the next reply, joined with nothing between them, with a new parser. `go_on` is for Forge's
+    dialect only.
 
-    `dialect` is the one in which the model writes its calls, by its name or as a record: hint and example are in it. In
-    others than Forge's a model whose reply was cut off is asked for the whole call again. Where it is not known how
-    calls are written, the example is that of the dialect, a call of a tool `get`.
+    `dialect` is the one in which the model writes its calls, by its name or as a record: hint and example are in it.
+    Where it is not known how calls are written, the example is that of the dialect, a call of a tool `get`.
 
     Raises XMLToolsError if `error` is no CallError and no Notice, one of the tools is no Tool or has an invalid schema,
-    `max_characters` is no whole number from 200 on, or there is no such dialect.
+    `max_characters` is no whole number from 200 on, there is no such dialect, or `go_on` is asked of another than
+    Forge's.
     """
     written_in = named(dialect)
     if isinstance(error, Notice):
         error = CallError(error.code, error.span, _NOT_READ, error.hint, error.name)
     offered = _checked(error, tools, max_characters)
     tool, is_meant = _choose(error, offered)
+    if go_on and written_in != FORGE:
+        raise XMLToolsError(
+            f"go_on: expected Forge's dialect, got {written_in.name!r}; without it the whole call is asked for again"
+        )
     if written_in != FORGE:
         given = error.arguments if is_meant else {}
         return _in_dialect(error, offered, tool, given, written_in, max_characters)
-    if error.code is Code.TRUNCATED:
+    if error.code is Code.TRUNCATED and not error.source:
+        return _TOO_LONG
+    if error.code is Code.TRUNCATED and go_on:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
     with_server = server_names or only_server(offered) is None
     example = _example(tool, error.arguments if is_meant else {}, with_server)
@@ -251,6 +262,8 @@ def _what(error: CallError) -> str:
 def _expected(error: CallError, tools: list[Tool]) -> str:
     """The hint without what the message says, and the names of the tools if the model did not use one of them."""
     hint = error.hint.replace(f": {error.message}", "")
+    if error.code is Code.TRUNCATED:
+        hint = _IF_TOO_LONG
     hint = hint.removeprefix(f"There is no tool {(error.name or '')[:100]!r}. ")
     if hint == error.code.hint and error.code in _SAYS_AGAIN:
         hint = hint.partition(". ")[2]
@@ -364,8 +377,6 @@ def _is_short(value: Any) -> bool:
 
 
 def _continuation(source: str, tool: Tool | None, most: int) -> str:
-    if not source:
-        return _TOO_LONG
     closing = _closing(source, tool)
     room = most - len(_joined(_CUT_OFF, closing)) - 1
     if room < _TAIL // 4:

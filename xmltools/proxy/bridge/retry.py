@@ -91,8 +91,10 @@ class Retry:
     def _reminder(self, error: CallError | Notice | None, has_good: bool) -> str:
         if error is not None:
             how = self._settings
-            text = render_retry(error, self._tools, server_names=how.server_names, dialect=how.dialect)
             is_continued = error.code is Code.TRUNCATED and how.is_forge
+            text = render_retry(
+                error, self._tools, server_names=how.server_names, dialect=how.dialect, go_on=is_continued
+            )
             return f"{text}\n{_KEPT}" if has_good and not is_continued else text
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
