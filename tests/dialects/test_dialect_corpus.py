@@ -19,6 +19,7 @@ pytestmark = pytest.mark.no_cover
 
 FILES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((FOLDER / "dialects").glob("*.json"))}
 CASES = [case for cases in FILES.values() for case in cases]
+PIECES = (1, 3)
 
 
 def read(case: dict[str, Any], chunks: list[str]) -> Reply:
@@ -34,7 +35,7 @@ def test_case(case: dict[str, Any]) -> None:
     whole = outcome(read(case, [text]))
     expected = expectation(case["expect"], whole)
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
-    for size in (1, 3):
+    for size in PIECES:
         assert outcome(read(case, [text[at : at + size] for at in range(0, len(text), size)])) == whole
 
 

@@ -1,4 +1,4 @@
-"""Mutation testing of the parser and of the schemas: `python tests/mutation [--only MODULE] [--sample N --seed S]`.
+"""Mutation testing of the parser, the dialects and the schemas: `python tests/mutation --sample N --seed S`.
 
 It takes mutmut, for its operators (`pip install mutmut`). Nothing is written but the results, one JSON object a line.
 Mutants that have a result already are not judged again: a run that was stopped goes on.
@@ -12,6 +12,7 @@ import os
 import random
 import sys
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,16 @@ _FILES = (
     "parser/test_truncation.py",
     "dialects/test_dialect_corpus.py",
     "dialects/test_dialect_laws.py",
+    "dialects/test_hints.py",
+    "dialects/test_tag_per_tool.py",
+    "dialects/test_false_alarms.py",
+    "dialects/test_model_table.py",
+    "dialects/test_neutral_suite.py",
+    "parser/test_detect_dialect.py",
+    "parser/test_foreign_calls.py",
+    "parser/test_careless.py",
     "parser/test_injection.py",
     "fuzz/test_fuzz.py",
-    "parser/test_bounded.py",
     "lint/test_lint.py",
     "render/test_instructions.py",
     "parser/test_parser.py",
@@ -36,19 +44,29 @@ _FILES = (
     "parser/test_places.py",
     "parser/test_error_offset.py",
     "syntax/test_json.py",
+    "syntax/test_late_patterns.py",
     "models/test_models.py",
     "tools/test_tools.py",
     "tools/test_schema.py",
     "tools/test_schema_words.py",
     "tools/test_schema_evaluated.py",
+    "tools/test_schema_laws.py",
+    "tools/test_patterns.py",
     "tools/test_examples.py",
     "grammar/test_grammar.py",
     "grammar/test_relaxng.py",
     "render/test_render_call.py",
+    "render/test_render_result.py",
     "render/test_retry.py",
+    "render/test_dialect_calls.py",
+    "render/test_dialect_instructions.py",
+    "render/test_dialect_safety.py",
     "conversations/test_transcript.py",
+    "conversations/test_transcript_dialects.py",
 )
-"""The tests that judge: those of the parser and the schemas, and of what is built right upon them."""
+"""The tests that judge: those of the parser, the dialects and the schemas, and of what is built right upon them."""
+_SURE = "not time_grows and not time_is_linear and not atheris and not the_command and not the_work_is_shared"
+"""Those that measure time, which may fail on a busy machine, and those that start another process, do not judge."""
 _ALIVE = ("survived", "unreached", "error")
 _KILLED = ("killed", "timeout", "memory", "crash")
 
@@ -66,6 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--patience", type=float, default=25, help="CPU seconds of tests, quick ones first, to outlive")
+    parser.add_argument("--controls", action="store_true", help="judge code without a change: nothing may kill it")
     parser.add_argument("--again", action="store_true", help="judge the survivors again, by all tests")
     parser.add_argument(
         "--first", action="append", default=[], metavar="NAME", help="ask tests with this in their id first"
@@ -106,14 +125,15 @@ def _main() -> int:
     os.environ["CI"] = "1"  # Hypothesis tries the same each time
     options = _arguments()
     try:
-        from mutation.mutants import SCOPE, digest_of, module_of, mutants_of
+        from mutation.mutants import SCOPE, control_of, digest_of, module_of, mutants_of
     except ImportError as error:
         print(f"{error}; pip install mutmut", file=sys.stderr)
         return 2
     results = _Results(options.out, {module_of(path): digest_of([path]) for path in SCOPE})
-    mutants = [each for path in SCOPE if _is_meant(module_of(path), options.only) for each in mutants_of(path)]
+    meant = [path for path in SCOPE if _is_meant(module_of(path), options.only)]
+    mutants = [each for path in meant for each in ([control_of(path)] if options.controls else mutants_of(path))]
     random.Random(options.seed).shuffle(mutants)
-    chosen = mutants[: options.sample]
+    chosen = list(islice((mutant for mutant in mutants if mutant.compiles), options.sample))
     verdicts = _ALIVE if options.again else ("", "error")
     _judge([each for each in chosen if results.verdict(each.key) in verdicts], options, results)
     present = {mutant.key for mutant in chosen}
@@ -128,7 +148,8 @@ def _judge(mutants: list[Any], options: argparse.Namespace, results: _Results) -
     if mutants:
         judge = Judge(mutants, options, results.add)
         tests = [str(_TESTS / each) for each in _FILES]
-        pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--capture=no", *tests], plugins=[judge])
+        how = ["-q", "-p", "no:cacheprovider", "--no-header", "--capture=no", "-k", _SURE]
+        pytest.main([*how, *tests], plugins=[judge])
 
 
 def _print_table(records: list[dict[str, Any]]) -> None:

@@ -56,14 +56,16 @@ class Baseline:
             _in_child(lambda: _measure(new, record, place))
             record = _read(place)
         self.seconds: dict[str, float] = {each: time for each, time in record["seconds"].items() if each in self.items}
-        self.names: list[str] = record["names"]  # `lines` has their numbers
-        self.lines: dict[str, dict[str, list[int]]] = record["lines"]
+        self.names: list[str] = record["names"]  # `lines` has a bit for each, as hexadecimal numbers
+        self.lines: dict[str, dict[str, str]] = record["lines"]
 
     def reaching(self, path: Path, lines: range | list[int]) -> set[str]:
         """Return the tests that reach any of these lines."""
         known = self.lines.get(module_of(path), {})
-        found = {test for line in lines for test in known.get(str(line), ())}
-        return {self.names[test] for test in found} & self.seconds.keys()
+        found = 0
+        for line in lines:
+            found |= int(known.get(str(line), "0"), 16)
+        return {name for number, name in enumerate(self.names) if found >> number & 1} & self.seconds.keys()
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -90,7 +92,10 @@ def _measure(items: list[pytest.Item], record: dict[str, Any], place: Path) -> N
     for path in SCOPE:
         lines = record["lines"].setdefault(module_of(path), {})
         for line, tests in data.contexts_by_lineno(str(path)).items():
-            lines[str(line)] = [*lines.get(str(line), ()), *(numbers[test] for test in tests if test)]
+            found = int(lines.get(str(line), "0"), 16)
+            for test in filter(None, tests):
+                found |= 1 << numbers[test]
+            lines[str(line)] = f"{found:x}"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(record), "utf-8")
 

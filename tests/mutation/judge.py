@@ -17,12 +17,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mutation.baseline import Baseline, run_item
-from mutation.mutants import SCOPE, Mutant
+from mutation.mutants import SCOPE, Mutant, module_of
 from mutation.swap import Swapper, lines_with, names_at
 
 __all__ = ["Judge"]
@@ -49,6 +50,9 @@ class Judge:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.baseline = Baseline(session.items, self.place)
         self.corpus: Any = sys.modules["test_corpus"]
+        self.dialects: Any = sys.modules["test_dialect_corpus"]
+        for path in SCOPE:  # also what is loaded when it is first used
+            import_module(module_of(path))
         self.swapper = Swapper()
         self.recent = {path: deque(maxlen=6) for path in SCOPE}
         for path in {mutant.path for mutant in self.mutants}:
@@ -145,11 +149,11 @@ class Judge:
     def _plan(self, mutant: Mutant, tests: list[str]) -> Iterator[tuple[str, Callable[[], str], float, bool]]:
         """The tests in the order in which they are asked, and whether each is run in full.
 
-        First what killed lately and the corpus in a hurry, then the quick tests, then the laws, then the whole corpus.
+        First what killed lately and both corpora in a hurry, then the quick tests, the laws, and the corpus as a whole.
         """
         seconds = self.baseline.seconds
         yield from self._each([name for name in tests if any(each in name for each in self.first)], whole=True)
-        cases = [name for name in tests if "test_corpus.py::test_case[" in name]
+        cases = [name for name in tests if "corpus.py::test_case[" in name]
         others = [name for name in tests if "test_corpus.py" not in name]
         lately = [name for name in reversed(self.recent[mutant.path]) if seconds[name] < 0.3]
         yield from self._each(lately, whole=True)
@@ -158,7 +162,8 @@ class Judge:
         yield from self._each([name for name in others if seconds[name] < 0.03], whole=True)
         chunkings = self.corpus.chunkings
         with self._cut(lambda text, seed: [next(chunkings(text, seed))]):
-            yield from self._each(cases[: len(cases) // 2 : 2], whole=False)
+            few = [name for name in cases if "test_corpus.py" in name]
+            yield from self._each(few[: len(few) // 2 : 2], whole=False)
         yield from self._each([name for name in others if seconds[name] >= 0.03], whole=True)
         yield from self._each([name for name in tests if "test_corpus.py" in name], whole=True)
 
@@ -168,9 +173,11 @@ class Judge:
 
     @contextmanager
     def _cut(self, chunkings: Callable[[str, str], Any]) -> Iterator[None]:
-        """The corpus tries these ways of cutting its texts only."""
+        """The corpus tries these ways of cutting its texts only, and that of the dialects none."""
         usual, self.corpus.chunkings = self.corpus.chunkings, chunkings
+        pieces, self.dialects.PIECES = self.dialects.PIECES, ()
         try:
             yield
         finally:
             self.corpus.chunkings = usual
+            self.dialects.PIECES = pieces

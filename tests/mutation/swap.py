@@ -1,16 +1,21 @@
 """How a mutant comes into a process that has everything imported: functions get the mutated code, in place.
 
 Where the change is outside functions, the statement is carried out anew, with all at the level of the module that is
-made from it, and every module that has imported one of those names gets the new value.
+made from it, and every module that has imported one of those names gets the new value. Records, as those of dialects,
+are overwritten in place, since the tests hold them too. What is cached is forgotten.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import gc
 import re
 import sys
 from collections.abc import Iterator
+from enum import EnumType
+from functools import _lru_cache_wrapper
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,6 +35,7 @@ class Swapper:
         for each in gc.get_objects():
             if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(package):
                 self.live.setdefault(_key(each.__code__), []).append(each)
+        self.caches = [each for each in gc.get_objects() if isinstance(each, _lru_cache_wrapper) and _is_ours(each)]
         self.codes: dict[str, CodeType] = {}
 
     def original(self, mutant: Mutant) -> CodeType:
@@ -42,16 +48,20 @@ class Swapper:
     def apply(self, mutant: Mutant) -> str:
         """Bring the mutant into this process. Returns how: `code`, `names`, `same` (no difference) or `nothing`."""
         old, new = self.original(mutant), compile(mutant.source, str(mutant.path), "exec", dont_inherit=True)
+        if mutant.is_control:
+            return "code" if self._swap(old, new, also_same=True) else "nothing"
         if _same(old, new):
             return "same"
+        for cache in self.caches:
+            cache.cache_clear()
         if _inside_functions(old, new):
             return "code" if self._swap(old, new) else "nothing"
         return "names" if self._rebind(mutant, new) else "nothing"
 
-    def _swap(self, old: CodeType, new: CodeType) -> int:
+    def _swap(self, old: CodeType, new: CodeType, *, also_same: bool = False) -> int:
         swapped = 0
         for one, other in _pairs(old, new):
-            if not _same(one, other):
+            if also_same or not _same(one, other):
                 for function in self.live.get(_key(one), ()):
                     function.__code__ = other
                     swapped += 1
@@ -65,7 +75,9 @@ class Swapper:
         tree = ast.parse(mutant.source)
         first = next(each for each in tree.body if each.lineno <= mutant.line <= (each.end_lineno or 0))
         if isinstance(first, ast.ClassDef):
-            return self._class_body(getattr(module, first.name), fresh[first.name])
+            changed_class = getattr(module, first.name)
+            before = _with_defaults(changed_class)
+            return self._class_body(changed_class, fresh[first.name]) and _make_records_anew(changed_class, before)
         if isinstance(first, ast.FunctionDef):
             return _defaults(getattr(module, first.name), fresh[first.name])
         changed = _names_made(first)
@@ -76,6 +88,8 @@ class Swapper:
 
     def _class_body(self, old: type, new: type) -> int:
         done = 0
+        if isinstance(old, EnumType):  # its members can't be set
+            return 0
         for name, value in vars(new).items():
             known = vars(old).get(name)
             if isinstance(value, FunctionType) and isinstance(known, FunctionType):
@@ -88,9 +102,62 @@ class Swapper:
         return done
 
 
+def _is_ours(function: Any) -> bool:
+    return str(function.__module__).startswith("xmltools.")
+
+
+def _with_defaults(kind: type) -> Any:
+    """A record that says nothing of its own; None if there is none of this kind."""
+    try:
+        return kind() if dataclasses.is_dataclass(kind) else None
+    except TypeError:
+        return None
+
+
+def _make_records_anew(changed: type, before: Any) -> int:
+    """Records that the package has made have the defaults of their class. Returns 1."""
+    ours = [(name, module) for name, module in sys.modules.items() if name.startswith("xmltools.")]
+    values = [value for _, module in ours for value in vars(module).values()]
+    kinds = filter(dataclasses.is_dataclass, values)
+    defaults = [each for kind in kinds for each in (getattr(kind.__init__, "__kwdefaults__", None) or {}).values()]
+    for each in values + defaults:
+        if before is not None and type(each) is changed and each == before:
+            _overwrite(each, changed())
+    if changed.__module__ == "xmltools.dialects.dialect":
+        for name, module in ours:
+            if name.startswith("xmltools.dialects.") and name != changed.__module__:
+                fresh = {"__name__": name}
+                exec(Path(str(module.__file__)).read_text("utf-8"), fresh)
+                for each, value in fresh.items():
+                    _overwrite(vars(module).get(each), value)
+    return 1
+
+
+def _overwrite(known: Any, value: Any) -> int | None:
+    """Make a record like another one, in place, so that all who hold it see it. Returns how many of its fields were
+    changed; None if they are no records of one kind."""
+    if not dataclasses.is_dataclass(known) or isinstance(known, type) or type(known) is not type(value):
+        return None
+    changed = 0
+    for field in dataclasses.fields(known):
+        mine, its = getattr(known, field.name), getattr(value, field.name)
+        if mine == its:
+            continue
+        both = [(mine, its)]
+        if isinstance(mine, tuple) and isinstance(its, tuple) and len(mine) == len(its):
+            both = [*zip(mine, its, strict=True)]
+        if not all(one == other or _overwrite(one, other) for one, other in both):
+            object.__setattr__(known, field.name, its)
+        changed += 1
+    return changed
+
+
 def _replace(module: ModuleType, name: str, value: Any) -> int:
     """Bind the name anew in its module, and where it was imported to."""
     known, done = vars(module)[name], 0
+    overwritten = _overwrite(known, value)
+    if overwritten is not None:
+        return overwritten
     for each in list(sys.modules.values()):
         space = getattr(each, "__dict__", None)
         if space is not None and name in space and space[name] is known:
