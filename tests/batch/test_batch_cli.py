@@ -2,6 +2,7 @@ import json
 import re
 import signal
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -62,6 +63,27 @@ def test_a_report_is_written_from_every_format(run):
     for ending in ("jsonl", "parquet", "csv", "arrow"):
         status, _ = run("in.jsonl", f"out.{ending}", "--tools", "t.json", "--report", f"{ending}.html")
         assert status == 0 and "coerced_value" in Path(f"{ending}.html").read_text()
+
+
+def test_rows_without_tools_are_counted_and_take_those_that_are_given(run, file):
+    rows = [{"reply": BLOCK.format("five"), "tools": own} for own in ([ADD], None, "null", "", " ")] + [{"reply": None}]
+    file("own.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    status, err = run("own.jsonl", "out.jsonl", "--tools-column", "tools", "--report", "r.html")
+    assert status == 0 and "4 calls" in err and "1 with errors" in err and "without tools: 4 rows" in err
+    assert "4 rows have no tools" in Path("r.html").read_text("utf-8")
+    status, err = run("own.jsonl", "out.jsonl", "--tools-column", "tools", "--tools", "t.json", "--overwrite")
+    assert "5 with errors" in err and "without tools" not in err
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_column_that_became_json_is_named_and_the_report_marks_the_places_in_its_text(run, file, ending):
+    rows = [{"reply": 'A "b"\n' + BLOCK.format("five")}, {"reply": 7}]
+    file("mixed.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    status, err = run("mixed.jsonl", f"out.{ending}", "--tools", "t.json", "--report", "r.html")
+    assert status == 0 and "the column 'reply' became JSON text: its values have no one type" in err
+    page = Path("r.html").read_text("utf-8")
+    (marked,) = re.findall('<mark class="error">(.*?)</mark>', page, re.DOTALL)
+    assert unescape(marked) == BLOCK.format("five")
 
 
 def test_the_report_says_what_was_run_and_its_figures_by_a_column(run, file):

@@ -92,7 +92,8 @@ def test_every_format_is_read_and_written_alike(tmp_path, source, ending):
     assert (summary.rows, summary.calls, summary.clean_calls, summary.failed_rows) == (300, 150, 75, 75)
     assert summary.errors == {"truncated": 75} and summary.repairs == {"bare_ampersand": 75}
     assert summary.calls_by_tool == {"add": 150} and summary.outputs == (out,) and summary.skipped_rows == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([f"in.{source}", f"out.{ending}"])
+    made = [f"in.{source}", f"out.{ending}", f".out.{ending}.run.json"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(made)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
@@ -519,8 +520,31 @@ def test_a_run_with_nothing_to_resume_begins_and_one_that_is_complete_is_left(tm
     before = out.stat().st_mtime_ns
     assert parse_files(many, out, OPTIONS, resume=True).rows == 0 and out.stat().st_mtime_ns == before
     os.utime(many / "0.jsonl", ns=(before + 10**9, before + 10**9))
-    with pytest.raises(xt.XMLToolsError, match="there is such a file already"):
+    with pytest.raises(xt.XMLToolsError, match="made with other inputs than now"):
         parse_files(many, out, OPTIONS, resume=True)
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "folder/"])
+def test_a_run_that_has_ended_and_was_made_otherwise_is_not_taken_for_this_one(tmp_path, many, output):
+    out = f"{tmp_path}/{output}"
+    parse_files(many, out, OPTIONS, jobs=1)
+    for options in (BatchOptions(strict=True), BatchOptions(tools=(xt.Tool(name="other"),))):
+        with pytest.raises(xt.XMLToolsError, match="made with other options than now"):
+            parse_files(many, out, options, resume=True)
+    assert parse_files(many, out, OPTIONS, resume=True).rows == 0
+    write(table_of(99), many / "3.jsonl")
+    with pytest.raises(xt.XMLToolsError, match="made with other inputs than now"):
+        parse_files(many, out, OPTIONS, resume=True)
+
+
+def test_a_file_that_comes_new_is_added_to_a_folder_by_itself(tmp_path, many):
+    out = f"{tmp_path}/folder/"
+    parse_files(many, out, OPTIONS, jobs=1)
+    write(table_of(9), many / "new.jsonl")
+    with pytest.raises(xt.XMLToolsError, match=r"new\.jsonl: not in the output .* give it alone"):
+        parse_files(many, out, OPTIONS, resume=True)
+    assert parse_files(many / "new.jsonl", out, OPTIONS).rows == 9
+    assert parse_files(many, out, OPTIONS, resume=True).rows == 0
 
 
 @pytest.mark.parametrize("change", ["options", "inputs"])

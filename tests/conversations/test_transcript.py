@@ -13,6 +13,7 @@ from support.calls import meant, untyped
 from support.often import examples
 
 from xmltools.conversations.transcript import extract, inline
+from xmltools.conversations.validation import check
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 from xmltools.parser import Limits, parse
@@ -848,3 +849,43 @@ def test_text_with_lone_surrogates_is_read():
     answer = Text.model_construct(text="Tool: f\nResult: \ud800")
     (found,) = extracted(Message.model_construct(role="tool", parts=(answer,), extra={}))[0].parts
     assert found.content == "\ud800"
+
+
+def paired(*results, calls=("f", "g")):
+    asked = assistant("\n".join(map(block, calls)))
+    read = extract(talk(asked, *(tool(each) for each in results)))
+    assert [each.id for each in read.calls] == [f"call_{number}" for number in range(1, len(calls) + 1)]
+    return [(each.call_id, each.name, each.content) for each in read.results]
+
+
+def test_structured_results_without_a_call_answer_the_calls_of_the_text_before_them_in_order() -> None:
+    found = paired(result("1", "", ""), result("2", "", "own"))
+    assert found == [("call_1", "f", "1"), ("call_2", "g", "2")]
+    assert paired(result("1", "f", ""), calls=["f"]) == [("call_1", "f", "1")]
+
+
+def test_structured_results_without_a_call_answer_calls_by_their_names() -> None:
+    found = paired(result("1", "g", "x"), result("2", "f", "y"))
+    assert found == [("call_2", "g", "1"), ("call_1", "f", "2")]
+    assert paired(result("1", "g", "x")) == [("call_2", "g", "1")]
+
+
+@pytest.mark.parametrize(
+    ("results", "calls"),
+    [
+        ([result("1", "", "")], ["f", "f"]),
+        ([result("1", "f", "")], ["f", "f"]),
+        ([result("1", "h", "")], ["f"]),
+        ([result("1", "f", ""), result("2", "f", "")], ["f"]),
+    ],
+)
+def test_results_of_which_the_call_is_in_doubt_stay_and_are_reported(results, calls) -> None:
+    assert paired(*results, calls=calls) == [(each.call_id, each.name, each.content) for each in results]
+    read = extract(talk(assistant("\n".join(map(block, calls))), *map(tool, results)))
+    assert {issue.code for issue in check(read, target="openai")} >= {"unknown_call"}
+
+
+def test_results_are_not_joined_to_structured_calls_nor_across_what_somebody_says() -> None:
+    lost = tool(result("1", "", ""))
+    assert extract(talk(assistant("", call("f", "c1")), lost)).results[0].call_id == ""
+    assert extract(talk(assistant(block()), user("Well?"), lost)).results[0].call_id == ""

@@ -388,9 +388,19 @@ LOST = {
 
 @pytest.mark.parametrize(("message", "code"), LOST.values(), ids=LOST)
 def test_what_cannot_be_said_is_reported(message: Message, code: str) -> None:
-    messages, issues = written(Conversation(messages=(message,)))
+    asked = (Message.assistant("", [ToolCall(id="c", name="f")]),) if message.is_tool else ()
+    messages, issues = written(Conversation(messages=(*asked, message)))
     assert issues == [code]
     json.dumps(messages, allow_nan=False)
+
+
+@pytest.mark.parametrize("id", ["", "c2"])
+def test_a_result_without_a_call_before_it_is_written_and_reported(id: str) -> None:
+    said = Conversation().assistant("", [ToolCall(id="c", name="f")]).tool(id, "f", "x")
+    messages, issues = written(said)
+    assert (messages[1], issues) == ({"role": "tool", "tool_call_id": id, "content": "x"}, ["orphan_result"])
+    with pytest.raises(XMLToolsError, match="leave it out"):
+        dump(said, "openai", strict=True)
 
 
 def test_a_result_that_is_several_texts_is_one_text() -> None:

@@ -37,6 +37,12 @@ def test_most_calls_count(dialect: dialects.Dialect) -> None:
     assert dialect.name in [name for name, calls, _ in found if calls >= found[0][1] - 1]  # others read its calls too
 
 
+def test_a_missing_end_mark_does_not_put_a_dialect_first_that_only_reads_the_mark_as_well() -> None:
+    call = dialects.named("hermes").example
+    found = found_in(call, call, call.removesuffix("</tool_call>"))
+    assert found[0][0] == "hermes" and ("granite", 3, 0) in found
+
+
 def test_of_dialects_with_the_same_calls_that_comes_first_whose_marks_are_all_there() -> None:
     call = "<function=get><parameter=n>1</parameter></function>"
     invoke = '<invoke name="get"><parameter name="n">1</parameter></invoke>'

@@ -40,8 +40,9 @@ class BatchOptions:
     `column` holds the replies, as text; with `messages` it holds chat messages, as a list of objects with a role and a
     content or as the JSON of one, and the texts of the assistant are parsed. `tools` types the arguments of all rows;
     `tools_column` names a column with the tools of each row (definitions as `load_tools` takes them, or their JSON),
-    and a row where it is null has `tools`. `prefix` comes before the names of the columns that are added. A line
-    of JSON Lines that holds no object is kept as text under `invalid_line`. The others are options of `Parser`.
+    and a row where it is null, missing or empty text has `tools`. `prefix` comes before the names of the columns that
+    are added. A line of JSON Lines that holds no object is kept as text under `invalid_line`. The others are options of
+    `Parser`.
 
     Raises `XMLToolsError` for options that make no sense, as `Parser` does.
     """

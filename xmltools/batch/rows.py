@@ -66,18 +66,22 @@ class RowParser:
 
     def __init__(self, options: BatchOptions) -> None:
         self._options = options
+        self.untyped_rows = 0
+        """Rows with a reply that were read without tools, though there is a column of them: their calls are unchecked."""
         self._toolbox = None if options.tools is None else Toolbox(options.tools)
 
     def parse(self, value: Any, tools: Any = None) -> Row:
         """Return what is in a row's value. Takes the row's own tools, if it has any. Nothing in a row raises."""
+        has_none = tools is None or (isinstance(tools, str) and tools.strip() in ("", "null"))
         try:
-            toolbox = self._toolbox if tools is None else _toolbox_of(_json_of(tools))
+            toolbox = self._toolbox if has_none else _toolbox_of(_json_of(tools))
         except XMLToolsError as error:
             return failed_row("invalid_tools", str(error))
         try:
             replies = [] if value is None else self._replies(value)
         except XMLToolsError as error:
             return failed_row("invalid_messages" if self._options.messages else "invalid_reply", str(error))
+        self.untyped_rows += toolbox is None and bool(replies) and self._options.tools_column is not None
         texts, thoughts = [], []
         row = Row("", "", [], [], [], [])
         for index, reply in replies:

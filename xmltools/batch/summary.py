@@ -32,15 +32,18 @@ Tell = Callable[[BatchProgress], object]
 class BatchSummary:
     """What a run has come to.
 
-    `rows` counts all rows, `failed_rows` those with errors, and `skipped_rows` those that were done before the run was
+    `rows` counts all rows, `failed_rows` those with errors, `untyped_rows` those that have no tools where there is a
+    column of them and no others are given (their calls are not checked), and `skipped_rows` those that were done before the run was
     resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `inputs` are the files that were
-    read, `outputs` those that were written.
+    read, `outputs` those that were written. `json_columns` are the columns that became JSON text in a table, because
+    their values have no one type.
     """
 
     rows: int = 0
     calls: int = 0
     clean_calls: int = 0
     failed_rows: int = 0
+    untyped_rows: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
     repairs: Mapping[str, int] = field(default_factory=dict)
     notices: Mapping[str, int] = field(default_factory=dict)
@@ -49,9 +52,10 @@ class BatchSummary:
     seconds: float = 0.0
     outputs: tuple[Path, ...] = ()
     inputs: tuple[Path, ...] = ()
+    json_columns: tuple[str, ...] = ()
 
 
-_NUMBERS = ("rows", "calls", "clean_calls", "failed_rows")
+_NUMBERS = ("rows", "calls", "clean_calls", "failed_rows", "untyped_rows")
 _TALLIES = ("errors", "repairs", "notices", "calls_by_tool")
 
 
@@ -61,6 +65,7 @@ class Counts:
     def __init__(self) -> None:
         self.numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, 0)
         self.tallies: dict[str, Counter[str]] = {name: Counter() for name in _TALLIES}
+        self.json_columns: dict[str, None] = {}
 
     def see(self, row: Row) -> None:
         """Count a row."""
@@ -79,15 +84,17 @@ class Counts:
         """Add what `as_json` has written of other rows."""
         for name in _NUMBERS:
             self.numbers[name] += other[name]
+        self.json_columns |= dict.fromkeys(other["json_columns"])
         for name, tally in self.tallies.items():
             for key, number in other[name].items():
                 tally[key if key in tally or len(tally) < _NAMES else _OTHERS] += number
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as values for `json.dumps`."""
-        return {**self.numbers, **{name: dict(tally) for name, tally in self.tallies.items()}}
+        tallies = {name: dict(tally) for name, tally in self.tallies.items()}
+        return {**self.numbers, **tallies, "json_columns": list(self.json_columns)}
 
     def summary(self, **more: Any) -> BatchSummary:
         """Return the counts as a summary, the most frequent first, with its other fields."""
         found: dict[str, Any] = {name: dict(tally.most_common()) for name, tally in self.tallies.items()}
-        return BatchSummary(**self.numbers, **found, **more)
+        return BatchSummary(**self.numbers, **found, json_columns=tuple(self.json_columns), **more)

@@ -49,7 +49,11 @@ def declare_batch(parser: argparse.ArgumentParser) -> None:
     add("--column", metavar="NAME", help="the column with the replies (default: reply; with --messages: messages)")
     add("--messages", action="store_true", help="the column holds chat messages, as lists or as JSON")
     add("--tools", metavar="T.json", help="the tools: a JSON list in the form of OpenAI, Anthropic, MCP or ours")
-    add("--tools-column", metavar="NAME", help="a column with the tools of each row, as lists or as JSON")
+    add(
+        "--tools-column",
+        metavar="NAME",
+        help="a column with the tools of each row, as lists or as JSON; rows that have none take --tools",
+    )
     add("--prefix", metavar="TEXT", default="", help="what the names of the columns that are added begin with")
     add_parser_options(parser)
     add("--jobs", metavar="N", type=positive, help="processes that parse (default: one for each core)")
@@ -206,6 +210,13 @@ def _print_summary(summary: BatchSummary) -> None:
     calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
     tell(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}")
+    if summary.untyped_rows:
+        tell(f"  without tools: {counted(summary.untyped_rows, 'row')}, whose calls are not checked (--tools for them)")
+    for name in summary.json_columns:
+        tell(
+            f"  the column {name!r:.80} became JSON text: its values have no one type "
+            "(texts are in quotes; start and end count in the text that they stand for)"
+        )
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
         if counts:
             shown = ", ".join(f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN])

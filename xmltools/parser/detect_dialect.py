@@ -24,10 +24,11 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
     calls, and of its blocks that give none. Without tools, any name is one.
 
     Of dialects with as many calls, the one comes first that has fewer errors, then the one in which more calls begin
-    with the mark of a block, then the one that repairs less.
+    with the mark of a block, then that in which more begin with the mark that it writes, and not with one that it reads
+    as well, then the one that repairs less.
     """
     known = None if tools is None else list(tools)
-    calls, errors, marked, repairs = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    calls, errors, marked, exact, repairs = (Counter[str]() for _ in range(5))
     for text in texts:
         for dialect in _candidates(text, known):
             parser = Parser(known, dialect=dialect, argument_deltas=False)
@@ -36,12 +37,17 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
             calls[dialect.name] += len(own)
             errors[dialect.name] += sum(isinstance(event, CallFailed) for event in events)
             openers = tuple(form.opener for form in dialect.forms)
-            marked[dialect.name] += sum(
-                call.span is not None and text.startswith(openers, call.span[0]) for call in own
-            )
+            starts = [call.span[0] for call in own if call.span is not None]
+            marked[dialect.name] += sum(text.startswith(openers, start) for start in starts)
+            written = (dialect.written or dialect).opener
+            exact[dialect.name] += sum(text.startswith(written, start) for start in starts)
             repairs[dialect.name] += sum(len(call.repairs) for call in own)
     found = [dialect for dialect in dialects.all() if calls[dialect.name]]
-    found.sort(key=lambda each: (-calls[each.name], errors[each.name], -marked[each.name], repairs[each.name]))
+
+    def rank(name: str) -> tuple[int, ...]:
+        return -calls[name], errors[name], -marked[name], -exact[name], repairs[name]
+
+    found.sort(key=lambda each: rank(each.name))
     return [(each, calls[each.name], errors[each.name]) for each in found]
 
 

@@ -60,6 +60,7 @@ class Assembly:
         """Say that there are no more: now the file is there."""
         if self._tables is not None:
             self._tables.finish()
+            self._counts.json_columns |= dict.fromkeys(self._tables.json_columns)
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

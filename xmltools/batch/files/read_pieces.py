@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -272,7 +273,19 @@ def read_outputs(paths: Iterable[Path], options: BatchOptions, by: str | None = 
 def _read_output(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:
     if source.kind.format == "jsonl":
         return _from_lines(source, options, by)
-    return (batch for batch, _ in _batches_in(source))
+    return (_decoded(batch, options.column) for batch, _ in _batches_in(source))
+
+
+def _decoded(batch: Any, name: str) -> Any:
+    """Return a batch with a column that became JSON as its texts, in which places count. Other values stay JSON."""
+    from xmltools.batch.arrow import pa
+    from xmltools.batch.files.tables import json_columns
+
+    if name not in json_columns(batch.schema):
+        return batch
+    values = [None if each is None else json.loads(each) for each in batch.column(name).to_pylist()]
+    place = batch.schema.get_field_index(name)
+    return batch.set_column(place, name, pa.array([_text_in(each) for each in values], pa.string()))
 
 
 def _from_lines(source: Source, options: BatchOptions, by: str | None) -> Iterator[Any]:

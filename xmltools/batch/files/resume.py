@@ -4,10 +4,14 @@ A part is a file with one line of JSON (the counts of its rows, and their size i
 written under another name and renamed when it is whole. It is not forced on the disk, for which all workers would wait:
 a process that is killed loses nothing by that, and what a machine without power has lost is seen by the size. The
 manifest says of which run the parts are.
+
+When a run has ended, a small hidden file beside its output, `.OUT.run.json`, says by hashes what each file was made of:
+so `resume` knows whether a run that is complete is the one that is asked for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +24,7 @@ from xmltools.errors import XMLToolsError
 
 _MANIFEST = "manifest.json"
 _SIZE = "size"
+_RECORD = ".{}.run.json"
 
 
 class Parts:
@@ -74,6 +79,34 @@ class Parts:
         for number in broken:
             found.pop(number).unlink()
         return set(found)
+
+
+class Record:
+    """What the files of an output were made of, by their paths: the options and the inputs, each as a hash."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output.with_name(_RECORD.format(output.name))
+
+    def add(self, made: Mapping[Path, Mapping[str, Any]]) -> None:
+        """Note the files of a run; what is known of others in the same folder stays."""
+        known = self._read() | {str(path): _hashes(of) for path, of in made.items()}
+        replace(self.path, json.dumps({path: of for path, of in known.items() if Path(path).exists()}).encode())
+
+    def changed(self, path: Path, of: Mapping[str, Any]) -> list[str]:
+        """Return what a file was made of that is not so now; all of it, if nothing is known of the file."""
+        known, now = self._read().get(str(path), {}), _hashes(of)
+        return [name for name in now if known.get(name) != now[name]]
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            found = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def _hashes(of: Mapping[str, Any]) -> dict[str, str]:
+    return {name: hashlib.sha256(json.dumps(value).encode()).hexdigest() for name, value in of.items()}
 
 
 def write_part(path: Path, counts: Mapping[str, Any], rows: bytes) -> None:

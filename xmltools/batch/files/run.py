@@ -18,7 +18,7 @@ from xmltools import __version__
 from xmltools.batch.files.join_parts import Assembly
 from xmltools.batch.files.places import Place, Target, absolute, find_sources, find_targets
 from xmltools.batch.files.read_pieces import ROWS, SIZE, check_columns, read_weighted
-from xmltools.batch.files.resume import Parts
+from xmltools.batch.files.resume import Parts, Record
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.options import BatchOptions, BatchUsageError
 from xmltools.batch.summary import BatchProgress, BatchSummary, Counts, Tell
@@ -52,7 +52,8 @@ def parse_files(
     - `jobs` processes work (default: one for each core). As always with processes, a script that calls this needs
       `if __name__ == "__main__":` around it; with `jobs=1` it does not.
     - Until the end, what is done is kept in a folder beside the output, with the ending `.parts`. `resume` goes on with
-      it, and gives what the whole run would have given; `overwrite` begins anew, and replaces the output.
+      it, and gives what the whole run would have given; `overwrite` begins anew, and replaces the output. Of a run that
+      has ended, the small file `.OUT.run.json` beside the output has hashes of the options and inputs, for `resume`.
     - `on_progress` is called with a `BatchProgress` after each part.
 
     Raises `XMLToolsError` for files that are missing or not what their endings say, columns as `parse_table` does, an
@@ -63,7 +64,8 @@ def parse_files(
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise XMLToolsError(f"jobs: expected a whole number from 1, or None for one a core, got {jobs!r:.40}")
     targets = find_targets(find_sources(inputs, output), output, format)
-    run = _Run(targets, Parts(absolute(output)), options, jobs or 0, resume, overwrite)
+    place = absolute(output)
+    run = _Run(targets, Parts(place), Record(place), options, jobs or 0, resume, overwrite)
     return run.go(on_progress or (lambda progress: None))
 
 
@@ -73,6 +75,7 @@ class _Run:
 
     targets: Sequence[Target]
     parts: Parts
+    record: Record
     options: BatchOptions
     jobs: int
     resume: bool
@@ -97,14 +100,27 @@ class _Run:
                 "--overwrite (overwrite=True) begins anew"
             )
         there = [target for target in self.targets if target.path.exists()]
-        if there and not (self.resume and self._is_complete()):
+        if not there:
+            return
+        if not self.resume:
             raise BatchUsageError(
                 f"{there[0].path}: there is such a file already; --overwrite (overwrite=True) replaces it"
             )
+        for target in there:
+            if changed := self.record.changed(absolute(target.path), _made_of(self.options, target)):
+                raise BatchUsageError(
+                    f"{target.path}: made with other {' and '.join(changed)} than now; give what it was made with, "
+                    "or --overwrite (overwrite=True) to begin anew"
+                )
+        if missing := [source for target in self.targets if target not in there for source in target.sources]:
+            raise BatchUsageError(
+                f"{missing[0].path}: not in the output of the run that has ended; to add it, give it alone, with the "
+                "same output and without --resume (resume=True)"
+            )
 
     def _is_complete(self) -> bool:
-        """Return whether all that is asked for is there, and nothing that it was made of has changed since."""
-        return not self.parts.folder.exists() and all(map(_is_newer, self.targets))
+        """Return whether all that is asked for is there; that it was made of the same is checked before."""
+        return not self.parts.folder.exists() and all(target.path.exists() for target in self.targets)
 
     def go(self, tell: Tell) -> BatchSummary:
         """Do it. Returns the summary; one without rows if it is resumed and was complete. Raises as `parse_files`."""
@@ -128,6 +144,7 @@ class _Run:
                 self.parts.discard()
                 self.parts.begin(depends)
             counts = self._work(pool, tell)
+        self.record.add({absolute(target.path): _made_of(self.options, target) for target in self.targets})
         self.parts.discard()
         return counts.summary(skipped_rows=self.skipped_rows, seconds=time.monotonic() - start, **files)
 
@@ -218,11 +235,8 @@ class _Outputs:
         return Assembly(target.path, target.kind, self._run.options, self._counts, alike=alike)
 
 
-def _is_newer(target: Target) -> bool:
-    if not target.path.exists():
-        return False
-    made = target.path.stat().st_mtime_ns
-    return all(source.path.stat().st_mtime_ns <= made for source in target.sources)
+def _made_of(options: BatchOptions, target: Target) -> dict[str, Any]:
+    return {"options": options.as_json(), "inputs": [_state(source.path) for source in target.sources]}
 
 
 def _what_counts(options: BatchOptions, targets: Sequence[Target]) -> dict[str, Any]:

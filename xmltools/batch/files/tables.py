@@ -149,6 +149,11 @@ def _merged_structs(type: Any, other: Any) -> Any:
     return None if None in inner else pa.struct(list(zip(names, inner, strict=True)))
 
 
+def json_columns(schema: Any) -> list[str]:
+    """Return the names of the columns that are JSON because their values had no one type."""
+    return [field.name for field in schema if _mark(field) == "json"]
+
+
 def _mark(field: Any) -> str:
     mark: bytes = (field.metadata or {}).get(_MARK, b"")
     return mark.decode()
@@ -164,8 +169,8 @@ def _fit(table: Any, schema: Any) -> Any:
 
 
 def _unmarked(schema: Any) -> Any:
-    """Return a schema without the marks of `_settle`."""
-    fields = [field.with_metadata(_without_mark(field.metadata)) for field in schema]
+    """Return a schema without the marks of `_settle`, but for those of JSON, which readers of the output need."""
+    fields = [each if _mark(each) == "json" else each.with_metadata(_without_mark(each.metadata)) for each in schema]
     return pa.schema(fields, schema.metadata)
 
 
@@ -250,6 +255,11 @@ class TableWriter:
             with self._refusing():
                 self._write(pa.concat_tables(self._held))
         self._held, self._size = [], 0
+
+    @property
+    def json_columns(self) -> list[str]:
+        """The columns that became JSON, as far as they are known."""
+        return [] if self._schema is None else json_columns(self._schema)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:

@@ -34,6 +34,8 @@ def describe_run(
         "Dialect": [options.dialect + (f", that of {model}" if model else "") + others],
         "Options": list(_options(options)) or ["as they are by default"],
     }
+    if summary.untyped_rows:
+        said["Tools"] = [*said["Tools"], f"{summary.untyped_rows:,} rows have no tools: their calls are not checked"]
     if summary.seconds:
         before = f"; {summary.skipped_rows:,} rows were done before it was resumed" if summary.skipped_rows else ""
         said["Time"] = [f"{summary.seconds:,.1f} s{before}"]

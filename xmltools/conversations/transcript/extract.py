@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -72,6 +73,9 @@ def extract(
       So users can't forge results that answer nothing.
     - Notes of ids that `inline` left in `extra["xmltools"]` are taken off. They are used if their number fits what the
       text holds, and then also say that a message of a user has results.
+    - Structured results that name no call, by an id of their own or none, and follow directly on a message whose text
+      has calls, answer these: by name, where as many results as calls have it, or in order, where there are as many
+      results as calls. Others stay as they are: `validation.check` reports them as `unknown_call`.
     - All else is unchanged: the system's messages, those with structured calls or results, `extra`.
 
     `dialect`, a name or a record, is the one in which the texts are written. Where its results have no mark, a message
@@ -84,7 +88,8 @@ def extract(
     listed = checked_tools(tools, dialect=spelled, **parser_options)
     notation = Notation(spelled, listed) if spelled != FORGE else None
     reader = _Reader(listed, parser_options, Ids(conversation, new_id), notation)
-    return conversation.model_copy(update={"messages": tuple(map(reader.message, conversation.messages))})
+    messages = _with_results_joined(conversation.messages, map(reader.message, conversation.messages))
+    return conversation.model_copy(update={"messages": tuple(messages)})
 
 
 class _Found(NamedTuple):
@@ -189,6 +194,54 @@ class _Reader:
             return self._waiting.take_current(result.name for result in results)
         taken = (self._waiting.take(result.name) for result in results)
         return [self._ids.for_result() if id is None else id for id in taken]
+
+
+def _with_results_joined(plain: Iterable[Message], read: Iterable[Message]) -> Iterator[Message]:
+    """Give results that name no call the ids of calls that were read from the text of the message before them. `read`
+    has what each message of `plain` became."""
+    known: set[str] = set()
+    calls: Sequence[ToolCall] = ()
+    pairs = zip(plain, read, strict=True)
+    for is_answer, group in groupby(pairs, lambda pair: pair[1].role == "tool"):
+        messages = list(group)
+        if is_answer:
+            yield from _joined(messages, calls, known)
+            continue
+        known.update(call.id for _, message in messages for call in message.calls)
+        yield from (message for _, message in messages)
+        before, last = messages[-1]
+        calls = () if before.calls else last.calls
+
+
+def _joined(
+    messages: Sequence[tuple[Message, Message]], calls: Iterable[ToolCall], known: Container[str]
+) -> Iterator[Message]:
+    """As above, for messages of tools. Results that were read from text have their calls already."""
+    named = {result.call_id for _, message in messages for result in message.results}
+    lost = [each for before, _ in messages for each in before.results if each.call_id not in known]
+    left = iter(_pair(lost, [call for call in calls if call.id not in named]))
+
+    def join(part: Part) -> Part:
+        if not isinstance(part, ToolResult) or part.call_id in known:
+            return part
+        call = next(left)
+        return part.model_copy(update={"call_id": call.id, "name": call.name}) if call else part
+
+    for before, message in messages:
+        parts = tuple(map(join, message.parts)) if before.results else message.parts
+        yield message.model_copy(update={"parts": parts}) if parts != message.parts else message
+
+
+def _pair(results: Sequence[ToolResult], calls: Sequence[ToolCall]) -> list[ToolCall | None]:
+    """For each result its call; None where several could be meant, or none."""
+    if len(results) == len(calls) and all(
+        result.name in ("", call.name) for result, call in zip(results, calls, strict=True)
+    ):
+        return list(calls)
+    called, answered = (Counter(each.name for each in group) for group in (calls, results))
+    by_name = {name: iter([call for call in calls if call.name == name]) for name in called}
+    is_clear = {name: called[name] == number and "" not in answered for name, number in answered.items()}
+    return [next(by_name[result.name]) if is_clear[result.name] else None for result in results]
 
 
 def _no_id() -> str:

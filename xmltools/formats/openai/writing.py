@@ -28,6 +28,7 @@ class Writer:
         self.reasoning_key = reasoning_key
         self.legacy: set[str] = set()
         """The calls that were written as function_call."""
+        self._asked: set[str] = set()
         self._turn: list[tuple[ToolResult, list[Media], list[_Object]]] = []
         """The results since somebody spoke, each with its files, and these as parts."""
 
@@ -83,6 +84,7 @@ class Writer:
     def _calls(self, index: int, calls: Sequence[ToolCall]) -> _Object:
         if not calls:
             return {}
+        self._asked.update(call.id for call in calls)
         if len(calls) == 1 and kept_for(calls[0], NAME).get("type") == "function_call":
             self.legacy.add(calls[0].id)
             return {"function_call": self._function(index, calls[0])}
@@ -114,6 +116,9 @@ class Writer:
         ]
 
     def _result(self, index: int, result: ToolResult) -> _Object:
+        if result.call_id not in self._asked:
+            what = f"no call before has the id {result.call_id!r:.80} of this result"
+            self.report.add("orphan_result", what, index, "give it the id of its call, or leave it out")
         own = kept_for(result, NAME)
         parts = (Text(text=result.content),) if isinstance(result.content, str) else result.content
         media = self._attach(index, result, [part for part in parts if isinstance(part, Media)])
