@@ -174,6 +174,7 @@ def test_without_a_code_all_are_listed_with_their_hints(run):
     [
         (["bare_ampersant"], "there is no code 'bare_ampersant'; did you mean bare_ampersand?"),
         (["Bare-Ampersand"], "there is no code 'Bare-Ampersand'; did you mean bare_ampersand?"),
+        (["json_trailing"], "there is no code 'json_trailing'; did you mean json_trailing_comma?"),
         (["x"], "there is no code 'x'; xmltools explain lists all codes"),
         (["a\x1b\nb" * 999], "there is no code 'a\\x1b\\nb"),
         (["truncated", "unknown_tool"], "xmltools explain: unrecognized arguments: unknown_tool"),
