@@ -36,7 +36,7 @@ TOKENS = {
     "MiniMax": ("]~b]user", "[e~[", "]~!b[", "<beginning_of_sentence>system", "<end_of_sentence>"),
     "Seed-OSS": ("<seed:bos>system\n", "<seed:eos>"),
     "EXAONE": ("[|system|]", "[|user|]", "[|assistant|]", "[|endofturn|]"),
-    "Ling": ("<role>SYSTEM</role>", "<role>HUMAN</role>", "<|role_end|>"),
+    "Ling": ("<role>SYSTEM", "<role>HUMAN", "<|role_end|>"),
     "Hunyuan": ("<|startoftext|>", "<|extra_0|>", "<|eos|>", "<｜hy_User｜>"),
     "GigaChat": ("<|message_sep|>system<|role_sep|>\n",),
     "Apertus": ("<|system_start|>", "<|user_start|>", "<|assistant_end|>"),

@@ -24,7 +24,7 @@ _TURNS = (
     *("[CALL_ID]", "[BOS]", "[EOS]", "[EOT]", "[start_header_id]", "[end_header_id]"),  # the latter: Kimi-K2
     *("<SYS>>", "</SYS>>"),  # Llama 2
     *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]"),  # EXAONE
-    *("<role>SYSTEM", "<role>HUMAN", "<role>ASSISTANT", "<role>OBSERVATION", "</role>"),  # Ling
+    *("<role>SYSTEM", "<role>HUMAN", "<role>ASSISTANT", "<role>OBSERVATION"),  # Ling
     *("<beginning_of_sentence>", "<end_of_sentence>"),  # MiniMax-Text-01
     *("<start_function_response>", "<end_function_response>", "<end_function_call>"),  # FunctionGemma
     *("<start_function_declaration>", "<end_function_declaration>"),

@@ -58,6 +58,8 @@ def only_server(tools: Iterable[Tool]) -> str | None:
 
 
 _LARGEST = 10**MAX_DIGITS
+_DEEPEST = 256
+"""Levels in arguments. No parser reads as many, and what writes them goes into each."""
 
 
 def refuse_foreign(arguments: dict[str, Any], of: str) -> None:
@@ -79,6 +81,8 @@ def refuse_foreign(arguments: dict[str, Any], of: str) -> None:
 
 
 def _foreign(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    if len(path) > _DEEPEST:
+        raise RecursionError
     if isinstance(value, str):
         if not is_unicode(value):
             yield path, "text with a lone surrogate, which no encoding can carry"

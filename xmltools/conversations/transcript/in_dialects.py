@@ -26,7 +26,7 @@ from xmltools.render import ReadResult, read_results
 from xmltools.render.dialect_calls import form_of, write_calls
 from xmltools.render.marks import Marks, marks_beside
 from xmltools.render.results import begins_results
-from xmltools.render.writable import same
+from xmltools.render.writable import refuse_foreign, same
 from xmltools.tools import Tool
 
 _HIDDEN = re.compile(r"&#(0\d{3});")
@@ -87,6 +87,8 @@ class Notation:
                     is_first = False
 
     def _calls(self, calls: list[ToolCall], exact: bool, is_first: bool) -> str:
+        for call in calls:
+            refuse_foreign(call.arguments, f"the call of {call.name!r:.80}")
         pairs = [(call, self._by_name.get((call.name, call.server))) for call in calls]
         return write_calls(pairs, self.dialect, exact=exact, is_first=is_first)
 

@@ -21,6 +21,7 @@ from xmltools.proxy.bridge.result_marks import begins_result
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.render import ENGLISH, render_instructions
 from xmltools.render.marks import turn_marks
+from xmltools.render.writable import refuse_foreign
 from xmltools.tools import Tool
 from xmltools.tools.schema import find_problems
 
@@ -51,10 +52,10 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
-    conversation = _defused(_without_tokens(incoming.conversation, incoming.tools, settings.dialect), settings.dialect)
     try:
+        conversation = _without_tokens(incoming.conversation, incoming.tools, settings.dialect)
         plain = inline(
-            _written_as_turns(_in_order(conversation), settings),
+            _written_as_turns(_in_order(_defused(conversation, settings.dialect)), settings),
             incoming.tools,
             result_role=settings.result_role,
             reasoning=False,
@@ -133,6 +134,7 @@ def _without_tokens(conversation: Conversation, tools: Sequence[Tool], dialect: 
 def _with_plain_arguments(part: Part, tools: Mapping[str, Tool]) -> Part:
     if not isinstance(part, ToolCall):
         return part
+    refuse_foreign(part.arguments, f"the call of {part.name!r:.80}")
     tool, arguments = tools.get(part.name), _plain(part.arguments)
     if arguments == part.arguments or (tool is not None and find_problems(arguments, tool.shape)):
         return part
