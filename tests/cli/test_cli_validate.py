@@ -156,6 +156,13 @@ def test_the_example_in_the_help_is_right(run, file, tmp_path):
 # Explaining
 
 
+def test_a_code_is_explained_in_the_dialect_of_a_model(run):
+    status, out, err = run("truncated", "--model", "Qwen/Qwen3-8B", command="explain")
+    assert (status, out.rstrip("\n"), err) == (0, explain("truncated", "hermes"), "")
+    status, out, err = run("truncated", "--dialect", "hermez", command="explain")
+    assert (status, out) == (2, "") and "did you mean 'hermes'" in err
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_is_explained(run, code):
     status, out, err = run(code, command="explain")
