@@ -204,6 +204,16 @@ def test_a_wrong_tools_file(run, file, content, said):
     assert said in err and err.count("\n") == 1
 
 
+def test_python_in_place_of_tools_as_json(run, file):
+    name = file("tools.py", "def add(a: int) -> int: ...")
+    status, out, err = run("parse", "-", "--tools", name, stdin=b"x")
+    assert (status, out) == (1, "") and err.count("\n") == 1
+    assert "tools.py: expected tools as JSON, got Python; json.dumps([tool.model_dump() for tool in " in err
+    status, out, err = run("docs", name)
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert "tools.py: expected tools as JSON, got Python; for its functions write tools --from python" in err
+
+
 def test_a_terminal_shows_colours(run, monkeypatch):
     pytest.importorskip("rich")
     out = on_terminal(run, monkeypatch)

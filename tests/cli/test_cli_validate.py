@@ -156,6 +156,13 @@ def test_the_example_in_the_help_is_right(run, file, tmp_path):
 # Explaining
 
 
+def test_a_code_is_explained_in_the_dialect_of_a_model(run):
+    status, out, err = run("truncated", "--model", "Qwen/Qwen3-8B", command="explain")
+    assert (status, out.rstrip("\n"), err) == (0, explain("truncated", "hermes"), "")
+    status, out, err = run("truncated", "--dialect", "hermez", command="explain")
+    assert (status, out) == (2, "") and "did you mean 'hermes'" in err
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_is_explained(run, code):
     status, out, err = run(code, command="explain")
@@ -174,6 +181,7 @@ def test_without_a_code_all_are_listed_with_their_hints(run):
     [
         (["bare_ampersant"], "there is no code 'bare_ampersant'; did you mean bare_ampersand?"),
         (["Bare-Ampersand"], "there is no code 'Bare-Ampersand'; did you mean bare_ampersand?"),
+        (["json_trailing"], "there is no code 'json_trailing'; did you mean json_trailing_comma?"),
         (["x"], "there is no code 'x'; xmltools explain lists all codes"),
         (["a\x1b\nb" * 999], "there is no code 'a\\x1b\\nb"),
         (["truncated", "unknown_tool"], "xmltools explain: unrecognized arguments: unknown_tool"),

@@ -11,7 +11,7 @@ from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
 from support.strategies import Case, clean_cases
 
-from xmltools import Code, Tool, XMLToolsError, parse, render_call
+from xmltools import Code, Tool, XMLToolsError, dialects, parse, render_call
 from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, list_codes, write_report
 from xmltools.lint import write_statistics as statistics
 from xmltools.lint.explanations import EXAMPLE_TOOLS, headline
@@ -425,6 +425,15 @@ def test_every_code_is_explained() -> None:
         assert all(f"    {line}" in told for line in entry.wrong.splitlines())
     with pytest.raises(XMLToolsError, match="there is no code 'bare'; there are truncated, "):
         explain("bare")
+
+
+def test_a_code_is_explained_in_the_words_of_a_dialect() -> None:
+    told = explain("truncated", "hermes")
+    assert 'Write the whole call again: <tool_call>{"name": ' in told and "end it with </tool>" not in told
+    assert "Right (in Forge's notation):\n    <tool>" in told
+    assert told.endswith(f"A call in hermes:\n    {dialects.named('hermes').example}")
+    with pytest.raises(XMLToolsError, match="expected the name of a dialect, got 'hermez'; did you mean 'hermes'"):
+        explain("truncated", "hermez")
 
 
 def test_a_call_in_another_notation_is_a_warning() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from pydantic import ValidationError
 from support.conversations import conversations
 
 from xmltools.errors import XMLToolsError
@@ -21,6 +22,15 @@ def chat() -> Conversation:
         .tool("c1", content="4")
         .assistant("4")
     )
+
+
+@pytest.mark.parametrize("content", [{"a": 1}, 5, None])
+def test_a_result_that_is_no_text_is_refused_in_one_line(content: object):
+    with pytest.raises(ValidationError) as caught:
+        ToolResult(call_id="c1", name="add", content=content)
+    (problem,) = caught.value.errors()
+    expected = f"expected text, or several Text and Media, got {type(content).__name__}; use json.dumps()"
+    assert (problem["loc"], problem["msg"]) == (("content",), f"Value error, {expected}")
 
 
 def test_each_step_makes_a_new_conversation_and_leaves_the_old_one_as_it_was() -> None:

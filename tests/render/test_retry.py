@@ -15,6 +15,7 @@ from xmltools.dialects import named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.parser import Limits, parse
 from xmltools.render.calls import render_call
+from xmltools.render.instructions import render_instructions
 from xmltools.render.retry_message import render_retry
 from xmltools.tools import Tool
 
@@ -527,6 +528,16 @@ def test_what_an_error_quotes_is_data(code, words, offset):
 def test_misuse_is_refused(arguments, options):
     with pytest.raises(XMLToolsError, match="expected"):
         render_retry(*arguments, **options)
+
+
+def test_functions_in_place_of_tools_are_told_how_to_become_some():
+    def f(): ...
+
+    for tools, how in (([f], "got function; load_tools() makes tools of functions"), ({"f": f}, "got str; of a dict")):
+        with pytest.raises(XMLToolsError, match=re.escape(how)):
+            render_retry(error_of(block("<%>")), tools)
+        with pytest.raises(XMLToolsError, match=re.escape(how)):
+            render_instructions(tools)
 
 
 # Other dialects

@@ -55,6 +55,33 @@ GRAMMARS = ROOT / "grammars" / "README.md"
 CORPUS = ROOT / "tests" / "corpus" / "README.md"
 GUIDES = tuple(sorted((ROOT / "docs" / "guides").glob("*.md")))
 
+SLIPS = {
+    "a comma too many": '<tool_call>{"name": "add", "arguments": {"a": 5, "b": 3,}}</tool_call>',
+    "JSON as Python writes it": "<tool_call>{'name': 'add', 'arguments': {'a': 5, 'b': 3}}</tool_call>",
+    "a brace too few": '<tool_call>{"name": "add", "arguments": {"a": 5, "b": 3}</tool_call>',
+    "numbers as strings": '<tool_call>{"name": "add", "arguments": {"a": "5", "b": "3"}}</tool_call>',
+    "arguments as a string": r'<tool_call>{"name": "add", "arguments": "{\"a\": 5, \"b\": 3}"}</tool_call>',
+    "no `arguments`": '<tool_call>{"name": "add", "a": 5, "b": 3}</tool_call>',
+    "no end tag": '<tool_call>{"name": "add", "arguments": {"a": 5, "b": 3}}',
+    "a call in a code fence": '```\n<tool_call>{"name": "add", "arguments": {"a": 5, "b": 3}}</tool_call>\n```',
+    "a decorated name": '<tool_call>{"name": "functions.add", "arguments": {"a": 5, "b": 3}}</tool_call>',
+    "a tool that there is not": '<tool_call>{"name": "sum", "arguments": {"a": 5, "b": 3}}</tool_call>',
+    "JSON alone": '{"name": "add", "arguments": {"a": 5, "b": 3}}',
+    "JSON after text": 'I add. {"name": "add", "arguments": {"a": 5, "b": 3}}',
+    "JSON alone, arguments first": '{"arguments": {"a": 5, "b": 3}, "name": "add"}',
+    "JSON in a fence": '```json\n{"name": "add", "arguments": {"a": 5, "b": 3}}\n```',
+    "a tag of the tool's name": "<add><a>5</a><b>3</b></add>",
+    "Qwen3-Coder's notation": "<function=add><parameter=a>5</parameter><parameter=b>3</parameter></function>",
+    "Claude's notation": '<invoke name="add"><parameter name="a">5</parameter>'
+    '<parameter name="b">3</parameter></invoke>',
+    "Forge's notation": "<tool><tool_name>add</tool_name><arguments><a>5</a><b>3</b></arguments></tool>",
+    "a list in Python": "[add(a=5, b=3)]",
+    "a call in Python": "add(a=5, b=3)",
+    "ReAct": 'Action: add\nAction Input: {"a": 5, "b": 3}',
+    "arguments alone": '{"a": 5, "b": 3}',
+}
+"""What models write in place of a call in the notation that they were asked for, by what is wrong with it."""
+
 PAGES = (README, PARSING, RENDER, CONVERSATIONS, LINT, SERVE, UPGRADING)
 """Those that are executed by `test_readme.py`; the recipes for batches and the snippets for engines have tests of their
 own."""
@@ -226,6 +253,24 @@ def limits() -> str:
     return table(("limit", "default", "of what"), rows)
 
 
+def slips() -> str:
+    tools = [xt.Tool(name="add", parameters={"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}})]
+    rows = []
+    for words, text in SLIPS.items():
+        read = [_outcome(xt.parse(text, tools, dialect="hermes", also=also)) for also in (None, "known")]
+        shown = " ".join(text.split("\n"))
+        rows.append([words, f"```` {shown} ````" if "`" in shown else f"`{shown}`", *read])
+    return table(("slip", "what the model writes", "by default", 'with `also="known"`'), rows)
+
+
+def _outcome(reply: xt.Reply) -> str:
+    if reply.errors:
+        return f"error `{reply.errors[0].code.value}`"
+    if reply.calls:
+        return ", ".join(["read", *(f"`{repair.code.value}`" for repair in reply.calls[0].repairs)])
+    return "noticed" if reply.notices else "text"
+
+
 def sizes() -> str:
     rows = []
     for name in LISTS:
@@ -301,7 +346,7 @@ PARTS = {
     README: {"speed": speed, "suite": conformance.in_short},
     OVERVIEW: {"verbs": verbs},
     ARCHITECTURE: {"house": house},
-    PARSING: {"events": events, "options": options, "limits": limits},
+    PARSING: {"events": events, "options": options, "slips": slips, "limits": limits},
     RENDER: {"sizes": sizes},
     CONVERSATIONS: {"formats": formats},
     LINT: {"checks": checks},

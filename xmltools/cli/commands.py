@@ -208,7 +208,7 @@ COMMANDS = {
     "explain": _Command(
         "say what the code of an error or a repair means, with an example",
         "Say what a code means, with a block that has it and the same block repaired. Without CODE, list all codes "
-        "with their hints.",
+        "with their hints. The example is in Forge's notation; with --dialect the hint is in the words of another.",
         "xmltools explain bare_ampersand",
         declare_explain,
         explain,

@@ -106,6 +106,9 @@ def _load_python(target: str) -> list[Tool]:
 def _load_json(name: str, format: str) -> list[Tool]:
     if ":" in name and is_target(name) and not Path(name).exists():
         raise UsageError(f"{name}: No such file; to import it as Python functions, add --from python")
+    if name.endswith(".py"):
+        module = Path(name).stem
+        raise UsageError(f"{name}: expected tools as JSON, got Python; for its functions write {module} --from python")
     return read_tools(name, lambda value: load_definitions(value, format))
 
 

@@ -26,6 +26,9 @@ from xmltools.terminal import VISIBLE, say, wrapped
 from xmltools.tools import Tool, load_tools
 
 _READ_SIZE = 1 << 16
+_AS_JSON = "json.dumps([tool.model_dump() for tool in load_tools(functions)]) writes JSON of its functions"
+_LEAST_PREFIX = 3
+"""Characters from which on the beginning of a name says which is meant."""
 _DEPTH = 128
 """Levels of nesting in a JSON document: those of the arguments, and what is around them."""
 
@@ -133,8 +136,11 @@ def one_standard_input(names: str, *given: str | None) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.5) -> str:
-    """Return a question for the known names that are most like this one, "" if none is."""
-    near = get_close_matches(name[:100], list(known), n=most, cutoff=cutoff)
+    """Return a question for the known names that are most like this one, "" if none is; first for those that begin
+    with it."""
+    names = list(known)
+    begun = [each for each in names if each.startswith(name)] if len(name) >= _LEAST_PREFIX else []
+    near = begun[:most] or get_close_matches(name[:100], names, n=most, cutoff=cutoff)
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -192,6 +198,8 @@ def read_tools(name: str, load: Callable[[Any], list[Tool]] = load_tools) -> lis
     try:
         return load(json.loads(text))
     except json.JSONDecodeError as error:
+        if name.endswith(".py"):
+            raise XMLToolsError(f"{name}: expected tools as JSON, got Python; {_AS_JSON}") from None
         raise XMLToolsError(f"{name}:{error.lineno}:{error.colno}: expected tools as JSON: {error.msg}") from None
     except RecursionError:
         raise XMLToolsError(f"{name}: expected tools as JSON, got JSON that is nested too deeply") from None

@@ -58,16 +58,18 @@ def declare_validate(parser: argparse.ArgumentParser) -> None:
 def declare_explain(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools explain`."""
     parser.add_argument("code", metavar="CODE", nargs="?", help="the code of a finding, an error or a repair")
+    add_dialect_options(parser, model="the model that writes, by its name on Hugging Face: picks the dialect")
 
 
 def explain(options: argparse.Namespace) -> int:
     """Run `xmltools explain`. Returns the exit status."""
     from xmltools import lint
 
+    dialect = chosen_dialect(options)
     if options.code is None:
         text = lint.list_codes()
     elif options.code in lint.CODES:
-        text = lint.explain(options.code)
+        text = lint.explain(options.code, dialect)
     else:
         suggestion = did_you_mean(options.code.lower().replace("-", "_"), lint.CODES)
         suggestion = suggestion or "xmltools explain lists all codes"

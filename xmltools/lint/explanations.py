@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from xmltools.dialects import FORGE, Dialect, hint_of, named
 from xmltools.errors import Code, XMLToolsError
 from xmltools.lint.check import OWN_CODES, READERS_DISAGREE, WITNESS_DISAGREES
 from xmltools.tools import Tool
@@ -432,18 +433,24 @@ def _kind(code: str) -> str:
     return "error" if CODES[code].is_error else "repair"
 
 
-def explain(code: str) -> str:
+def explain(code: str, dialect: Dialect | str = FORGE) -> str:
     """Return what a code means, with an example of a wrong block and the repaired one, as text of several lines.
 
-    Takes a code of the parser or of `lint`. Raises `XMLToolsError` for another one.
+    Takes a code of the parser or of `lint`, and the dialect in which the model writes: the hint is in its words, and a
+    call is shown in it; the example is in Forge's. Raises `XMLToolsError` for a code or a dialect that there is not.
     """
+    written_in = named(dialect)
     if code not in CODES:
         raise XMLToolsError(f"there is no code {code!r:.80}; there are {', '.join(CODES)}")
     entry = CODES[code]
     kind = _kind(code)
-    parts = [f"{code} ({kind}: {_KINDS[kind]})", entry.meaning, f"Hint: {entry.hint}"]
+    hint = next((hint_of(each, written_in) for each in Code if each.value == code), entry.hint)
+    parts = [f"{code} ({kind}: {_KINDS[kind]})", entry.meaning, f"Hint: {hint}"]
     if entry.wrong:
-        parts += [f"Wrong:\n{_indented(entry.wrong)}", f"Right:\n{_indented(entry.repaired)}"]
+        of_forge = "" if written_in == FORGE else " (in Forge's notation)"
+        parts += [f"Wrong{of_forge}:\n{_indented(entry.wrong)}", f"Right{of_forge}:\n{_indented(entry.repaired)}"]
+    if written_in != FORGE:
+        parts.append(f"A call in {written_in.name}:\n{_indented(written_in.example)}")
     return "\n\n".join(parts)
 
 

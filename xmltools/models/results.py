@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from xmltools.errors import XMLToolsError
 from xmltools.models.foreign_results import langchain_fields, mcp_fields
@@ -24,6 +24,13 @@ class ToolResult(TypedPart):
     is_error: bool = False
     extra: dict[str, Any] = Field(default_factory=dict)
     type: Literal["result"] = "result"
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _is_text(cls, content: object) -> object:
+        if isinstance(content, str | tuple | list):
+            return content
+        raise ValueError(f"expected text, or several Text and Media, got {type(content).__name__}; use json.dumps()")
 
     @classmethod
     def from_mcp(cls, result: object, call: ToolCall) -> ToolResult:

@@ -37,7 +37,7 @@ from xmltools.render.type_descriptions import (
 from xmltools.render.type_signatures import TypeWriter
 from xmltools.render.writable import only_server, refuse_unsayable
 from xmltools.syntax.markup import find_forbidden, is_xml_name
-from xmltools.tools import Tool
+from xmltools.tools import Tool, not_a_tool
 from xmltools.tools.schema import (
     ObjectShape,
     ScalarShape,
@@ -152,7 +152,7 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
     seen = set()
     for tool in tools:
         if not isinstance(tool, Tool):
-            raise XMLToolsError(f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts")
+            raise not_a_tool(tool)
         refuse_unsayable(tool.name, "a tool")
         refuse_unsayable(tool.server, "a server")
         if (tool.name, tool.server) in seen:

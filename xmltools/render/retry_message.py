@@ -35,7 +35,7 @@ from xmltools.syntax.markup import (
     read_start_tag,
     skip_space,
 )
-from xmltools.tools import Tool
+from xmltools.tools import Tool, not_a_tool
 from xmltools.tools.schema import ANY, Shape, example_arguments, find_problems
 
 _LEAST = 200
@@ -171,7 +171,7 @@ def _checked(error: CallError, tools: Iterable[Tool], max_characters: int) -> li
     offered = list(tools)
     for tool in offered:
         if not isinstance(tool, Tool):
-            raise XMLToolsError(f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts")
+            raise not_a_tool(tool)
     return offered
 
 

@@ -23,6 +23,12 @@ _ACCEPTED = (
 )
 
 
+def not_a_tool(found: object) -> XMLToolsError:
+    """Return the error for what was given in a list of tools and is none."""
+    how = "of a dict give the values" if isinstance(found, str) else "load_tools() makes tools of functions and dicts"
+    return XMLToolsError(f"tools: expected xmltools.Tool, got {type(found).__name__}; {how}")
+
+
 def _no_parameters() -> dict[str, Any]:
     return {"type": "object", "properties": {}}
 

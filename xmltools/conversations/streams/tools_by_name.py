@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xmltools.errors import XMLToolsError
 from xmltools.models import DEFAULT_SERVER
-from xmltools.tools import Tool
+from xmltools.tools import Tool, not_a_tool
 from xmltools.tools.schema import Shape, TextShape
 
 
@@ -19,8 +18,7 @@ class ToolTable:
         self._servers: dict[str, dict[str, Shape]] = {}
         for tool in tools:
             if not isinstance(tool, Tool):
-                kind = type(tool).__name__
-                raise XMLToolsError(f"tools: expected xmltools.Tool, got {kind}; Tool.load() reads dicts")
+                raise not_a_tool(tool)
             self._servers.setdefault(tool.name, {})[tool.server] = tool.shape
 
     @property
