@@ -34,6 +34,20 @@ def test_the_dialect_of_a_model_is_shown(run):
     assert status == 0 and out.split()[0] == "hermes" and dialects.named("hermes").example in out
 
 
+def test_a_typo_in_the_name_of_a_model_is_seen_by_the_family(run):
+    for name, family in (
+        ("Qwen/Qwen3-Codr-30B", "hermes (Qwen3) "),
+        ("Qwen/Qwen3-Coder-30B", "qwen3_coder (Qwen3-Coder) "),
+    ):
+        status, out, _ = run("dialects", "--model", name)
+        assert status == 0 and out.startswith(family)
+
+
+def test_for_a_model_that_is_not_known_there_is_a_guide(run):
+    _, _, error = run("dialects", "--model", "no/such-model")
+    assert "dialects detect" in error and "describe_a_dialect.md" in error
+
+
 @pytest.mark.parametrize("words", [("--model", "no/such-model"), ("--model", "Qwen/Qwen3-8B", "glm")])
 def test_a_model_that_is_not_known_or_not_alone_is_wrong_usage(run, words):
     status, out, error = run("dialects", *words)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.dialect_marks import marks_of, write
 from support.often import examples
 
+from xmltools.dialects import Dialect, named
 from xmltools.dialects import all as all_dialects
-from xmltools.dialects import named
 from xmltools.errors import Code
 from xmltools.models.events import (
     ArgumentDelta,
@@ -117,7 +117,7 @@ def case_of(seed: int) -> tuple[str, str, bool]:
 CASES = st.integers(0, 2**32).map(case_of)
 
 
-def events_of(name: str, chunks: list[str], inside: bool, **options: object) -> list[Event]:
+def events_of(name: str | Dialect, chunks: list[str], inside: bool, **options: object) -> list[Event]:
     ids = itertools.count()
     parser = Parser(TOOLS, dialect=name, starts_in_reasoning=inside, new_id=lambda: str(next(ids)), **options)  # type: ignore[arg-type]
     return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()

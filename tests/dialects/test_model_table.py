@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from xmltools.dialects import FAMILIES, Family
 from xmltools.dialects.models import family_of
 from xmltools.errors import XMLToolsError
 
+RULES = Path(__file__).parents[2] / "grammars/DIALECTS.md"
 IDS = [(each, family) for family in FAMILIES for each in family.ids]
 READ = [(each, family) for each, family in IDS if family.dialect]
 NAMES = {
@@ -221,3 +223,8 @@ def test_a_name_that_is_misspelled_gets_names_that_are_near() -> None:
 def test_a_later_version_counts_only_where_the_table_says_so() -> None:
     assert dialects.for_model("moonshotai/Kimi-K2.9").name == "kimi_k2"
     assert family_of("Qwen/Qwen3.9-8B") is family_of("Qwen/Qwen30-8B") is None
+
+
+def test_the_rules_have_a_row_for_each_dialect() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|", RULES.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(name for name, _ in rows) == sorted(each.name for each in dialects.all())

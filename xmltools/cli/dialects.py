@@ -7,6 +7,7 @@ import sys
 
 from xmltools import dialects
 from xmltools.cli.shared import UsageError, counted, one_standard_input, read_chunks, read_tools
+from xmltools.dialects.models import match_of
 from xmltools.errors import XMLToolsError
 from xmltools.parser import detect
 from xmltools.terminal import say
@@ -23,7 +24,9 @@ def declare_dialects(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tools", metavar="T.json", help="the tools; without them none is found where tags are tools")
     parser.add_argument(
-        "--model", metavar="ID", help="show the dialect of this model only, by its name on Hugging Face or in Ollama"
+        "--model",
+        metavar="ID",
+        help="show the dialect of this model only, by its name on Hugging Face or in Ollama; its family in brackets",
     )
 
 
@@ -59,7 +62,8 @@ def _show_dialect_of(model: str) -> int:
         dialect = dialects.for_model(model)
     except XMLToolsError as error:
         raise UsageError(str(error)) from None
-    _show_beside(dialect.name, dialect.example)
+    found = match_of(model)
+    _show_beside(f"{dialect.name} ({found.name})" if found else dialect.name, dialect.example)
     return 0
 
 

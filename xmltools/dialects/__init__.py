@@ -138,7 +138,8 @@ def for_model(model: str) -> Dialect:
         rest = f"did you mean {' or '.join(near)}? Else " if near else ""
         raise XMLToolsError(
             f"no dialect is known for the model {model!r}; {rest}`xmltools dialects detect FILE` finds out in which "
-            f"one replies are written; or give one by name: {', '.join(_KNOWN)}"
+            f"one replies are written; or give one by name: {', '.join(_KNOWN)}; "
+            "docs/guides/describe_a_dialect.md shows how to describe another one"
         )
     if not family.dialect:
         raise XMLToolsError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -234,12 +234,11 @@ class Dialect:
 
     def __post_init__(self) -> None:
         """Refuse marks that can't work."""
+        self._check_words()
         is_open = self.body is Body.TAGS and not self.block  # the tools are not known
         object.__setattr__(self, "opener", self.start or ("" if is_open else f"<{self.block}>"))
         object.__setattr__(self, "closer", ("" if is_open else f"</{self.block}>") if self.end is None else self.end)
         marks = {"name": self.name}
-        if not self.start and self.body is not Body.TAGS:
-            marks["block"] = self.block
         if self.body is Body.ELEMENTS:
             marks |= {"tool_name": self.tool_name, "arguments": self.arguments}
         pairs = self.pairs
@@ -251,8 +250,11 @@ class Dialect:
         for what, mark in marks.items():
             if not mark:
                 raise XMLToolsError(f"dialect {self.name!r}: `{what}` is empty, so a call could begin anywhere")
+        self._check_start_and_end()
         if pairs is not None:
             self._check_pairs(pairs)
+        if self.writing is not None:
+            self._check_results(self.writing.result)
         for variant in self.variants:
             if variant.name != self.name:
                 raise XMLToolsError(f"dialect {self.name!r}: its variant {variant.name!r} needs the same name")
@@ -269,9 +271,67 @@ class Dialect:
                 if mark is not other and other.startswith(mark):
                     raise XMLToolsError(f"dialect {self.name!r}: {mark!r} begins {other!r}: nobody can tell them apart")
         if pairs.bare and not pairs.end:
-            raise XMLToolsError(f"dialect {self.name!r}: a call without the block's marks needs an `end` of its own")
-        if pairs.name_pattern and "name" not in re.compile(pairs.name_pattern).groupindex:
-            raise XMLToolsError(f"dialect {self.name!r}: `name_pattern` needs a group called `name`")
+            raise self._wrong("a call without the block's marks needs an `end` of its own")
+        if pairs.name and pairs.name == self.opener and not pairs.bare:
+            raise self._wrong(
+                "`start` and the `name` of `pairs` are the same mark: leave `name` empty, or, if calls end with a mark "
+                "of their own, say bare=True"
+            )
+        if pairs.end and pairs.end in (pairs.name, self.opener):
+            raise self._wrong(f"the `end` of `pairs`, {pairs.end!r}, also begins a call: nobody can tell them apart")
+        try:
+            groups = re.compile(pairs.name_pattern).groupindex
+        except re.error as error:
+            raise self._wrong(f"`name_pattern` is no regular expression: {error}; got {pairs.name_pattern!r}") from None
+        if pairs.name_pattern and "name" not in groups:
+            raise self._wrong("`name_pattern` needs a group called `name`, as (?P<name>.+)")
+
+    def _wrong(self, what: str) -> XMLToolsError:
+        return XMLToolsError(f"dialect {self.name!r}: {what}")
+
+    def _check_words(self) -> None:
+        """Refuse marks that are no strings, in the record and in those that it holds."""
+        for record, of in ((self, ""), (self.pairs, "pairs."), (self.writing, "writing.")):
+            for each in fields(record) if record is not None else ():
+                value = getattr(record, each.name, "")
+                if each.type == "str" and not isinstance(value, str):
+                    raise self._wrong(f"`{of}{each.name}` is to be a string, got {value!r:.40}")
+        if not isinstance(self.body, Body):
+            raise self._wrong(
+                f"`body` is to be one of {', '.join(f'Body.{each.name}' for each in Body)}, got {self.body!r:.40}"
+            )
+        if self.end is not None and not isinstance(self.end, str):
+            raise self._wrong(f"`end` is to be a string, or None for the end tag of `block`, got {self.end!r:.40}")
+
+    def _check_start_and_end(self) -> None:
+        start, end = self.opener, self.closer
+        if not (self.start or self.block) and self.body is not Body.TAGS:
+            raise self._wrong("there is no `start` and no `block`, so a call could begin anywhere; give one of them")
+        if self.end is None and not self.block and self.body is not Body.TAGS:
+            raise self._wrong('no `end` and no `block`: give one of them, or end="" if the call itself shows its end')
+        if end and end == start:
+            raise self._wrong(f"`end` is the same mark as `start`, {start!r}: nobody can tell them apart")
+        if end and end != end.strip():
+            raise self._wrong(f"there is white space around `end`, {end!r}: leave it out, it is read anyway")
+        is_name = not (self.is_bare or self.in_line) and (start[:1].isalpha() or start[:1] == "_")
+        if is_name and (start[-1].isalnum() or start[-1] in "._-"):
+            raise self._wrong(
+                f"`start`, {start!r}, could be a word of a text; end it with another character, as {start + ':'!r}"
+            )
+        pairs = self.pairs
+        if pairs is not None and not pairs.json and not pairs.python and not pairs.tag_mark and not self.is_bare:
+            for what, mark in (("start", start), ("end", end)):
+                if mark and not mark.startswith("<"):
+                    raise self._wrong(f"with keys and values between marks, `{what}` has to begin with <, got {mark!r}")
+
+    def _check_results(self, form: ResultForm) -> None:
+        for what in ("each_start", "each_end"):
+            mark = getattr(form, what)
+            if mark and not mark.partition("{")[0].strip():
+                raise self._wrong(
+                    f"results begin or end with no mark of their own: `{what}` is {mark!r}; what is in a result could "
+                    "forge another one"
+                )
 
     @property
     def forms(self) -> tuple[Dialect, ...]:

@@ -25,6 +25,13 @@ class Family(NamedTuple):
     """Completes the sentence "models of this family …"."""
 
 
+class Match(NamedTuple):
+    """The family of a model, and which of its `names` the model's name begins with."""
+
+    name: str
+    family: Family
+
+
 _VLLM = "https://docs.vllm.ai/en/latest/features/tool_calling/"
 _VLLM_PARSERS = "https://github.com/vllm-project/vllm/tree/main/vllm/tool_parsers/"
 _RECIPES = "https://github.com/vllm-project/recipes/blob/main/models/"
@@ -753,12 +760,19 @@ _OWNER_WORDS: Final = 5
 
 def family_of(model: str) -> Family | None:
     """Return the family of a model, by its name on Hugging Face or in Ollama, or of a copy; None if it is not known."""
+    found = match_of(model)
+    return found.family if found else None
+
+
+def match_of(model: str) -> Match | None:
+    """Return what a name matches in the table, as `family_of` finds it; None if it is not known."""
     words = _words(model.strip("/ ").rpartition("/")[2])
     for start in range(_OWNER_WORDS + 1):
         name = "-".join(words[start:])
         found = [prefix for prefix in _prefixes() if prefix.begins(name)]
         if found:
-            return max(found, key=lambda each: len(each.text)).family  # what says most of the name
+            best = max(found, key=lambda each: len(each.text))  # what says most of the name
+            return Match(best.name, best.family)
         if words[start : start + 1] and words[start] not in _owners():
             return None
     return None
@@ -787,6 +801,7 @@ def _words(name: str) -> list[str]:
 
 
 class _Prefix(NamedTuple):
+    name: str
     text: str
     takes_later: bool
     family: Family
@@ -800,7 +815,9 @@ class _Prefix(NamedTuple):
 @cache
 def _prefixes() -> tuple[_Prefix, ...]:
     return tuple(
-        _Prefix("-".join(_words(name)), name.endswith("*"), family) for family in FAMILIES for name in family.names
+        _Prefix(name, "-".join(_words(name)), name.endswith("*"), family)
+        for family in FAMILIES
+        for name in family.names
     )
 
 

@@ -161,7 +161,7 @@ def _check_lazy(options: Options) -> None:
     if options.tool_choice in ("required", "arguments"):
         raise XMLToolsError(
             f"lazy: a grammar that waits for its trigger can't enforce tool_choice {options.tool_choice!r}; "
-            "use 'auto', 'one' or 'named', or leave lazy out"
+            "leave lazy out, or use 'auto': text comes first in any case, and once a call has begun it is right"
         )
     if options.reasoning is not None:
         raise XMLToolsError("lazy: whatever stands before the trigger is free already; leave reasoning out")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from xmltools.dialects import FORGE, Also, Dialect, hint_of, named
+from xmltools.dialects import FORGE, Also, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
@@ -176,6 +176,7 @@ def examine(
         raise XMLToolsError(f"text: expected str, got {type(text).__name__}; bytes.decode('utf-8') decodes a file")
     known = None if tools is None else list(tools)
     written_in = named(dialect)
+    also = beside(written_in, also)
     reply = parse(
         text,
         known,
@@ -185,7 +186,7 @@ def examine(
         also=also,
         starts_in_reasoning=starts_in_reasoning,
     )
-    check = _Check(SourceText(text, source), known, strict, witness, written_in)
+    check = _Check(SourceText(text, source), known, strict, witness, written_in, also)
     blocks = [part for part in reply.parts if isinstance(part, (ToolCall, CallError))]
     found = sorted((*blocks, *reply.notices), key=lambda each: each.span or (0, 0))
     return Examined([finding for each in found for finding in check.findings(each)], len(blocks))
@@ -195,7 +196,13 @@ class _Check:
     """The check of one text."""
 
     def __init__(
-        self, source: SourceText, tools: list[Tool] | None, strict: bool, witness: bool, dialect: Dialect
+        self,
+        source: SourceText,
+        tools: list[Tool] | None,
+        strict: bool,
+        witness: bool,
+        dialect: Dialect,
+        also: tuple[Dialect, ...],
     ) -> None:
         self._source = source
         self._tools = {(tool.name, tool.server): tool for tool in tools or ()}
@@ -203,6 +210,7 @@ class _Check:
         self._only_server = servers.pop() if len(servers) == 1 else None
         self._strict = strict
         self._witness = witness
+        self._dialects: dict[str | None, Dialect] = {each.name: each for each in (*also, dialect)}
         self._is_xml = dialect == FORGE  # which lxml and defusedxml can read, and RELAX NG describes
 
     def findings(self, found: ToolCall | CallError | Notice) -> Iterator[Finding]:
@@ -217,7 +225,7 @@ class _Check:
             yield self._finding(found.code, found.span, found.message, found.hint, found.name)
         elif found.repairs:
             for repair in found.repairs:
-                hint = hint_of(repair.code, named(found.dialect or FORGE))
+                hint = hint_of(repair.code, self._dialects.get(found.dialect, FORGE))
                 yield self._finding(repair.code, (repair.offset, None), repair.message, hint, found.name)
         elif self._is_xml and not found.legacy_json:
             for code, place, message in self._doubts(found):

@@ -25,8 +25,6 @@ _DEPTH: Final = 128
 _S = "[ \t\r\n]"
 _NAME = "[^ \t\r\n<>\"'/={}]{1,256}"
 
-_LONGEST: Final = 64
-"""More characters than a mark has."""
 _CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
 _CUT_OBJECT = late_pattern(rf"{{{_S}*+(?:\"[^{{}}]*+)?\Z")
 _CUT_FENCE = late_pattern(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
@@ -52,7 +50,7 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 
 
 @lru_cache(maxsize=64)
-def _elements(dialect: str, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
+def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that begins with `<`: the name of an element as a group, or a mark. The
     elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
@@ -86,11 +84,11 @@ _KNOWN: Final = {
 
 
 @lru_cache(maxsize=64)
-def _marks(dialect: str) -> dict[str, list[Dialect]]:
+def _marks(dialect: Dialect) -> dict[str, list[Dialect]]:
     """The other marks with which calls in other dialects than this one begin, the longest first, and how those look."""
     found: dict[str, list[Dialect]] = {"<tool_call>": []}
-    own = [form.pairs.name for form in dialects.named(dialect).forms if form.pairs is not None]
-    for form in (form for each in dialects.all() if each.name != dialect for form in each.forms):
+    own = [form.pairs.name for form in dialect.forms if form.pairs is not None]
+    for form in (form for each in dialects.all() if each.name != dialect.name for form in each.forms):
         is_mark = not form.arguments and form.body is not Body.TAGS and not form.in_line
         if is_mark and not form.is_bare and not form.is_first:
             mark = form.pairs.name if form.pairs is not None and form.pairs.bare else form.opener
@@ -100,28 +98,37 @@ def _marks(dialect: str) -> dict[str, list[Dialect]]:
     return {mark: found[mark] for mark in sorted(found, key=len, reverse=True)}
 
 
-class _Bracketed(NamedTuple):
-    """Patterns of marks that begin with no `<`, all of which hold a `[`: where one begins, and that there is one, which
-    is found much faster by its bracket; and of what the end of a text cuts off."""
+class _OtherMarks(NamedTuple):
+    """The marks that begin with no `<`: patterns of where one begins, of what is in each text that holds one with a
+    `[`, which is found much faster by its bracket, and of what the end of a text cuts off; the marks without a `[`; and
+    the length of the longest."""
 
     begin: re.Pattern[str]
-    there: re.Pattern[str]
+    bracketed: re.Pattern[str]
     cut: re.Pattern[str]
+    plain: tuple[str, ...]
+    longest: int
+
+    def are_in(self, text: str) -> bool:
+        """Whether there is one in a text."""
+        return bool(self.bracketed.search(text)) or any(mark in text for mark in self.plain)
 
 
 @lru_cache(maxsize=64)
-def _bracketed(dialect: str) -> _Bracketed:
+def _other_marks(dialect: Dialect) -> _OtherMarks:
     marks = [mark for mark in _marks(dialect) if not mark.startswith("<")]
     starts = sorted({mark[:size] for mark in marks for size in range(1, len(mark))}, key=len, reverse=True)
-    assert all("[" in mark for mark in marks), "or none of them is looked for"
     around = []
     for mark in marks:
         before, bracket, after = mark.partition("[")
-        around.append((rf"(?<={re.escape(before + bracket)})" if before else "") + re.escape(after))
-    return _Bracketed(
-        re.compile("|".join(map(re.escape, marks))),
-        re.compile(rf"\[(?:{'|'.join(around)})"),
-        re.compile(rf"(?:{'|'.join(map(re.escape, starts))})\Z"),
+        if bracket:
+            around.append((rf"(?<={re.escape(before + bracket)})" if before else "") + re.escape(after))
+    return _OtherMarks(
+        re.compile("|".join(map(re.escape, marks)) or "(?!)"),
+        re.compile(rf"\[(?:{'|'.join(around) or '(?!)'})"),
+        re.compile(rf"(?:{'|'.join(map(re.escape, starts)) or '(?!)'})\Z"),
+        tuple(mark for mark in marks if "[" not in mark),
+        max(map(len, marks), default=0),
     )
 
 
@@ -160,6 +167,7 @@ class ForeignCalls:
         "_keys",
         "_left",
         "_limits",
+        "_others",
         "_prose",
         "_toolbox",
         "_words",
@@ -174,11 +182,12 @@ class ForeignCalls:
         self._toolbox = toolbox
         self._dialect = dialect
         self._prose = prose
-        self._words = (dialect.name, toolbox.names if toolbox is not None else (), tags)
+        self._words = (dialect, toolbox.names if toolbox is not None else (), tags)
         names = (*dialect.json_tool_name, *dialect.json_other_tool_name)
         self._keys = (names, (*dialect.json_arguments, *dialect.json_other_arguments))
         self._has_tools = toolbox is not None and bool(toolbox.names)
         self._call: _Call | None = None
+        self._others: _OtherMarks | None = None  # once they are looked for
         self._at = 0  # the place in the stream up to which text was taken
         self.notices: list[Notice] = []
 
@@ -187,6 +196,8 @@ class ForeignCalls:
         # Three searches of one character take a fiftieth of the time of one for all three.
         may_begin = self._call is not None or "<" in text or "`" in text or "[" in text
         may_begin = may_begin or (self._has_tools and "{" in text)
+        if not may_begin and (plain := self._marks().plain):
+            may_begin = any(mark in text for mark in plain)
         if not self._left or not (may_begin or self._cuts_off(text, is_all)):
             self._prose.take(text)
             self._at += len(text)
@@ -222,28 +233,34 @@ class ForeignCalls:
         fence = _FENCED.search(text) if "{" in text else None
         objects = _objects(self._keys[0], self._words[1]) if self._has_tools and "{" in text else None
         bare = objects.search(text) if objects is not None else None
-        bracketed = _bracketed(self._dialect.name)
-        bracket = bracketed.begin.search(text) if bracketed.there.search(text) else None
+        others = self._marks()
+        other = others.begin.search(text) if others.are_in(text) else None
         while True:
             if self._call is not None:
                 at, is_decided = self._read_on(self._call, text, at, is_all)
                 if not is_decided:
                     break
                 continue
-            if bracket is not None and bracket.start() < at:
-                bracket = bracketed.begin.search(text, at)
+            if other is not None and other.start() < at:
+                other = others.begin.search(text, at)
             if element is not None and element.start() < at:
                 element = pattern.search(text, at)
             if fence is not None and fence.start() < at:
                 fence = _FENCED.search(text, at)
             if bare is not None and bare.start() < at and objects is not None:
                 bare = objects.search(text, at)
-            mark = min(filter(None, (element, fence, bracket, bare)), key=re.Match.start, default=None)
+            mark = min(filter(None, (element, other, fence, bare)), key=re.Match.start, default=None)
             if mark is None or not self._left:
                 at = len(text) if is_all else self._find_cut(text, max(at, len(text) - _HEAD_LENGTH))
                 break
             start = mark.start()
-            call, end = self._begin(text, mark)
+            if mark is fence:
+                end = mark.end()
+                call = self._json(end, "json") if end - start < _HEAD_LENGTH else None
+            elif mark is bare:
+                call, end = self._json(start, "json"), start
+            else:
+                call, end = self._begin(text, mark)
             if end < 0 and not is_all and len(text) - start < _HEAD_LENGTH:
                 at = start  # it depends on what follows
                 break
@@ -269,10 +286,6 @@ class ForeignCalls:
     def _begin(self, text: str, mark: re.Match[str]) -> tuple[_Call | None, int]:
         """The call that may begin at the mark, and the place after its beginning: -1 if more text may change that."""
         start, end = mark.span()
-        if text[start] == "`":
-            return (self._json(end, "json"), end) if end - start < _HEAD_LENGTH else (None, end)
-        if text[start] == "{":
-            return self._json(start, "json"), start
         word = mark[1] if mark.re.groups else None
         if word is None:
             return self._in_dialect(text, start, mark[0])
@@ -292,7 +305,7 @@ class ForeignCalls:
 
     def _in_dialect(self, text: str, start: int, mark: str) -> tuple[_Call | None, int]:
         """A call that begins with a mark of another dialect."""
-        for form in _marks(self._dialect.name)[mark]:
+        for form in _marks(self._dialect)[mark]:
             after = read_start(form, text, start, mark)
             if after is MORE:
                 return None, -1
@@ -438,7 +451,8 @@ class ForeignCalls:
         place = text.rfind("{", at) if self._has_tools else -1
         if place >= 0 and _CUT_OBJECT.match(text, place):
             return place
-        cut = _bracketed(self._dialect.name).cut.search(text, max(at, len(text) - _LONGEST))
+        others = self._marks()
+        cut = others.cut.search(text, max(at, len(text) - others.longest))
         if cut:
             return cut.start()
         place = text.rfind("`", at)
@@ -447,8 +461,16 @@ class ForeignCalls:
         return place if place >= 0 and _CUT_FENCE.match(text, place) else len(text)
 
     def _is_part(self, text: str) -> bool:
-        return len(text) < _LONGEST and any(mark.startswith(text) for mark in _marks(self._dialect.name))
+        return any(mark.startswith(text) for mark in _marks(self._dialect))
 
     def _cuts_off(self, text: str, is_all: bool) -> bool:
         """Does the end of the text cut off a mark that begins with no `<`?"""
-        return not is_all and _bracketed(self._dialect.name).cut.search(text, max(0, len(text) - _LONGEST)) is not None
+        if is_all:
+            return False
+        others = self._marks()
+        return others.cut.search(text, max(0, len(text) - others.longest)) is not None
+
+    def _marks(self) -> _OtherMarks:
+        if self._others is None:
+            self._others = _other_marks(self._dialect)
+        return self._others

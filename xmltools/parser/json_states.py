@@ -180,6 +180,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     if dialect.may_lack_end and not block.in_list:
         return _end_alone(block, text, at, here)
     character = text[at]
+    if (character == "<" or _may_be_mark(block, text, at)) and (block.json is not None or block.in_list):
+        return _after_body(block, text, at)
     if character == "}" and not (block.lacks_brace or block.extra_brace):
         block.extra_brace = True
         note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
@@ -195,9 +197,13 @@ def read_json_end(block: Block, text: str, at: int) -> int:
         if fence:
             note(block, Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
             return fence
-    if character == "<":
-        return _after_body(block, text, at)
     return _refuse(block, at)
+
+
+def _may_be_mark(block: Block, text: str, at: int) -> bool:
+    """Does the mark that ends the block, or begins another one, stand at `at`, or the beginning of one?"""
+    marks = filter(None, (block.dialect.end, block.dialect.start))
+    return any(text.startswith(mark, at) or is_cut_off(text, at, mark) for mark in marks)
 
 
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:

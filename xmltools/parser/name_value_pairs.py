@@ -90,7 +90,7 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     if text[here] == "{":
         return _begins_object(text, here, '"')
     if pairs.name_end:
-        return _begins_name(pairs, text, here)
+        return _begins_name(dialect, pairs, text, here)
     found = _NAME.match(text, here, here + NAME_LENGTH)
     if found is None:
         return NO
@@ -201,15 +201,31 @@ def _read_open_head(pairs: Pairs, text: str, at: int) -> _Head | bool | None:
     return _Head(found[0].strip(SPACES), here, False, {}) if isinstance(mark, str) else mark
 
 
-def _begins_name(pairs: Pairs, text: str, at: int) -> bool | None:
-    """Is there a name at `at`, up to the mark that ends it?"""
+def _begins_name(dialect: Dialect, pairs: Pairs, text: str, at: int) -> bool | None:
+    """Is there a name at `at`, up to the mark that ends it, and then what a call goes on with?"""
     stop = text.find(pairs.name_end, at, at + NAME_LENGTH + len(pairs.name_end))
     brace = text.find("{", at, at + NAME_LENGTH) if pairs.json else -1
     if brace > at and not at <= stop < brace:
         return _PLAIN_NAME.fullmatch(text, at, brace) is not None
-    if stop >= 0:
-        return stop > at and "\n" not in text[at:stop]
-    return MORE if len(text) - at < NAME_LENGTH and "\n" not in text[at:] else NO
+    if stop < 0:
+        may_end = len(text) - at >= NAME_LENGTH or "\n" in text[at:]
+        return NO if may_end or not (pairs.name_pattern or _is_cut_name(pairs, text[at:])) else MORE
+    if stop == at or "\n" in text[at:stop]:
+        return NO
+    after = stop + len(pairs.name_end)
+    here = skip_space(text, after)
+    if here - after > OPENER_SPACE:
+        return NO
+    if here == len(text):
+        return MORE
+    marks = () if pairs.json else tuple(filter(None, (pairs.key, pairs.end, dialect.closer)))
+    return text[here] == "{" or _begins_with(text, here, marks)
+
+
+def _is_cut_name(pairs: Pairs, text: str) -> bool:
+    """May the text be the beginning of a name and of the mark that ends it?"""
+    plain = _PLAIN_NAME.match(text)
+    return plain is not None and pairs.name_end.startswith(text[plain.end() :])
 
 
 def _begins_python(text: str, at: int) -> bool | None:

@@ -81,7 +81,8 @@ def _any_beginning(whole: str) -> str:
 
 
 def _is_mark(start: str) -> bool:
-    return not (start[0].isalpha() or start[0] == "_") or start[-1] in ">]=[\n"
+    """Whether this is a mark, and no name of an element, which ends with a letter, a digit or one of `._-`."""
+    return not (start[0].isalpha() or start[0] == "_") or not (start[-1].isalnum() or start[-1] in "._-")
 
 
 def forms_by_start(

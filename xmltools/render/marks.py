@@ -14,7 +14,7 @@ from html import unescape
 from itertools import chain, pairwise
 
 from xmltools import dialects
-from xmltools.dialects import FORGE, Body, Dialect
+from xmltools.dialects import FORGE, Body, Dialect, ResultForm
 from xmltools.tools import Tool
 
 _TURNS = (
@@ -44,6 +44,8 @@ _TOKENS = (
 """What follows the `<` of tokens that are of one pattern; text holds hardly any of them."""
 _TOKEN = re.compile(f"<(?:{'|'.join(_TOKENS)})")
 _TAG = re.compile(r"<(/?)([\w.:-]+)([ >=])")
+_FRAME_TAG = re.compile(r"</?[\w.:-]+>")
+_FIELD = re.compile(r"\{(?:name|number|next)\}")
 _AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-]|&#102;)"}
 _SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
 """Patterns of what follows the first character of a mark. No such pattern has the first character of another mark
@@ -68,7 +70,7 @@ class Marks:
         tags = "[A-Za-z_]" if names is None else "|".join(f"{re.escape(name)}(?![\\w.:-])" for name in names)
         rests["<"] = "|".join(filter(None, (rests["<"], *_TOKENS, tags)))
         self._marks = [
-            (_NEEDLES.get(first, first), re.compile(f"{re.escape(first)}(?={rest})"), first)
+            (_needle(first, by_first[first]), re.compile(f"{re.escape(first)}(?={rest})"), first)
             for first, rest in rests.items()
         ]
         hidden = "|".join(f"{_reference(first)[1:]}(?={rest})" for first, rest in rests.items())
@@ -127,6 +129,12 @@ class Marks:
         return self._hidden_ampersand.sub("&", text)
 
 
+def _needle(first: str, marks: Iterable[str]) -> str:
+    """Return what is in each text that holds one of these marks, which begin with the same character."""
+    needle = _NEEDLES.get(first, first)
+    return needle if all(needle in mark for mark in marks) else first
+
+
 def _reference(character: str) -> str:
     return "&lt;" if character == "<" else f"&#{ord(character)};"
 
@@ -144,24 +152,40 @@ def _opener(mark: str) -> tuple[str, str]:
 
 def _marks(dialect: Dialect, thoughts: bool) -> Iterator[tuple[str, str]]:
     """Yield the marks of all dialects, and those around results and tools in this one."""
-    for each in dialects.all():
+    for each in dict.fromkeys((*dialects.all(), dialect)):
         yield from map(_opener, _openers(each))
         yield from map(_opener, (f"<{tag}>" for tag in each.reasoning if thoughts))
     yield from _turns()
+    yield from _turns_of(dialect)
     yield from map(_token, _COMMENTS if thoughts else ())
     writing = dialect.written.writing if dialect.written else None
     if writing is not None:
         result, tools = writing.result, writing.tools
         frames = (result.start, result.end, result.each_start, result.each_end, tools.start, tools.end)
         for frame in (*frames, tools.each_start, tools.each_end, _ELEMENTS if tools.form == "elements" else ""):
-            yield from map(_opener, re.findall(r"</?[\w.:-]+>", frame))
+            yield from map(_opener, _FRAME_TAG.findall(frame))
+        yield from map(_token, _plain_frames(result))
 
 
 def _turns() -> Iterator[tuple[str, str]]:
     """Yield what begins or ends turns, and thoughts between tokens, in any chat template that is known."""
     for each in dialects.all():
-        yield from (_token(token.strip()) for token in (*each.turn_ends, *chain.from_iterable(each.thoughts)))
+        yield from _turns_of(each)
     yield from map(_token, _TURNS)
+
+
+def _turns_of(dialect: Dialect) -> Iterator[tuple[str, str]]:
+    return (_token(token.strip()) for token in (*dialect.turn_ends, *chain.from_iterable(dialect.thoughts)))
+
+
+def _plain_frames(form: ResultForm) -> Iterator[str]:
+    """Yield what stands around results and holds neither a tag nor a token of `_TOKENS`. Where nothing ends a result,
+    each begins on a line of its own, and `xmltools.render.results` takes care of that."""
+    starts = (form.start, form.end, *((form.each_start, form.each_end) if form.each_end else ()))
+    for start in starts:
+        plain = _FIELD.split(start)[0].strip()
+        if plain and not _FRAME_TAG.search(plain) and not _TOKEN.search(plain):
+            yield plain
 
 
 _ELEMENTS = "</name></type></description></parameter></parameters></function>"
