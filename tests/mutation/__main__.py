@@ -59,6 +59,7 @@ _FILES = (
     "render/test_render_result.py",
     "render/test_retry.py",
     "render/test_dialect_calls.py",
+    "render/test_dialect_golden.py",
     "render/test_dialect_instructions.py",
     "render/test_dialect_safety.py",
     "conversations/test_transcript.py",
