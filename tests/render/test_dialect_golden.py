@@ -1,4 +1,4 @@
-"""What the model of each dialect is shown: the tools, calls, and results, byte for byte as its chat template writes them.
+"""What the model of each dialect is shown, byte for byte: the tools, calls in text, and their results.
 
     PYTHONPATH=tests python tests/render/test_dialect_golden.py
 
