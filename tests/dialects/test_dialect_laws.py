@@ -11,10 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.dialect_marks import marks_of, write
 from support.often import examples
+from support.written import WRITTEN
 
 from xmltools.dialects import Dialect, named
 from xmltools.dialects import all as all_dialects
 from xmltools.errors import Code
+from xmltools.models import ToolCall
 from xmltools.models.events import (
     ArgumentDelta,
     CallCompleted,
@@ -26,6 +28,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser import Limits, Parser
+from xmltools.render import render_calls
 from xmltools.tools import Tool
 
 pytestmark = pytest.mark.no_cover
@@ -241,6 +244,18 @@ def test_chunks_do_not_matter_where_white_space_is_long(name: str, length: int) 
         for size in (1, 700, 1_024):
             chunks = [text[at : at + size] for at in range(0, len(text), size)]
             assert joined(events_of(name, chunks, text in inside)) == whole
+
+
+@pytest.mark.parametrize("stray", ["", "-", "\n- \n"])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_chunks_do_not_matter_between_two_calls_of_which_one_is_long(name: str, stray: str) -> None:
+    calls = [ToolCall(id=value, name="get", arguments={"s": value}) for value in ("x" * 3_000, "y")]
+    one, both = (render_calls(each, TOOLS, dialect=name) for each in (calls[:1], calls))
+    between = next(at for at, character in enumerate(both) if one[at : at + 1] != character)
+    text = both[:between] + stray + both[between:]
+    whole = joined(events_of(name, [text], False))
+    for cut in range(between - 20, min(between + 60, len(text))):
+        assert joined(events_of(name, [text[:cut], text[cut:]], False)) == whole, text[cut:]
 
 
 @pytest.mark.parametrize("name", NAMES)

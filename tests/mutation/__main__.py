@@ -59,6 +59,7 @@ _FILES = (
     "render/test_render_result.py",
     "render/test_retry.py",
     "render/test_dialect_calls.py",
+    "render/test_dialect_golden.py",
     "render/test_dialect_instructions.py",
     "render/test_dialect_safety.py",
     "conversations/test_transcript.py",
@@ -85,6 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--patience", type=float, default=25, help="CPU seconds of tests, quick ones first, to outlive")
     parser.add_argument("--controls", action="store_true", help="judge code without a change: nothing may kill it")
+    parser.add_argument("--types", action="store_true", help="show the survivors to mypy too")
     parser.add_argument("--again", action="store_true", help="judge the survivors again, by all tests")
     parser.add_argument(
         "--first", action="append", default=[], metavar="NAME", help="ask tests with this in their id first"
@@ -136,6 +138,8 @@ def _main() -> int:
     chosen = list(islice((mutant for mutant in mutants if mutant.compiles), options.sample))
     verdicts = _ALIVE if options.again else ("", "error")
     _judge([each for each in chosen if results.verdict(each.key) in verdicts], options, results)
+    if options.types:
+        _show_to_mypy([each for each in chosen if results.verdict(each.key) in _ALIVE], results)
     present = {mutant.key for mutant in chosen}
     _print_table([record for key, record in results.known.items() if key in present])
     return 0
@@ -152,8 +156,19 @@ def _judge(mutants: list[Any], options: argparse.Namespace, results: _Results) -
         pytest.main([*how, *tests], plugins=[judge])
 
 
+def _show_to_mypy(mutants: list[Any], results: _Results) -> None:
+    from mutation.typed import what_mypy_says
+
+    cache = results.path.with_name("mypy")
+    for mutant in mutants:
+        error = what_mypy_says(mutant, cache)
+        if error:
+            results.add(mutant, results.known[mutant.key] | {"verdict": "typed", "with": error})
+
+
 def _print_table(records: list[dict[str, Any]]) -> None:
-    print(f"{'module':32} {'mutants':>8} {'killed':>8} {'time, memory':>16} {'survived':>9} {'%':>7}")
+    heads = ("mutants", "killed", "time, memory", "by mypy", "alive", "%", "with mypy")
+    print(f"{'module':40}", *(f"{each:>12}" for each in heads))
     for module in [*sorted({record["module"] for record in records}), ""]:
         _print_line(module or "all", Counter(r["verdict"] for r in records if not module or r["module"] == module))
     counts = Counter(record["verdict"] for record in records)
@@ -162,9 +177,11 @@ def _print_table(records: list[dict[str, Any]]) -> None:
 
 def _print_line(name: str, counts: Counter[str]) -> None:
     killed = sum(counts[each] for each in _KILLED)
-    alive = sum(counts[each] for each in _ALIVE)
-    share = 100 * killed / max(1, killed + alive)
-    print(f"{name:32} {killed + alive:8} {killed:8} {killed - counts['killed']:16} {alive:9} {share:7.1f}")
+    alive, typed = sum(counts[each] for each in _ALIVE), counts["typed"]
+    total = killed + typed + alive
+    shares = (f"{100 * part / max(1, total):12.1f}" for part in (killed, killed + typed))
+    numbers = (f"{each:12}" for each in (total, killed, killed - counts["killed"], typed, alive))
+    print(f"{name:40}", *numbers, *shares)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def _call(item: pytest.Function) -> str:
 class Baseline:
     """The tests that pass, with their time in seconds of CPU, and the tests that reach each line.
 
-    They are measured once and kept in a file until the code changes; tests that are not in it are measured and added.
+    They are measured once and kept in a file. Tests that are not in it are measured and added; of a module that has
+    changed since it is not known which tests reach its lines, so all are asked. Delete the file to measure anew.
     """
 
     def __init__(self, items: list[pytest.Item], place: Path) -> None:
@@ -57,11 +58,11 @@ class Baseline:
             record = _read(place)
         self.seconds: dict[str, float] = {each: time for each, time in record["seconds"].items() if each in self.items}
         self.names: list[str] = record["names"]  # `lines` has a bit for each, as hexadecimal numbers
-        self.lines: dict[str, dict[str, str]] = record["lines"]
+        self.lines: dict[str, dict[str, str] | None] = record["lines"]
 
     def reaching(self, path: Path, lines: range | list[int]) -> set[str]:
         """Return the tests that reach any of these lines."""
-        known = self.lines.get(module_of(path), {})
+        known = self.lines.get(module_of(path)) or {}
         found = 0
         for line in lines:
             found |= int(known.get(str(line), "0"), 16)
@@ -69,11 +70,15 @@ class Baseline:
 
 
 def _read(place: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(place.read_text("utf-8")) if place.exists() else {}
-    digest = digest_of(SCOPE)
-    if record.get("digest") == digest:
-        return record
-    return {"digest": digest, "names": [], "seconds": {}, "failed": {}, "lines": {}}
+    record: dict[str, Any] = {"digests": {}, "names": [], "seconds": {}, "failed": {}, "lines": {}}
+    if place.exists():
+        record = json.loads(place.read_text("utf-8"))
+    for path in SCOPE:
+        name, digest = module_of(path), digest_of([path])
+        if record["digests"].setdefault(name, digest) != digest:
+            record["digests"][name] = digest
+            record["lines"][name] = None
+    return record
 
 
 def _measure(items: list[pytest.Item], record: dict[str, Any], place: Path) -> None:
@@ -91,6 +96,8 @@ def _measure(items: list[pytest.Item], record: dict[str, Any], place: Path) -> N
     numbers = {name: number for number, name in enumerate(record["names"])}
     for path in SCOPE:
         lines = record["lines"].setdefault(module_of(path), {})
+        if lines is None:
+            continue
         for line, tests in data.contexts_by_lineno(str(path)).items():
             found = int(lines.get(str(line), "0"), 16)
             for test in filter(None, tests):

@@ -38,6 +38,22 @@ def test_1024_characters_of_white_space_stand_behind_an_opener(more, start):
     assert reads(text.replace(CALL, '{"name": "f"}')) == 1 - more
 
 
+@pytest.mark.parametrize("start", ["<tool>", "<tool>\n```xml\n"])
+def test_text_is_not_held_back_once_no_call_can_begin(start):
+    parser, text = xt.Parser(), start + " " * 1025
+    assert "".join(event.text for event in parser.feed(text)) == text
+
+
+@pytest.mark.parametrize("tag", ["<", "</", "<parameter=", "<parameter name='", "<!-", "&", "<x a='"])
+def test_a_value_is_not_held_back_for_long(tag):
+    parser = xt.Parser([xt.Tool(name="f", parameters={"properties": {"a": {"type": "string"}}})])
+    said = parser.feed(f"<tool>{CALL}<arguments><a>x")
+    for piece in (f"y {tag}", *("n" * 500 for _ in range(20))):
+        said += parser.feed(piece)
+    told = sum(len(event.text) for event in said if isinstance(event, xt.ArgumentDelta))
+    assert told > 10_000 - 4_096
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_tag_has_4096_characters(more):
     text = f"<tool>{CALL}<arguments><a{' ' * (4096 + more - len('<a>'))}>x</a></arguments></tool>"

@@ -2,13 +2,15 @@
 
 import json
 import random
-from itertools import pairwise
+from itertools import count, pairwise
 
 import jsonschema
 import pytest
+from parser.test_laws import assert_that_spans_tile, merge, notices_of
 from support.corpus import CASES, FILES, FOLDER, REQUIRED, options_of, tools_of
 
 from xmltools.errors import Code
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted
 from xmltools.parser import Parser, build_reply
 
 pytestmark = pytest.mark.no_cover
@@ -24,9 +26,21 @@ def reader_of(case):
     """What reads chunks with the tools and options of the case; the tools are made once."""
 
     def read(chunks):
-        parser = Parser(tools, **options)
+        events, unclosed = events_of(chunks)
+        return build_reply(events, unclosed_reasoning=unclosed)
+
+    events_of = events_reader_of(case)
+    return read
+
+
+def events_reader_of(case):
+    """As `reader_of`, for all events, and whether the reply ended in reasoning. The ids are 0, 1, 2, …"""
+
+    def read(chunks):
+        ids = count()
+        parser = Parser(tools, new_id=lambda: str(next(ids)), **options)
         events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
-        return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+        return events, parser.unclosed_reasoning
 
     tools, options = tools_of(case), options_of(case)
     return read
@@ -59,14 +73,16 @@ def chunkings(text, seed):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case(case):
-    read = reader_of(case)
-    reply = read([case["text"]])
+    read = events_reader_of(case)
+    events, unclosed = read([case["text"]])
+    reply = build_reply(events, unclosed_reasoning=unclosed)
     whole = outcome(reply)
     expected = expectation(case["expect"], whole)  # compared as JSON, where True is not 1
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
     assert_that_messages_are_sentences(reply)
+    assert_that_events_agree(events, case["text"])
     for chunks in chunkings(case["text"], case["id"]):
-        assert outcome(read(chunks)) == whole, chunks
+        assert_that_nothing_else_is_said(read(chunks), (events, unclosed), chunks)
 
 
 def assert_that_messages_are_sentences(reply):
@@ -91,6 +107,35 @@ def test_case_after_prose(case):
         whole = outcome(read([around]))
         for size in (977, 4096):
             assert outcome(read([around[at : at + size] for at in range(0, len(around), size)])) == whole
+
+
+def assert_that_events_agree(events, text):
+    """Spans tile the text, each call that starts ends once, with its name and id, and deltas are the value, but for
+    white space that a schema does not allow."""
+    assert_that_spans_tile(events, text)
+    open_calls, last = {}, None
+    for event in events:
+        if isinstance(event, CallStarted):
+            last = event.id
+            open_calls[last] = event.name, {}
+        elif isinstance(event, ArgumentDelta):
+            deltas = open_calls[last][1]
+            deltas[event.path] = deltas.get(event.path, "") + event.text
+        elif isinstance(event, CallFailed):
+            assert event.id is None or open_calls.pop(event.id)
+        elif isinstance(event, CallCompleted):
+            name, deltas = open_calls.pop(event.call.id)
+            assert name == event.call.name
+            for (argument, *rest), written in deltas.items() if event.call.clean else ():
+                value = event.call.arguments.get(argument)
+                assert rest or not isinstance(value, str) or value in (written, written.strip())
+    assert not open_calls
+
+
+def assert_that_nothing_else_is_said(now, before, chunks):
+    """Events and the end are the same, but that deltas are cut otherwise."""
+    assert (merge(now[0]), now[1]) == (merge(before[0]), before[1]), chunks
+    assert notices_of(now[0]) == notices_of(before[0]), chunks
 
 
 def places(reply, shift):

@@ -221,24 +221,33 @@ def assert_begins(whole: Seen, start: Seen, prefix: str) -> None:
 def law_spans(case: Case) -> None:
     """4. The spans of text, reasoning and blocks tile the input, and text is what stands there."""
     for chunks in [[case.text], *chunkings(case.text)[:3]]:
-        at = 0
-        for event in run(case, chunks)[0]:
-            if not isinstance(event, TextDelta | ReasoningDelta | CallCompleted | CallFailed | Skipped):
-                continue
-            start, end = event.span
-            assert start == at and end >= start, f"{event} begins at {start}, not at {at}; chunks {chunks!r}"
-            source, at = case.text[start:end], end
-            if isinstance(event, TextDelta):
-                assert event.text == source
-            elif isinstance(event, ReasoningDelta):
-                assert event.text in source
-            elif isinstance(event, Skipped):
-                assert not source.strip(SPACE) or source.strip(SPACE).startswith(MARKS)
-            else:
+        events = run(case, chunks)[0]
+        assert_that_spans_tile(events, case.text, f"; chunks {chunks!r}")
+        for event in events:
+            if isinstance(event, CallCompleted | CallFailed):
+                source = case.text[slice(*event.span)]
                 begins = BEGINNING.match(source) or source.startswith(STARTS) or NEXT.match(source)
                 begins = begins or source.lower().startswith(_beginnings(case))
                 assert begins, f"{event} does not begin at a block"
-        assert at == len(case.text), f"the spans end at {at} of {len(case.text)}; chunks {chunks!r}"
+
+
+def assert_that_spans_tile(events: Iterable[Event], text: str, where: str = "") -> None:
+    """Assert that the spans of text, reasoning, blocks and what is skipped tile the text, and that text is what stands
+    there."""
+    at = 0
+    for event in events:
+        if not isinstance(event, TextDelta | ReasoningDelta | CallCompleted | CallFailed | Skipped):
+            continue
+        start, end = event.span
+        assert start == at and end >= start, f"{event} begins at {start}, not at {at}{where}"
+        source, at = text[start:end], end
+        if isinstance(event, TextDelta):
+            assert event.text == source
+        elif isinstance(event, ReasoningDelta):
+            assert event.text in source
+        elif isinstance(event, Skipped):
+            assert not source.strip(SPACE) or source.strip(SPACE).startswith(MARKS)
+    assert at == len(text), f"the spans end at {at} of {len(text)}{where}"
 
 
 def _beginnings(case: Case) -> tuple[str, ...]:

@@ -79,6 +79,14 @@ def test_a_delta_leaves_with_the_chunk_that_brought_it():
     assert parser.feed("]e") == [xt.ArgumentDelta.make(("a",), "]]e")]
 
 
+@pytest.mark.parametrize("size", [7, 4_000, 10_000])
+def test_what_was_read_of_a_value_before_the_block_is_too_large_is_in_deltas(size):
+    text = block(f"<a>{'x' * 8_000}</a>")
+    events = events_of(pieces(text, size), [tool(a=TEXT)], limits=xt.Limits(block_size=5_000))
+    said = "".join(event.text for event in events if isinstance(event, xt.ArgumentDelta))
+    assert said == "x" * len(said) and len(said) > 4_000
+
+
 def test_paths_lead_to_the_value():
     items = {"type": "array", "items": {"type": "object", "properties": {"path": TEXT, "lines": NUMBER}}}
     text = block("<files><file><path>a</path></file><file><lines>1</lines><path>b</path></file></files><x>y</x>")
@@ -93,15 +101,17 @@ def test_paths_lead_to_the_value():
 
 def test_ids_are_given_to_calls_in_their_order():
     escaped_name = r'<tool>{"tool_name": "\u0061"}</tool>'
-    events = events_of([block("<a>1</a>") + block("<!DOCTYPE x>", "broken") + block("") + escaped_name])
+    repaired = block("<a>1 & 2</a>")
+    events = events_of([block("<a>1</a>") + block("<!DOCTYPE x>", "broken") + block("") + escaped_name + repaired])
     assert [(event.id, event.name) for event in events if isinstance(event, xt.CallStarted)] == [
         ("id1", "write"),
         ("id2", "broken"),
         ("id3", "write"),
         ("id4", "a"),
+        ("id5", "write"),
     ]
     assert [event.id for event in events if isinstance(event, xt.CallFailed)] == ["id2"]
-    assert [event.call.id for event in events if isinstance(event, xt.CallCompleted)] == ["id1", "id3", "id4"]
+    assert [event.call.id for event in events if isinstance(event, xt.CallCompleted)] == ["id1", "id3", "id4", "id5"]
 
 
 def test_a_call_of_no_known_tool_never_starts():

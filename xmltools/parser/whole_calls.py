@@ -159,7 +159,8 @@ def _read_json(dialect: Dialect, text: str, at: int, *, is_call: bool) -> tuple[
         for key in dialect.json_arguments:
             name, arguments = value.get(name_key), value.get(key)
             if isinstance(name, str) and isinstance(arguments, dict):
-                return name, arguments, end
+                # Arguments in front of the name have no deltas, so that it does not matter how the text is cut.
+                return (name, arguments, end) if next(iter(value)) == name_key else None
     return None
 
 
