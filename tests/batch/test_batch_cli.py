@@ -65,6 +65,11 @@ def test_a_report_is_written_from_every_format(run):
         assert status == 0 and "coerced_value" in Path(f"{ending}.html").read_text()
 
 
+def test_a_file_that_is_given_twice_is_read_once_and_that_is_said(run):
+    status, err = run("in.jsonl", "./in.jsonl", "out.jsonl")
+    assert status == 0 and "in.jsonl is given more than once, and read once" in err and "Parsed 3 rows" in err
+
+
 def test_rows_without_tools_are_counted_and_take_those_that_are_given(run, file):
     rows = [{"reply": BLOCK.format("five"), "tools": own} for own in ([ADD], None, "null", "", " ")] + [{"reply": None}]
     file("own.jsonl", "".join(json.dumps(row) + "\n" for row in rows))

@@ -247,3 +247,9 @@ def test_a_table_of_many_chunks_gives_the_same_as_in_one():
     whole = parse_table(pa.table({"reply": replies}), BatchOptions())
     chunks = pa.table({"reply": pa.chunked_array([replies[:7], replies[7:2900], replies[2900:]])})
     assert parse_table(chunks, BatchOptions()).combine_chunks().equals(whole.combine_chunks())
+
+
+def test_the_name_of_a_column_is_text():
+    for name, value in (("column", 3), ("tools_column", 3), ("prefix", None)):
+        with pytest.raises(xt.XMLToolsError, match=f"^{name}: expected text"):
+            BatchOptions(**{name: value})

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from xmltools import Tool, ToolCall, __version__, render_call
+from xmltools.batch.rows import ROW_CODES
 from xmltools.cli.commands import COMMANDS
 from xmltools.cli.validate import _FORMATS
 from xmltools.lint import CODES, FORMATS, explain
@@ -173,7 +174,16 @@ def test_a_code_is_explained(run, code):
 def test_without_a_code_all_are_listed_with_their_hints(run):
     status, out, err = run(command="explain")
     listed = [line.split(maxsplit=1) for line in out.split("\n") if line.startswith("  ")]
-    assert (status, err) == (0, "") and listed == [[code, entry.hint] for code, entry in CODES.items()]
+    assert (status, err) == (0, "") and listed == [
+        *([code, entry.hint] for code, entry in CODES.items()),
+        *([code, hint] for code, hint in ROW_CODES.items()),
+    ]
+
+
+@pytest.mark.parametrize("code", ROW_CODES)
+def test_a_code_of_rows_in_batches_is_explained(run, code):
+    status, out, err = run(code, command="explain")
+    assert (status, err) == (0, "") and "a batch could not read the row" in out and ROW_CODES[code] in out
 
 
 @pytest.mark.parametrize(

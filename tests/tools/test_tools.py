@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
@@ -256,6 +257,9 @@ def test_lists_of_tools():
     assert load_tools({"functions": [{"name": "t"}]}) == [tool]
     assert load_tools({"tools": [{"functionDeclarations": [{"name": "t"}, {"name": "t"}]}]}) == [tool, tool]
     assert load_tools([]) == []
+    for file in ("tools.json", Path("tools.json"), '[{"name": "t"}]'):
+        with pytest.raises(XMLToolsError, match="found the name of a file, or JSON as text"):
+            load_tools(file)
     for wrong, words in [
         (5, "found int"),
         ({"name": "t"}, "found dict"),

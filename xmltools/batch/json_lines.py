@@ -74,8 +74,9 @@ def _is_deep(value: Any) -> bool:
 
 
 def text_of(line: bytes) -> str:
-    """Return a line that holds no object as text; bytes that are no UTF-8 are half characters in it."""
-    return str(line, "utf-8", "surrogateescape")
+    """Return a line that holds no object as text; bytes that are no UTF-8 are U+FFFD in it, since readers may
+    refuse half characters."""
+    return str(line, "utf-8", "replace")
 
 
 def written(line: Line, options: BatchOptions) -> bytes:

@@ -66,6 +66,8 @@ class BatchOptions:
         for name in ("column", "prefix", "invalid_line"):
             if not isinstance(getattr(self, name), str):
                 raise XMLToolsError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
+        if not isinstance(self.tools_column, str | None):
+            raise XMLToolsError(f"tools_column: expected text or None, got {type(self.tools_column).__name__}")
         for name in ("tools", "reasoning_tags"):
             given = getattr(self, name)
             if isinstance(given, Iterable) and not isinstance(given, str):

@@ -21,7 +21,7 @@ from xmltools.parser import Parser
 from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import load_tools
 
-_HINTS = {
+ROW_CODES = {
     "invalid_tools": "The row's own tools could not be read: give a list of tool definitions, or its JSON.",
     "invalid_reply": "The row's value is no text: give the column a type of text.",
     "invalid_messages": "The row's messages could not be read: give a list of objects with a role and a content.",
@@ -57,7 +57,7 @@ def compact(value: Any) -> str:
 
 def failed_row(code: str, message: str) -> Row:
     """Return a row that could not be read as a whole: it has one error and nothing else."""
-    error = {"code": code, "message": message, "hint": _HINTS[code], "name": None}
+    error = {"code": code, "message": message, "hint": ROW_CODES[code], "name": None}
     return Row("", "", [], [error | {"message_index": 0, "start": 0, "end": 0}], [], [])
 
 
@@ -67,7 +67,7 @@ class RowParser:
     def __init__(self, options: BatchOptions) -> None:
         self._options = options
         self.untyped_rows = 0
-        """Rows with a reply that were read without tools, though there is a column of them: their calls are unchecked."""
+        """Rows with a reply that were read without tools, though there is a column of them."""
         self._toolbox = None if options.tools is None else Toolbox(options.tools)
 
     def parse(self, value: Any, tools: Any = None) -> Row:

@@ -33,10 +33,10 @@ class BatchSummary:
     """What a run has come to.
 
     `rows` counts all rows, `failed_rows` those with errors, `untyped_rows` those that have no tools where there is a
-    column of them and no others are given (their calls are not checked), and `skipped_rows` those that were done before the run was
-    resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `inputs` are the files that were
-    read, `outputs` those that were written. `json_columns` are the columns that became JSON text in a table, because
-    their values have no one type.
+    column of them and no others are given (their calls are not checked), and `skipped_rows` those that were done
+    before the run was resumed. `errors`, `repairs` and `notices` count by code, `calls_by_tool` by name. `inputs` are
+    the files that were read, `outputs` those that were written. `json_columns` are the columns that became JSON text
+    in a table, because their values have no one type.
     """
 
     rows: int = 0

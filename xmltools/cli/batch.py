@@ -6,8 +6,10 @@ What parses is imported when the command runs: the other commands need neither p
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +91,9 @@ def _run(options: argparse.Namespace) -> int:
         **parser_options(options),
     )
     _check_report(options)
+    for name, times in Counter(os.path.abspath(each) for each in options.inputs).items():  # noqa: PTH100, as in places
+        if times > 1:
+            tell(f"xmltools: {name} is given more than once, and read once")
     try:
         summary = _parse(options, what)
     except KeyboardInterrupt:

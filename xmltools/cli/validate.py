@@ -64,14 +64,19 @@ def declare_explain(parser: argparse.ArgumentParser) -> None:
 def explain(options: argparse.Namespace) -> int:
     """Run `xmltools explain`. Returns the exit status."""
     from xmltools import lint
+    from xmltools.batch.rows import ROW_CODES
 
     dialect = chosen_dialect(options)
     if options.code is None:
-        text = lint.list_codes()
+        width = max(map(len, lint.CODES))
+        rows = [f"  {code:<{width}}  {hint}" for code, hint in ROW_CODES.items()]
+        text = "\n".join([lint.list_codes(), "", "row: a batch could not read it", *rows])
+    elif options.code in ROW_CODES:
+        text = f"{options.code} (error: a batch could not read the row)\n\nHint: {ROW_CODES[options.code]}"
     elif options.code in lint.CODES:
         text = lint.explain(options.code, dialect)
     else:
-        suggestion = did_you_mean(options.code.lower().replace("-", "_"), lint.CODES)
+        suggestion = did_you_mean(options.code.lower().replace("-", "_"), (*lint.CODES, *ROW_CODES))
         suggestion = suggestion or "xmltools explain lists all codes"
         raise UsageError(f"there is no code {options.code!r:.80}; {suggestion}")
     for line in text.split("\n"):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
@@ -180,6 +181,11 @@ def _load_list(definitions: Any, *, nested: bool) -> list[Tool]:
             if isinstance(definitions.get(key), (list, tuple)):
                 definitions = definitions[key]
                 break
+    if isinstance(definitions, (str, bytes, PurePath)):
+        raise XMLToolsError(
+            "expected a list of tools or an object with one, found the name of a file, or JSON as text: give what "
+            "json.loads returns of it"
+        )
     if not isinstance(definitions, (list, tuple)):
         raise XMLToolsError(
             f"expected a list of tools or an object with {', '.join(map(repr, _LISTS))}, "
