@@ -86,7 +86,15 @@ SECTIONS = Dialect(
     example='§calls§§call§get§args§{"n": 1}§/call§§/calls§',
     pairs=Pairs(name="§call§", name_end="§args§", end="§/call§", json=True, bare=True),
 )
-MADE_UP = (GUILLEMETS, FLOWERS, AT, BRACES, WORDS, SECTIONS)
+LINES = Dialect(
+    name="lines",
+    body=Body.PAIRS,
+    start="#call ",
+    end="#end",
+    example='#call get\n#with {"n": 1}#end',
+    pairs=Pairs(name_end="\n#with ", json=True),
+)
+MADE_UP = (GUILLEMETS, FLOWERS, AT, BRACES, WORDS, SECTIONS, LINES)
 
 
 @pytest.fixture
@@ -156,6 +164,7 @@ def test_a_record_need_not_be_registered(made_up: Dialect, tools: list[xt.Tool] 
         "Both «call name=get» and «/call» are marks.",
         "In «call name=get»[1] there is a list.",
         "It is «call name=get»\n\nand so on.",
+        'It is «call name=</no»{"on": 1}«/call',
         f"It is «call name=get»{' ' * 2_000}{{}}.",
         f"It is «call name={'a' * 300}.",
     ],

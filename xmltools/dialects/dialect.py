@@ -32,7 +32,9 @@ class Pairs:
     """
 
     name: str = ""
+    """The mark before the name of the tool; empty if the block's start mark stands there."""
     name_end: str = ""
+    """The mark after the name of the tool. Without it the name goes up to a line break or the next mark."""
     may_lack_name_end: bool = False
     """Whether the first argument, or the end of the arguments, may end the name too."""
     name_attribute: str = ""
@@ -49,20 +51,25 @@ class Pairs:
     quote: str = ""
     """What stands around strings in place of quotes; nothing in them is escaped, and keys have no quotes at all."""
     key: str = ""
+    """The mark before the name of an argument."""
     key_end: str = ""
+    """The mark after the name of an argument."""
     key_attribute: str = ""
     """As `name_attribute`, for the name of an argument."""
     kind_start: str = ""
+    """The mark before the type of a value, if that may stand between `key_end` and `value`; see `kind`."""
     kind_end: str = ""
-    """The marks around the type of a value, if it may stand between `key_end` and `value`; see `kind`."""
+    """The mark after the type of a value."""
     kind: str = ""
     """The attribute beside `key_attribute` that says whether the value is text: `string` or `true`. Others are JSON."""
     value: str = ""
     """Begins the value, if that is not right after `key_end`."""
     value_end: str = ""
+    """The mark after a value."""
     object: str = ""
+    """The mark before a JSON object with all arguments, which may stand in place of the pairs."""
     object_end: str = ""
-    """The marks between which a JSON object with all arguments may stand in place of the pairs."""
+    """The mark after such an object."""
     cdata: bool = False
     """Whether a value that begins with `<![CDATA[` ends with `]]>`, and is what stands between the two."""
     wrappers: tuple[str, ...] = ()
@@ -85,11 +92,15 @@ class ToolList:
     (`schema`); as elements of XML (`elements`); under a heading (`heading`); as Gemma's objects (`declaration`); or as
     types of TypeScript (`types`)."""
     start: str = ""
+    """What stands before all tools."""
     end: str = ""
-    """Around all tools."""
+    """What stands after all tools."""
     each_start: str = ""
+    """What stands before each tool."""
     each_end: str = ""
+    """What stands after each tool."""
     between: str = "\n"
+    """What stands between two tools."""
     indent: int | None = None
     """Blanks for each level of JSON, if it is not on one line."""
 
@@ -100,13 +111,16 @@ class ResultForm:
     else."""
 
     start: str = ""
+    """What stands before all results of a turn."""
     end: str = ""
-    """Around all results of a turn."""
+    """What stands after all results of a turn."""
     each_start: str = ""
+    """What stands before each; `{name}` is the name of the tool, `{number}` how many results came before, and `{next}`
+    one more."""
     each_end: str = ""
-    """Around each; `{name}` stands for the name of the tool, `{number}` for how many results came before, and `{next}`
-    for one more."""
+    """What stands after each. In what a result says, these marks are made harmless."""
     between: str = "\n"
+    """What stands between two results."""
     is_headed: bool = False
     """Whether each begins with lines as Forge's, `Tool: NAME` and `Result: `, in place of marks."""
     role: str = "user"
@@ -119,25 +133,33 @@ class Writing:
     those with which it is read."""
 
     start: str = ""
+    """What stands before all calls of a turn."""
     end: str = ""
-    """Around all calls of a turn."""
+    """What stands after all calls of a turn."""
     call_start: str = ""
+    """What stands before each call: its start mark, and white space."""
     call_end: str = ""
-    """Around each call."""
+    """What stands after each call."""
     between: str = "\n"
+    """What stands between two calls."""
     before: str = "\n"
     """What stands between text or reasoning and the calls of a message."""
     after_name: str = ""
+    """White space after the name of the tool, in a call of pairs."""
     after_key: str = ""
+    """White space after the name of an argument and its mark."""
     around_value: str = ""
+    """White space before and after a value, inside its marks."""
     after_value: str = ""
-    """What lays out a call of pairs, between its marks."""
+    """White space after the mark that ends a value."""
     name: str = "{name}"
     """How a call names its tool; `{number}` says how many calls of the turn came before."""
     name_attributes: str = ""
     """Attributes beside that of the name; `{next}` counts the calls from 1."""
     result: ResultForm = ResultForm()
+    """How results are written."""
     tools: ToolList = ToolList()
+    """How the tools are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +170,16 @@ class Dialect:
     """
 
     name: str
+    """By which the registry, commands and `ToolCall.dialect` name it."""
     body: Body
+    """What a call consists of."""
     block: str = ""
     """The element that is a call, or in which calls are."""
     start: str = ""
+    """The mark with which a block begins, if it is not the start tag of `block`. It may begin with any character; with
+    keys and values between marks, with `<`."""
     end: str | None = None
-    """The marks with which a block begins and ends, if they are not the tags of `block`; no end: the call shows it."""
+    """The mark with which a block ends, if it is not the end tag of `block`; `""`: the call itself shows its end."""
     is_sure: bool = False
     """Whether `start` is a token that models write for nothing else, so that nothing has to confirm it."""
     may_lack_end: bool = False

@@ -208,9 +208,9 @@ def _begins_name(dialect: Dialect, pairs: Pairs, text: str, at: int) -> bool | N
     if brace > at and not at <= stop < brace:
         return _PLAIN_NAME.fullmatch(text, at, brace) is not None
     if stop < 0:
-        may_end = len(text) - at >= NAME_LENGTH or "\n" in text[at:]
-        return NO if may_end or not (pairs.name_pattern or _is_cut_name(pairs, text[at:])) else MORE
-    if stop == at or "\n" in text[at:stop]:
+        is_cut = len(text) - at < NAME_LENGTH and _is_cut_name(pairs, text[at:])
+        return MORE if is_cut else NO
+    if stop == at or "\n" in text[at:stop] or not (pairs.name_pattern or _PLAIN_NAME.fullmatch(text, at, stop)):
         return NO
     after = stop + len(pairs.name_end)
     here = skip_space(text, after)
@@ -224,8 +224,14 @@ def _begins_name(dialect: Dialect, pairs: Pairs, text: str, at: int) -> bool | N
 
 def _is_cut_name(pairs: Pairs, text: str) -> bool:
     """May the text be the beginning of a name and of the mark that ends it?"""
-    plain = _PLAIN_NAME.match(text)
-    return plain is not None and pairs.name_end.startswith(text[plain.end() :])
+    if pairs.name_pattern:
+        _, broken, rest = text.partition("\n")
+        return not broken or pairs.name_end.startswith(broken + rest)
+    name = _PLAIN_NAME.match(text)
+    if name is None:
+        return False
+    rest = text[len(name[0].rstrip()) :]
+    return pairs.name_end.startswith(rest) or pairs.name_end.startswith(rest.lstrip(" \t"))
 
 
 def _begins_python(text: str, at: int) -> bool | None:
