@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from argparse import Namespace
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -149,23 +149,31 @@ class Judge:
     def _plan(self, mutant: Mutant, tests: list[str]) -> Iterator[tuple[str, Callable[[], str], float, bool]]:
         """The tests in the order in which they are asked, and whether each is run in full.
 
-        First what killed lately and both corpora in a hurry, then the quick tests, the laws, and the corpus as a whole.
+        First what killed lately and both corpora in a hurry, then quick tests, few of each function, the corpora in
+        pieces, the others, and the corpus as a whole.
         """
         seconds = self.baseline.seconds
         yield from self._each([name for name in tests if any(each in name for each in self.first)], whole=True)
         cases = [name for name in tests if "corpus.py::test_case[" in name]
-        others = [name for name in tests if "test_corpus.py" not in name]
         lately = [name for name in reversed(self.recent[mutant.path]) if seconds[name] < 0.3]
         yield from self._each(lately, whole=True)
         with self._cut(lambda *_: ()):
             yield from self._each(cases, whole=False)
-        yield from self._each([name for name in others if seconds[name] < 0.03], whole=True)
+        # The tenth example of a function says less than the first one of another.
+        effort: dict[str, float] = {}
+        counts: Counter[str] = Counter()
+        for name in (name for name in tests if "corpus.py::test_case[" not in name):
+            counts[name.partition("[")[0]] += 1
+            effort[name] = seconds[name] * counts[name.partition("[")[0]]
+        others = sorted(effort, key=effort.__getitem__)
+        yield from self._each([name for name in others if effort[name] < 0.1], whole=True)
+        yield from self._each([name for name in cases if "test_corpus.py" not in name], whole=True)
+        cases = [name for name in cases if "test_corpus.py" in name]
         chunkings = self.corpus.chunkings
         with self._cut(lambda text, seed: [next(chunkings(text, seed))]):
-            few = [name for name in cases if "test_corpus.py" in name]
-            yield from self._each(few[: len(few) // 2 : 2], whole=False)
-        yield from self._each([name for name in others if seconds[name] >= 0.03], whole=True)
-        yield from self._each([name for name in tests if "test_corpus.py" in name], whole=True)
+            yield from self._each(cases[: len(cases) // 2 : 2], whole=False)
+        yield from self._each([name for name in others if effort[name] >= 0.1], whole=True)
+        yield from self._each(cases, whole=True)
 
     def _each(self, names: list[str], *, whole: bool) -> Iterator[tuple[str, Callable[[], str], float, bool]]:
         for name in names:
