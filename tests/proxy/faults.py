@@ -870,7 +870,7 @@ def understand(plan: Plan, data: bytes, count: int) -> Reply:
     else:
         reply = _refused(plan, body, kind, head.status_code)
     reply.status = head.status_code
-    reply.late = head.status_code == 504 or b"too long" in body
+    reply.late = head.status_code == 504 or b"timeout)" in body
     return reply
 
 

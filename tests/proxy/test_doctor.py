@@ -363,7 +363,7 @@ def test_a_key_that_is_missing_or_wrong_is_asked_for_and_never_printed(
     with running(Upstream(make=server)) as url:
         status, out, _ = run("doctor", "--upstream", url, "--upstream-key-env", "UP_KEY", "--model", "m", "--json")
     report = json.loads(out)
-    assert status == 1 and "wrong-key" not in out and "Bearer [key]" in check(report, "answer")[1]
+    assert status == 1 and "wrong-key" not in out and "Bearer [a key]" in check(report, "answer")[1]
     assert check(report, "stream") == ("skipped", "the server refuses the key", "")
 
     monkeypatch.setenv("UP_KEY", "right-key")

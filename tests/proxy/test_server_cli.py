@@ -17,7 +17,8 @@ import httpx2
 import pytest
 
 from proxy.running import running
-from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Answer, Seen, Upstream, reply
+from proxy.test_server_faults import is_listening
+from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Answer, Gate, Seen, Upstream, chunk, eventually, reply
 from xmltools.cli import serve as _cli_serve
 from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
@@ -116,6 +117,62 @@ def test_what_was_recorded_is_played_again(tmp_path: Path) -> None:
     assert functions[0] == functions[1]
 
 
+STOPS = {"after the grace": ("1", [signal.SIGTERM]), "told twice": ("60", [signal.SIGINT, signal.SIGINT])}
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("tools", [True, False], ids=["tools", "passed on"])
+@pytest.mark.parametrize("source", ["demo", "upstream"])
+def test_what_is_open_when_it_is_stopped_ends_with_an_error_and_no_fault(source: str, tools: bool, stop: str) -> None:
+    grace, signals = STOPS[stop]
+    asked = {**BODIES[CHAT], "stream": True}
+    if not tools:
+        del asked["tools"]
+    gate = Gate()
+    with (
+        running(Upstream(make=lambda seen: Answer([chunk("Half "), gate]))) as url,
+        command(
+            *("serve", "--grace", grace, "--log-format", "json"),
+            *(["--demo", "--speed", "0.001"] if source == "demo" else ["--upstream", url]),
+        ) as server,
+        httpx2.Client(timeout=PATIENCE, trust_env=False) as client,
+        client.stream("POST", server.url + CHAT, json=asked) as response,
+    ):
+        pieces = response.iter_raw()
+        body = next(pieces)
+        for number in signals:
+            server.process.send_signal(number)
+            eventually(lambda: not is_listening(server.url), "it takes nothing new")
+        body += b"".join(pieces)
+        _, log = server.process.communicate(timeout=PATIENCE)
+        status = server.process.returncode
+    assert b"the server is being stopped" in body
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert "error" not in {line["level"] for line in lines}
+    assert [line["outcome"] for line in lines if line.get("route") == CHAT] == ["stopped"]
+    assert status == (0 if signals[0] == signal.SIGINT else -signal.SIGTERM)
+
+
+def test_what_has_no_place_for_an_error_is_broken_off_when_it_is_stopped() -> None:
+    gate = Gate()
+    headers = {"content-type": "text/plain", "content-length": "99"}
+    with (
+        running(Upstream(make=lambda seen: Answer([b"Half", gate], headers=headers))) as url,
+        command("serve", "--upstream", url, "--grace", "0") as server,
+    ):
+        with (
+            pytest.raises(httpx2.RemoteProtocolError),
+            httpx2.stream("GET", f"{server.url}/v1/files", timeout=PATIENCE, trust_env=False) as response,
+        ):
+            pieces = response.iter_raw()
+            assert next(pieces) == b"Half"
+            server.process.send_signal(signal.SIGINT)
+            list(pieces)
+        status, log = server.stop(0)
+    assert status == 0
+    assert "outcome=stopped" in log and "ERROR" not in log
+
+
 def test_a_replay_behind_other_options_plays_what_was_asked_and_says_which(tmp_path: Path) -> None:
     """As a proxy's operator does it: two requests are recorded, and played behind another style of prompt."""
 
@@ -148,7 +205,7 @@ def test_a_replay_behind_other_options_plays_what_was_asked_and_says_which(tmp_p
         lines = upstream.stop()[1].splitlines()
     first, second = sorted(file.name for file in tmp_path.iterdir())
     assert lines[:2] == [f"xmltools: {name}: by the user's words" for name in (second, first)]
-    assert lines[2:4] == ["xmltools: 404, no recording fits POST '/v1/chat/completions'"] * 2
+    assert lines[2:] == ["xmltools: 404, no recording fits POST '/v1/chat/completions'"] * 2
 
 
 def options(*arguments: str) -> argparse.Namespace:

@@ -222,8 +222,10 @@ def test_a_reply_that_was_cut_short_says_so() -> None:
 @streams
 def test_an_upstream_that_does_not_begin_is_given_up(path: str, streams: bool) -> None:
     upstream = Upstream(Answer([], before=Gate()))
-    with world(upstream, first_byte_timeout=0.1, connect_timeout=0.1) as it:
-        assert it.post(path, stream=streams).status_code == 504
+    with world(upstream, first_byte_timeout=0.1, connect_timeout=10 * PATIENCE) as it:
+        answer = it.post(path, stream=streams)
+        assert answer.status_code == 504
+        assert answer.json()["error"]["message"] == "the upstream gave no answer within 0.1 seconds (--timeout)"
         assert upstream.seen[0].left.wait(PATIENCE)
         eventually(lambda: it.metric("xmltools_requests_total", route=path) == 1, "the request was counted")
 
@@ -235,7 +237,7 @@ def test_an_upstream_that_stops_in_the_middle_is_given_up(path: str) -> None:
         response = it.post(path, stream=True)
         assert upstream.seen[0].left.wait(PATIENCE)
     assert b"Half " in response.content
-    assert "too long" in error_in(response.content)["message"]
+    assert "said nothing for 0.2 seconds (--idle-timeout)" in error_in(response.content)["message"]
 
 
 @apis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 import time
@@ -271,6 +272,44 @@ def test_the_upstreams_own_key_takes_the_place_of_the_clients(path: str) -> None
     headers = it.upstream.seen[0].headers
     assert ("authorization", "Bearer up") in headers
     assert not [name for name, value in headers if "client" in value]
+
+
+def repeated(key: str, how: str) -> Callable[[Seen], Answer]:
+    """An upstream that repeats the key it got, in one of the ways in which errors are said."""
+
+    def say(seen: Seen) -> Answer:
+        given = seen.header("authorization")
+        error = json.dumps({"error": {"message": f"you sent {given}", "code": 400}}).encode()
+        headers = {"content-type": "application/json", "x-ratelimit-key": str(given)}
+        if how == "in a 400":
+            return Answer([error], 400, headers)
+        if how == "compressed":
+            return Answer([gzip.compress(error)], 400, {**headers, "content-encoding": "gzip"})
+        if seen.json.get("stream"):
+            return Answer([b"data: " + error + b"\n\n"])
+        return Answer([error], headers=headers)
+
+    return say
+
+
+@pytest.mark.parametrize("key", ["sk-upstream-1234", 'sk-"quoted\\"', "up"])
+@pytest.mark.parametrize("how", ["in a 400", "in a 200", "compressed"])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("path", [*BODIES, "/v1/embeddings"])
+def test_an_upstream_that_repeats_its_key_does_not_tell_it_to_clients(
+    path: str, stream: bool, how: str, key: str
+) -> None:
+    if path not in BODIES and how == "in a 200":
+        return  # passed on as it is
+    with world(Upstream(make=repeated(key, how)), upstream_key=key) as it:
+        answers = [it.post(path, stream=stream) if path in BODIES else it.client.post(path, json={})]
+        if how != "in a 200":  # without tools a request passes as it is
+            answers.append(it.client.post("/v1/chat/completions", json={"model": "m", "messages": MESSAGES}))
+    for answer in answers:
+        assert f"Bearer {key}" not in answer.text + str(answer.headers)
+        assert json.dumps(f"Bearer {key}")[1:-1] not in answer.text
+        assert answer.status_code == (400 if how != "in a 200" else answer.status_code)
+        assert "[a key]" in answer.text or how == "compressed" or (how == "in a 200" and not stream)
 
 
 @pytest.mark.parametrize("path", [*BODIES, "/v1/embeddings"])

@@ -699,7 +699,9 @@ def test_an_upstream_that_takes_no_connection_is_given_up(path: str, streams: bo
         client = stack.enter_context(httpx2.Client(base_url=server.url, timeout=PATIENCE, trust_env=False))
         response = client.post(path, json=body_for(path, stream=streams))
     assert response.status_code == 504
-    assert response.json()["error"]["message"] == "the upstream took no connection within 0.2 seconds"
+    assert (
+        response.json()["error"]["message"] == "the upstream took no connection within 0.2 seconds (--connect-timeout)"
+    )
 
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

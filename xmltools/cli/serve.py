@@ -111,7 +111,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     add("--helpers", metavar="N", type=whole_number(0, 64), help=helpers)
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
-        ("timeout", 600.0, "until the upstream begins to answer"),
+        ("timeout", 600.0, "from a request to the upstream until it begins to answer, connecting included"),
         ("idle-timeout", 120.0, "between two pieces of an answer"),
         ("keepalive", 15.0, "of silence until a streaming client is told that we are here"),
         ("grace", 30.0, "that open streams may go on when the server is stopped"),

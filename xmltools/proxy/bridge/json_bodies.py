@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from xmltools.proxy.bridge.client_errors import Refusal
@@ -14,6 +15,9 @@ _SECRETS = frozenset(
 """Fields of a request that may hold credentials, in small letters."""
 _SERVERS = ("tools", "mcp_servers")
 """Fields whose entries may be servers that want credentials."""
+_HIDDEN = b"[a key]"
+SHORTEST_KEY = 8
+"""Characters from which a key is found in no ordinary word."""
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -62,6 +66,18 @@ def without_credentials(request: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(entries := kept.get(name), list):
             kept[name] = [_without_secrets(each) if isinstance(each, Mapping) else each for each in entries]
     return kept
+
+
+def without_keys(data: bytes, keys: Iterable[bytes]) -> bytes:
+    """Return data without keys, also as JSON spells them. Short ones are taken out as whole words only: they would be
+    found in others."""
+    for key in keys:
+        for spelled in {key, key.replace(b"\\", b"\\\\").replace(b'"', b'\\"')}:
+            if len(key) >= SHORTEST_KEY:
+                data = data.replace(spelled, _HIDDEN)
+            else:
+                data = re.sub(rb"(?<!\w)" + re.escape(spelled) + rb"(?!\w)", _HIDDEN, data)
+    return data
 
 
 def _without_secrets(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from xmltools import __version__
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Refusal, SSEDecoder, error_message, is_error, read_chunk
-from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
+from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.proxy.doctor.report import short
 from xmltools.proxy.server.config import ServeConfig
@@ -315,7 +315,7 @@ class Asking:
 
     def _words(self, text: str) -> str:
         """Return what the server says. Some repeat the key that they refuse."""
-        return short(text.replace(self._key, "[key]") if self._key else text)
+        return short(without_keys(text.encode(), [self._key.encode()]).decode() if self._key else text)
 
     def _headers(self) -> Headers:
         key = [(b"authorization", b"Bearer " + self._key.encode())] if self._key is not None else []

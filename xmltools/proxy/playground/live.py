@@ -30,7 +30,7 @@ from typing import Any
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, CallStarted, Event, Noticed
 from xmltools.proxy.bridge import Exchange
-from xmltools.proxy.bridge.json_bodies import encoded, without_credentials
+from xmltools.proxy.bridge.json_bodies import encoded, without_credentials, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, reasoning_of, text_of
 from xmltools.proxy.playground.parts import Part, write_part
 
@@ -44,7 +44,6 @@ _MOST_NAMES = 20
 _MOST_NAME = 200
 _MOST_MESSAGE = 2_000
 _SMALL = 2_048  # what an exchange takes beside its texts, roughly
-_HIDDEN = b"[a key]"
 _CUT_OFF = ("length", "content_filter")
 
 
@@ -363,9 +362,7 @@ class LiveExchange:
 
     def _safe(self, data: bytes) -> bytes:
         """Return data without keys."""
-        for key in self._hidden:
-            data = data.replace(key, _HIDDEN)
-        return data
+        return without_keys(data, self._hidden)
 
     def _safe_text(self, text: str) -> str:
         return self._safe(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import math
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
 import httpx2
@@ -46,6 +48,10 @@ _MOST = 1 << 20
 """Bytes of that answer that are looked at."""
 _MOST_NAMES = 10
 _LONGEST = 100
+_LOOK = 0.1
+"""Seconds after which it is looked whether the process was told again to stop."""
+_LAST_WORDS = 1.5
+"""Seconds for what is open when the server is stopped: a little more than it takes for its error event."""
 
 
 def create_app(config: ServeConfig, *, sender: Sender | None = None) -> Starlette:
@@ -86,17 +92,45 @@ def _sender(config: ServeConfig) -> Sender:
 
 
 class _Server(uvicorn.Server):
-    """A server that first ends what pages of the live view read, which has no end of its own."""
+    """A server whose end is orderly.
 
-    def __init__(self, config: uvicorn.Config, hub: LiveHub | None) -> None:
+    It first ends what pages of the live view read, which has no end of its own. What is open may go on for `grace`
+    seconds, or until the process is told to stop again. Then it is cancelled, and has some time for its last words:
+    uvicorn would end the process without them, and log each as a fault.
+    """
+
+    def __init__(self, config: uvicorn.Config, hub: LiveHub | None, grace: float) -> None:
         super().__init__(config)
         self._hub = hub
+        self._grace = grace
+        self._hurried = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; at the second signal without waiting for what is open, at the third at once."""
+        if self.should_exit and not self._hurried:
+            self._hurried = True
+        else:
+            super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take nothing new, and let what is open come to its end."""
         if self._hub is not None:
             self._hub.close()
+        ending = asyncio.create_task(self._end_open())
         await super().shutdown(sockets)
+        ending.cancel()
+
+    async def _end_open(self) -> None:
+        until = time.monotonic() + self._grace
+        while time.monotonic() < until and not self._hurried:
+            await asyncio.sleep(_LOOK)
+        tasks = set(self.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_LAST_WORDS)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
 
 def run(config: ServeConfig, *, log_format: str = "text") -> int:
@@ -155,9 +189,9 @@ def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0
             http="h11",  # the other one has no bound for heads
             server_header=False,
             h11_max_incomplete_event_size=_HEAD_SIZE,
-            timeout_graceful_shutdown=math.ceil(grace),
         ),
         hub,
+        grace,
     )
     try:
         server.run(sockets=[listener])

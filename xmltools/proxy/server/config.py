@@ -28,7 +28,7 @@ class ServeConfig:
     `api_key` must be sent by clients, as `Authorization: Bearer` or `x-api-key`; None asks for none. `upstream_key`
     goes to the upstream. Without both, the upstream gets what the client sent; a key of our own is never passed on.
 
-    Time-outs are in seconds: `connect_timeout` until there is a connection, `first_byte_timeout` from then until an
+    Time-outs are in seconds: `connect_timeout` until there is a connection, `first_byte_timeout` with that until an
     answer begins (where it is not streamed, that is when the model is ready), `idle_timeout` between two pieces.
     `keepalive`: after so much silence a streaming client is told that we are still here. `grace`: how long open
     streams may go on when the server is stopped. `max_body` is the size of a request, `max_answer` that of an answer

@@ -59,20 +59,28 @@ class Guard:
         record = Record.of(scope)
         record.route = _route_of(scope["path"])
         id = record.id.encode()
+        is_whole = False
 
         async def tracked(message: Message) -> None:
-            """Note the status of the response, and give it the id of its request."""
+            """Note the status of the response and whether it is whole, and give it the id of its request."""
+            nonlocal is_whole
             if message["type"] == "http.response.start":
                 record.status = message["status"]
                 # Anthropic's client looks for the id under the second name.
                 message = {**message, "headers": [*message["headers"], (b"x-request-id", id), (b"request-id", id)]}
             await send(message)
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
             await self._answer(record, scope, receive, tracked)
         finally:
             self._metrics.count(record)
             log_request(record)
+        if record.outcome == "stopped" and not is_whole:
+            # What has no end stays so: the server breaks off the connection. To come back now, or to raise, would be
+            # taken for a fault of ours.
+            while (await receive())["type"] != "http.disconnect":
+                pass
 
     async def _answer(self, record: Record, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -93,7 +101,8 @@ class Guard:
             record.outcome = "client_left"
         except anyio.get_cancelled_exc_class():
             record.outcome = "stopped"
-            raise
+            if not record.status:
+                await send_error(scope, send, "the server is being stopped", 503)
         except Exception as error:
             record.outcome = "failed"
             log_failure(record, error)

@@ -7,18 +7,22 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+import anyio
 from starlette.types import Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Refusal, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
 from xmltools.proxy.server.logging import record_of
+from xmltools.proxy.server.network import Why
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.upstream import Request, UpstreamAnswer, UpstreamError, UpstreamStatusError
 from xmltools.proxy.server.watch import Watch
 
 Pairs = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: names in lower case, and values."""
+_LAST_WORDS = 1.0
+"""Seconds for the error that is sent when the server is stopped."""
 
 
 async def send_json(send: Send, value: Any, status: int = 200, headers: Pairs = ()) -> None:
@@ -52,7 +56,6 @@ async def send_refusal(scope: Scope, send: Send, refusal: Refusal, headers: Pair
 class Answer:
     """Answers one request with what `_work` sends of the upstream's answer, or says why there is none."""
 
-    _too_late = "the upstream said nothing for too long"
     _refused_as = "upstream_error"
     """The outcome of a request that ends with a refusal."""
 
@@ -64,14 +67,21 @@ class Answer:
         self._record = record_of(scope)
         self._watch = Watch(receive, **watch_options)
         self._asked = 0.0
+        self._limit = ""
 
     async def run(self) -> None:
         """Answer."""
-        await self._watch.run(self._try)
+        try:
+            await self._watch.run(self._try)
+        except anyio.get_cancelled_exc_class():
+            if not self._watch.finished:
+                with anyio.move_on_after(_LAST_WORDS, shield=True):
+                    await self._send_failure(UpstreamError("the server is being stopped", 503))
+            raise
         if self._watch.left:
             self._record.outcome = "client_left"
         elif self._watch.expired:
-            await self._fail(UpstreamError(self._too_late, 504))
+            await self._fail(UpstreamError(f"the upstream {self._limit}", 504))
 
     async def _try(self) -> None:
         try:
@@ -84,10 +94,16 @@ class Answer:
             await self._fail(error)
         except Refusal as refusal:
             self._record.outcome = self._refused_as
+            refusal = self._safe(refusal)
             self._note(str(refusal))
             await self._send_refusal(refusal)
         except XMLToolsError as error:
-            await self._fail(UpstreamError(f"the upstream sent what can't be read: {error}"))
+            await self._fail(UpstreamError(f"the upstream sent what can't be read: {self._safe(Refusal(str(error)))}"))
+
+    def _safe(self, refusal: Refusal) -> Refusal:
+        """Return a refusal, which may quote the upstream, without the upstream's key."""
+        message = self._service.upstream.hide(str(refusal).encode()).decode()
+        return Refusal(message, status=refusal.status, code=refusal.code, param=refusal.param)
 
     async def _work(self) -> None:
         raise NotImplementedError
@@ -102,7 +118,13 @@ class Answer:
         if self._record.live is not None:
             self._record.live.asked(request.content if isinstance(request.content, bytes) else None)
         self._asked = time.perf_counter()
-        self._watch.wait(self._config.connect_timeout + self._config.first_byte_timeout)
+        self._limit = f"gave no answer within {self._config.first_byte_timeout:g} seconds (--timeout)"
+        self._watch.wait(self._config.first_byte_timeout)
+
+    def _wait_on(self, seconds: float) -> None:
+        """Wait for the next piece of the upstream's answer."""
+        self._limit = f"said nothing for {seconds:g} seconds (--idle-timeout)"
+        self._watch.wait(seconds)
 
     def _answered(self, answer: UpstreamAnswer) -> None:
         """The upstream's answer has begun."""
@@ -111,6 +133,8 @@ class Answer:
 
     async def _fail(self, error: UpstreamError) -> None:
         self._note(str(error), broke_off=True)
+        if error.why is Why.TIMEOUT:
+            error = UpstreamError(f"{error} (--connect-timeout)", error.status)
         self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
         await self._send_failure(error)
 

@@ -10,15 +10,12 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Scope, Send
 
 from xmltools.proxy.bridge import Api, Refusal
-from xmltools.proxy.bridge.json_bodies import encoded
+from xmltools.proxy.bridge.json_bodies import SHORTEST_KEY, encoded
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.guard import offered_keys
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.request_bodies import ClientGoneError
 from xmltools.proxy.server.server_parts import Service
-
-_SHORTEST_KEY = 8
-"""Characters from which a key is taken out of what is kept: shorter ones would be found in ordinary words."""
 
 
 @contextmanager
@@ -61,4 +58,4 @@ def shown_live(service: Service, api: Api, body: bytes, scope: Scope, send: Send
 def _keys_of(scope: Scope, config: ServeConfig) -> list[bytes]:
     """Return the keys of the request and of the server: whatever repeats one, the live view does not keep it."""
     keys = {*offered_keys(Headers(scope=scope)), config.api_key or "", config.upstream_key or ""}
-    return [key.encode() for key in sorted(keys, key=len, reverse=True) if len(key) >= _SHORTEST_KEY]
+    return [key.encode() for key in sorted(keys, key=len, reverse=True) if len(key) >= SHORTEST_KEY]

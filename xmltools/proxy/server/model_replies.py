@@ -33,8 +33,6 @@ _GATHERING = 0.008
 a short piece, and one client's fast stream would leave the streams of the others waiting."""
 _FAST = 8
 """A stream is fast where so many pieces in a row came not much later than that after the one before."""
-_LAST_WORDS = 1.0
-"""Seconds for the error event when the server is stopped."""
 
 Ask = Callable[[Request], Awaitable[bytes]]
 """Sends a request; returns the body that comes. Raises UpstreamError and UpstreamStatusError."""
@@ -61,10 +59,6 @@ class StreamedAnswer(Answer):
         self._service.metrics.streams.inc()
         try:
             await super().run()
-        except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_LAST_WORDS, shield=True):
-                await self._send_failure(UpstreamError("the server is being stopped", 503))
-            raise
         finally:
             self._service.metrics.streams.dec()
 
@@ -111,7 +105,7 @@ class StreamedAnswer(Answer):
             fast, last = fast + 1 if now - last < 1.5 * _GATHERING else 0, now
             if fast >= _FAST:
                 await anyio.sleep(_GATHERING)
-            self._watch.wait(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
+            self._wait_on(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
         return await self._end()
 
@@ -205,8 +199,6 @@ class StreamedAnswer(Answer):
 
 class WholeAnswer(Answer):
     """Answers one request with what `reply` returns."""
-
-    _too_late = "the upstream took too long to answer"
 
     def __init__(self, service: Service, reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(service, scope, receive, send)

@@ -13,7 +13,8 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from xmltools.conversations.streams import to_sse
-from xmltools.proxy.bridge import Refusal, error_body
+from xmltools.proxy.bridge import Refusal, error_body, error_message
+from xmltools.proxy.bridge.json_bodies import encoded
 from xmltools.proxy.server.http_responses import Answer
 from xmltools.proxy.server.logging import record_of
 from xmltools.proxy.server.request_bodies import Upload, check_size
@@ -95,6 +96,9 @@ class _Forwarding(Answer):
         try:
             async with upstream.open(request, self._record, raw=True) as answer:
                 self._answered(answer)
+                if self._config.upstream_key is not None and answer.status >= 400:
+                    await self._send_error_of(answer)
+                    return
                 await self._begin(answer)
                 async with aclosing(answer.pieces) as pieces:
                     async for piece in pieces:
@@ -102,13 +106,29 @@ class _Forwarding(Answer):
                         if self._record.ttft is None:
                             self._record.ttft = time.perf_counter() - self._asked
                         await self._pass_on(piece)
-                        self._watch.wait(self._config.idle_timeout)
+                        self._wait_on(self._config.idle_timeout)
         except UpstreamError:
             if self._upload is not None and self._upload.failure is not None:
                 raise self._upload.failure from None  # it was not the upstream that broke off
             raise
         self._watch.finish()
         await self._send({"type": "http.response.body", "body": b""})
+
+    async def _send_error_of(self, answer: UpstreamAnswer) -> None:
+        """Pass on an error without the upstream's key, which is not the client's."""
+        headers = [(name, value) for name, value in answer.passed_headers() if name != b"content-length"]
+        error = await answer.error()
+        body = error.body
+        # What is compressed, though nobody asked for it, can't be searched.
+        if answer.header(b"content-encoding") not in ("", "identity"):
+            headers = answer.limit_headers()
+            message = error_message(b"", answer.status)
+            body = encoded(error_body(self._record.api, message, status=answer.status, code="upstream_error"))
+            headers.append((b"content-type", b"application/json"))
+        self._watch.finish()
+        length = (b"content-length", str(len(body)).encode())
+        await self._send({"type": "http.response.start", "status": answer.status, "headers": [*headers, length]})
+        await self._send({"type": "http.response.body", "body": body})
 
     async def _begin(self, answer: UpstreamAnswer) -> None:
         self._started = True

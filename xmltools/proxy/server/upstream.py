@@ -5,7 +5,7 @@ There is one upstream, from the configuration; nothing in a request leads elsewh
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 
 import httpx2
@@ -15,6 +15,7 @@ from starlette.types import Scope
 from xmltools import __version__
 from xmltools.proxy.bridge import AddedFields, Turn
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
+from xmltools.proxy.bridge.json_bodies import without_keys
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.logging import LOGGER, Record, record_of
@@ -60,12 +61,14 @@ class UpstreamStatusError(Exception):
 
 
 class UpstreamAnswer:
-    """The head of an answer, and its body as it comes."""
+    """The head of an answer, and its body as it comes. `keys` are taken out of what it says of an error, and out
+    of its headers."""
 
-    def __init__(self, response: Response, pieces: AsyncGenerator[bytes, None]) -> None:
+    def __init__(self, response: Response, pieces: AsyncGenerator[bytes, None], keys: Collection[bytes] = ()) -> None:
         self.status = response.status
         self.pieces = pieces
-        self._headers = [(name.lower(), value) for name, value in response.headers]
+        self._keys = keys
+        self._headers = [(name.lower(), without_keys(value, keys)) for name, value in response.headers]
         self.content_type = self.header(b"content-type")
 
     def header(self, name: bytes) -> str:
@@ -98,8 +101,13 @@ class UpstreamAnswer:
             return
         if self.status < 400:
             raise UpstreamError("the upstream's answer is elsewhere, and redirects are not followed: change its URL")
+        raise await self.error()
+
+    async def error(self) -> UpstreamStatusError:
+        """Return the answer as the error that it is. Raises UpstreamError if it is too long."""
         kind = (b"content-type", self.content_type.encode("latin-1") or b"application/octet-stream")
-        raise UpstreamStatusError(self.status, [kind, *self.limit_headers()], await self.read(_MAX_ERROR))
+        body = without_keys(await self.read(_MAX_ERROR), self._keys)
+        return UpstreamStatusError(self.status, [kind, *self.limit_headers()], body)
 
 
 class Upstream:
@@ -111,6 +119,12 @@ class Upstream:
         self._base = as_sent(config.base_url)
         self._recorder = Recorder(config.record) if config.record is not None else None
         self._added = AddedFields()
+        self._keys = [config.upstream_key.encode()] if config.upstream_key is not None else []
+
+    def hide(self, said: bytes) -> bytes:
+        """Return what the upstream said of an error without its key, which is none of the client's business: some
+        repeat what they refuse."""
+        return without_keys(said, self._keys)
 
     def chat(self, scope: Scope, body: bytes, turn: Turn | None) -> Request:
         """Return the request for a chat completion; `turn` is what it asks, for a model in the same process."""
@@ -145,7 +159,11 @@ class Upstream:
             dropped |= {b"content-length"}
         if self._config.api_key is not None or self._config.upstream_key is not None:
             dropped |= _SECRET
+        if self._config.upstream_key is not None:
+            dropped |= {b"accept-encoding"}
         headers = [(name, value) for name, value in scope["headers"] if name not in dropped]
+        if self._config.upstream_key is not None:
+            headers.append((b"accept-encoding", b"identity"))  # an error is searched for the key
         if dropped >= _SECRET:
             headers += self._bearer(given)
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
@@ -176,10 +194,10 @@ class Upstream:
                 async with self._sender.open(request, decode=not raw) as response:
                     record.upstream_status = response.status
                     if recording is None:
-                        yield UpstreamAnswer(response, response.pieces)
+                        yield UpstreamAnswer(response, response.pieces, self._keys)
                     else:
                         recording.head(response.status, datastructures.Headers(raw=response.headers))
-                        yield UpstreamAnswer(response, _kept(response.pieces, recording))
+                        yield UpstreamAnswer(response, _kept(response.pieces, recording), self._keys)
         except UpstreamError as error:
             if not record.upstream_status:
                 record.error = str(error)
