@@ -279,3 +279,25 @@ def test_without_its_libraries_the_command_says_what_to_install(name: str) -> No
         [sys.executable, "-c", program, "serve", "--demo"], capture_output=True, text=True, check=False, timeout=60
     )
     assert f"UsageError: this command needs the library {name}: {install_line('serve')}" in run.stderr
+
+
+def test_a_repaired_call_goes_back_where_only_clean_ones_are_wanted() -> None:
+    sloppy = CALL.replace("</arguments>\n", "")
+
+    def improve(seen: Seen) -> Answer:
+        return reply(CALL if len(seen.json["messages"]) > 2 else sloppy)(seen)
+
+    upstream = Upstream(make=improve)
+    with running(upstream) as url, command("serve", "--upstream", url, "--strict-calls") as server:
+        answer = post(server.url).json()
+        log = server.stop()[1]
+    assert answer["choices"][0]["message"]["tool_calls"]
+    assert len([seen for seen in upstream.seen if seen.method == "POST"]) == 2
+    assert "errors=missing_end_tag:1 retries=1" in log
+    with (
+        running(Upstream(make=reply(sloppy))) as url,
+        command("serve", "--upstream", url, "--strict-calls", "--retry", "0") as server,
+    ):
+        message = post(server.url).json()["choices"][0]["message"]
+    assert not message.get("tool_calls")
+    assert "The call of write was not made" in message["content"]

@@ -55,6 +55,12 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
         "tried again: the stream ends with an error, and a client must not run what it has of the call",
     )
+    add(
+        "--strict-calls",
+        action="store_true",
+        help="a call that needed a repair failed: it goes back to the model, and no client gets it. "
+        "Clients are not told of repairs",
+    )
     engines = f"{', '.join(_ENGINES[:-1])} or {_ENGINES[-1]}"
     add(
         "--grammar",
@@ -191,6 +197,7 @@ _OPTIONS = {
     "api_key": "--require-key-env",
     "upstream_tool_choice": "--upstream-tool-choice",
     "server_names": "--server-names",
+    "strict_calls": "--strict-calls",
     **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also")},
 }
 """Options, by the fields that errors about them name."""

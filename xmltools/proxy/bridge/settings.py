@@ -34,6 +34,8 @@ class Settings:
     the client hears of a call as the model writes it, not when it is whole and right; if such a call fails, it can't be
     tried again, and the stream ends with an error. `engine`: the inference engine that takes a grammar with each
     request (see `xmltools.grammar.for_engine`), None for none.
+    `strict_calls`: a call that needed a repair is one that failed: it is sent back to the model, and no client gets it.
+    Clients are not told of repairs.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
     `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
     they are passed over.
@@ -70,6 +72,7 @@ class Settings:
     retries: int = 1
     live_arguments: bool = False
     engine: str | None = None
+    strict_calls: bool = False
     server_names: bool = False
     strict_requests: bool = False
     dialect: str = FORGE.name
