@@ -200,7 +200,7 @@ def test_a_silent_upstream_is_too_late() -> None:
     with world(Upstream(Answer([chunk("On it"), gate])), live=True, idle_timeout=0.05) as it:
         it.post(stream=True)
         found = exchange_of(it)
-    assert (found["state"], "too long" in found["message"]) == ("cut", True)
+    assert (found["state"], "--idle-timeout" in found["message"]) == ("cut", True)
 
 
 def test_what_is_being_written_is_shown_as_far_as_it_goes() -> None:

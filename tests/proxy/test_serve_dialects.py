@@ -457,7 +457,7 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
         ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
         ((*UPSTREAM, "--dialect", "glm", "--prompt", "upstream", "--grammar", "vllm"), "grammar"),
-        ((*UPSTREAM, "--dialect", "cohere"), "prompt='upstream'"),
+        ((*UPSTREAM, "--dialect", "cohere"), "--prompt upstream"),
         (("--demo", "--dialect", "cohere", "--prompt", "upstream"), "demo"),
     ],
 )

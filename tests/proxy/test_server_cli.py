@@ -238,7 +238,11 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     ("arguments", "words"),
     [
         (("--upstream", "localhost"), "http://localhost:8000/v1"),
-        (("--demo", "--keepalive", "0"), "keepalive"),
+        (("--upstream", "http://u:pw@host/v1"), "--upstream: expected a URL"),
+        (("--upstream", "http://u:pw@host/v1"), "give the key as --upstream-key-env"),
+        (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "--grammar: a grammar goes with"),
+        (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "choose --prompt ours"),
+        (("--demo", "--dialect", "k2_horizon"), "let the upstream write them (--prompt upstream)"),
         (("--demo", "--require-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
         (("--demo", "--upstream-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
     ],
@@ -246,6 +250,19 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
 def test_values_that_make_no_sense_are_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
         _cli_serve.serve(options(*arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--timeout", "0"), "argument --timeout: expected a number above 0, got '0'"),
+        (("--keepalive", "0"), "argument --keepalive: expected a number above 0, got '0'"),
+        (("--max-body", "16m"), "argument --max-body: expected a number of bytes from 1, such as 16777216"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_option_as_typed(arguments: tuple[str, str], words: str) -> None:
+    with pytest.raises(argparse.ArgumentError, match=re.escape(words)):
+        options("--demo", *arguments)
 
 
 def test_an_address_that_is_taken_is_told_in_one_line() -> None:
@@ -262,3 +279,25 @@ def test_without_its_libraries_the_command_says_what_to_install(name: str) -> No
         [sys.executable, "-c", program, "serve", "--demo"], capture_output=True, text=True, check=False, timeout=60
     )
     assert f"UsageError: this command needs the library {name}: {install_line('serve')}" in run.stderr
+
+
+def test_a_repaired_call_goes_back_where_only_clean_ones_are_wanted() -> None:
+    sloppy = CALL.replace("</arguments>\n", "")
+
+    def improve(seen: Seen) -> Answer:
+        return reply(CALL if len(seen.json["messages"]) > 2 else sloppy)(seen)
+
+    upstream = Upstream(make=improve)
+    with running(upstream) as url, command("serve", "--upstream", url, "--strict-calls") as server:
+        answer = post(server.url).json()
+        log = server.stop()[1]
+    assert answer["choices"][0]["message"]["tool_calls"]
+    assert len([seen for seen in upstream.seen if seen.method == "POST"]) == 2
+    assert "errors=missing_end_tag:1 retries=1" in log
+    with (
+        running(Upstream(make=reply(sloppy))) as url,
+        command("serve", "--upstream", url, "--strict-calls", "--retry", "0") as server,
+    ):
+        message = post(server.url).json()["choices"][0]["message"]
+    assert not message.get("tool_calls")
+    assert "The call of write was not made" in message["content"]

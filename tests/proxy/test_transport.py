@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
+from xmltools.parser import Parser
 from xmltools.proxy.bridge import Exchange, Settings, SSEDecoder
 
 anthropic = pytest.importorskip("anthropic")
@@ -38,6 +39,7 @@ from starlette.routing import Route  # noqa: E402
 
 from proxy.running import running  # noqa: E402
 from xmltools.proxy import transport  # noqa: E402
+from xmltools.proxy.server import ServeConfig  # noqa: E402
 from xmltools.proxy.transport import AsyncXMLToolsTransport, XMLToolsTransport  # noqa: E402
 
 PATIENCE = 20
@@ -1033,3 +1035,19 @@ def test_a_client_of_another_library_is_told_what_to_do() -> None:
         XMLToolsTransport().handle_request(request)
     with pytest.raises(XMLToolsError, match=r"httpx2\.AsyncClient"):
         asyncio.run(AsyncXMLToolsTransport().handle_async_request(request))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: Settings(retry=2), TypeError, "no field 'retry'; did you mean retries?"),
+        (lambda: Settings(strict=True), TypeError, "did you mean strict_"),
+        (lambda: Settings(qqq=True), TypeError, "there are style, "),
+        (lambda: XMLToolsTransport(settings="hermes"), XMLToolsError, "write Settings(dialect='hermes')"),
+        (lambda: ServeConfig(demo=True, settings={"retries": 2}), XMLToolsError, "settings: expected Settings"),
+        (lambda: Parser(limits=5), (XMLToolsError, TypeError), "Limits"),
+    ],
+)
+def test_options_that_are_none_are_refused_where_they_are_given(make: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        make()

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from xmltools.cli.serve import load, read_key
+from xmltools.cli.serve import as_typed, load, read_key
 from xmltools.cli.shared import UsageError, counted, number, one_line, positive, styled_printer
 from xmltools.errors import XMLToolsError
 from xmltools.terminal import Wrapper
@@ -101,7 +101,7 @@ def _config(options: argparse.Namespace) -> Any:
             connect_timeout=min(10.0, options.timeout),
         )
     except XMLToolsError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(as_typed(str(error))) from None
 
 
 def _dialects(given: str | None) -> tuple[str, ...] | None:

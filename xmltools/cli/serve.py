@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import Any
 
 from xmltools.cli.shared import (
     UsageError,
+    above_zero,
     add_also,
     add_dialect_options,
     chosen_dialect,
     chosen_others,
     number,
-    positive,
+    size,
     tell,
     whole_number,
 )
@@ -52,6 +54,12 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="send calls as the model writes them, not when they are whole and right. One that fails then can't be "
         "tried again: the stream ends with an error, and a client must not run what it has of the call",
+    )
+    add(
+        "--strict-calls",
+        action="store_true",
+        help="a call that needed a repair failed: it goes back to the model, and no client gets it. "
+        "Clients are not told of repairs",
     )
     engines = f"{', '.join(_ENGINES[:-1])} or {_ENGINES[-1]}"
     add(
@@ -103,7 +111,7 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
         ("host", "hosts", "NAME", "a name under which the server is reached"),
     ):
         add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
-    add("--max-body", metavar="BYTES", type=positive, default=16 << 20, help="size of a request (default: 16 MiB)")
+    add("--max-body", metavar="BYTES", type=size, default=16 << 20, help="size of a request (default: 16 MiB)")
     streams = "requests to a model that may be open at once, streams or not (default: 1000; 0: any number)"
     helpers = "processes that read, beside the server, what may take long "
     helpers += "(default: as many as cores, 2 to 4; 0, or --demo: none)"
@@ -118,7 +126,14 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     ):
         field = "first_byte_timeout" if name == "timeout" else name.replace("-", "_")
         what = f"{what} (default: {seconds:g})"
-        add(f"--{name}", dest=field, metavar="SECONDS", type=number, default=seconds, help=what)
+        add(
+            f"--{name}",
+            dest=field,
+            metavar="SECONDS",
+            type=number if name == "grace" else above_zero,
+            default=seconds,
+            help=what,
+        )
     add("--record", metavar="DIR", type=Path, help="keep all that the upstream says in this folder; replay plays it")
     add("--live", action="store_true", help="show what passes through at /live, to debug calls")
     add("--log-format", choices=("text", "json"), default="text", help="how each request is logged (default: text)")
@@ -173,7 +188,27 @@ def _config(options: argparse.Namespace) -> Any:
         given["settings"] = made(Settings)
         return made(ServeConfig)
     except XMLToolsError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(as_typed(str(error))) from None
+
+
+_OPTIONS = {
+    "engine": "--grammar",
+    "upstream_key": "--upstream-key-env",
+    "api_key": "--require-key-env",
+    "upstream_tool_choice": "--upstream-tool-choice",
+    "server_names": "--server-names",
+    "strict_calls": "--strict-calls",
+    **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also")},
+}
+"""Options, by the fields that errors about them name."""
+
+
+def as_typed(message: str) -> str:
+    """Return what is wrong with a field of `Settings` or `ServeConfig` in the words of the command line."""
+    names = "|".join(_OPTIONS)
+    message = re.sub(rf"\b({names})='([^']*)'", lambda found: f"{_OPTIONS[found[1]]} {found[2]}", message)
+    message = re.sub(rf"^({names})(?=:)", lambda found: _OPTIONS[found[1]], message)
+    return re.sub(r"\b(upstream_key|api_key)\b", lambda found: _OPTIONS[found[1]], message)
 
 
 def read_key(name: str | None, option: str) -> str | None:

@@ -66,6 +66,22 @@ def number(text: str) -> float:
     return value
 
 
+def above_zero(text: str) -> float:
+    """Read a number above 0, for argparse."""
+    if not (value := number(text)):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r:.80}")
+    return value
+
+
+def size(text: str) -> int:
+    """Read a number of bytes, for argparse."""
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError:
+        message = f"expected a number of bytes from 1, such as {16 << 20} for 16 MiB, got {text!r:.80}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
 def element_name(text: str) -> str:
     """Read the name of an element, for argparse."""
     if not is_xml_name(text):
@@ -119,7 +135,8 @@ def chosen_dialect(options: argparse.Namespace) -> str:
             return for_model(options.model).name
         return FORGE.name if options.dialect is None else named(options.dialect).name
     except XMLToolsError as error:
-        raise UsageError(str(error)) from None
+        option = "model" if options.model is not None else "dialect"
+        raise UsageError(f"--{option}: {str(error).removeprefix(f'{option}: ')}") from None
 
 
 def parser_options(options: argparse.Namespace) -> dict[str, Any]:

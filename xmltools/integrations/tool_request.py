@@ -18,6 +18,7 @@ from xmltools.proxy.bridge import (
     read_chunk,
     read_request,
 )
+from xmltools.proxy.bridge.settings import checked
 
 
 class Piece(NamedTuple):
@@ -33,6 +34,7 @@ class Piece(NamedTuple):
 
 def check_settings(settings: Settings) -> Settings:
     """Return the settings. Raises XMLToolsError for those that only a server can do something with."""
+    checked(settings)
     for name, why in _FOR_SERVERS.items():
         if getattr(settings, name) != getattr(Settings(), name):
             raise XMLToolsError(

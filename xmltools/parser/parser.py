@@ -187,6 +187,8 @@ class Parser:
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         self._strict = strict
+        if limits is not None and not isinstance(limits, Limits):
+            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
         self._limits = _LIMITS if limits is None else limits
         self._dialect = dialect
         self._outside = Outside(

@@ -18,7 +18,7 @@ from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
 from xmltools.proxy.bridge.reply import CUT, ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.retry import Retry
-from xmltools.proxy.bridge.settings import Settings
+from xmltools.proxy.bridge.settings import Settings, checked
 from xmltools.proxy.bridge.stats import Stats
 from xmltools.proxy.bridge.upstream_request import Turn, upstream_body, upstream_messages
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
@@ -67,7 +67,7 @@ class Exchange:
         if not isinstance(body, (Mapping, Incoming)):
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
         self._api = api
-        settings = settings or Settings()
+        settings = Settings() if settings is None else checked(settings)
         self._incoming = (
             body if isinstance(body, Incoming) else read_request(api, body, strict=settings.strict_requests)
         )

@@ -68,6 +68,7 @@ class ReplyReader:
         self._new_id = new_id
         self._dialect = settings.dialect
         self._also = settings.also
+        self._strict = settings.strict_calls
         starts_in_reasoning = settings.starts_in_reasoning and bool(tools) and not source
         self._parser = self._make_parser(starts_in_reasoning=starts_in_reasoning) if tools else None
         self._may_be_in_reasoning = starts_in_reasoning  # as long as nothing was read
@@ -115,6 +116,7 @@ class ReplyReader:
             new_id=self._new_id,
             dialect=self._dialect,
             also=self._also,
+            strict=self._strict,
             starts_in_reasoning=starts_in_reasoning,
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, Self
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Dialect, beside, named
@@ -33,6 +34,8 @@ class Settings:
     the client hears of a call as the model writes it, not when it is whole and right; if such a call fails, it can't be
     tried again, and the stream ends with an error. `engine`: the inference engine that takes a grammar with each
     request (see `xmltools.grammar.for_engine`), None for none.
+    `strict_calls`: a call that needed a repair is one that failed: it is sent back to the model, and no client gets it.
+    Clients are not told of repairs.
     `server_names`: instructions and calls name the server of each tool also where all tools are on one, as Forge's do.
     `strict_requests`: fields of a request that are not known, and tools that only the provider runs, are refused; else
     they are passed over.
@@ -50,8 +53,18 @@ class Settings:
     "auto" leaves it out.
     `starts_in_reasoning`: the chat template opens the model's reasoning, and the upstream does not tell it apart.
 
-    Raises XMLToolsError for values that are none.
+    Raises XMLToolsError for values that are none, and TypeError for names of fields that are none.
     """
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Make settings. Raises TypeError for a name that is no field, with the one that may be meant."""
+        known = [each.name for each in fields(cls)]
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known, n=1, cutoff=0.5)
+                advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                raise TypeError(f"Settings has no field {name!r}; {advice}")
+        return object.__new__(cls)
 
     style: Literal["full", "compact"] = "full"
     result_role: Literal["user", "tool"] = "user"
@@ -59,6 +72,7 @@ class Settings:
     retries: int = 1
     live_arguments: bool = False
     engine: str | None = None
+    strict_calls: bool = False
     server_names: bool = False
     strict_requests: bool = False
     dialect: str = FORGE.name
@@ -116,6 +130,14 @@ class Settings:
     def is_forge(self) -> bool:
         """Whether the model is to write Forge's dialect."""
         return self.dialect == FORGE.name
+
+
+def checked(settings: Any) -> Settings:
+    """Return settings. Raises XMLToolsError for anything else, such as the name of a dialect alone."""
+    if isinstance(settings, Settings):
+        return settings
+    example = f"Settings(dialect={settings!r:.40})" if isinstance(settings, str) else "Settings(retries=2)"
+    raise XMLToolsError(f"settings: expected Settings of xmltools.bridge, got {settings!r:.60}; write {example}")
 
 
 def can_be_written(dialect: str) -> bool:

@@ -393,6 +393,8 @@ class LiveExchange:
         self._dialect = turn.dialect
         self._has_tools = bool(turn.tools)
         self._options = {"dialect": turn.dialect, "starts_in_reasoning": settings.starts_in_reasoning}
+        if settings.strict_calls:
+            self._options["strict"] = True
         if settings.also is not None:
             self._options["also"] = settings.also
         if turn.tools and not self._plain:

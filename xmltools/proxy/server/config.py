@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Settings
-from xmltools.proxy.bridge.settings import AUTO, can_be_written
+from xmltools.proxy.bridge.settings import AUTO, can_be_written, checked
 
 _MIB = 1024 * 1024
 _SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
@@ -69,6 +69,7 @@ class ServeConfig:
     hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        checked(self.settings)
         if self.demo == (self.upstream is not None):
             raise XMLToolsError(
                 "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"

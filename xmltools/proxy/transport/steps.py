@@ -23,6 +23,7 @@ from xmltools.proxy.bridge import (
     error_status,
     read_chunk,
 )
+from xmltools.proxy.bridge.settings import checked
 
 _APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
 _CALLED = re.compile(rf"(?:{'|'.join(_APIS)})\Z")
@@ -50,6 +51,7 @@ class Options:
     added: AddedFields = field(default_factory=AddedFields)
 
     def __post_init__(self) -> None:
+        checked(self.settings)
         if self.upstream_path is not None and not _PATH.fullmatch(self.upstream_path):
             raise XMLToolsError(
                 f"upstream_path: expected a path such as '/v1/chat/completions', got {self.upstream_path!r:.80}; "
