@@ -94,6 +94,8 @@ class Answer:
             await self._fail(error)
         except Refusal as refusal:
             self._record.outcome = self._refused_as
+            if self._refused_as == "refused":
+                self._record.reason = refusal.code
             refusal = self._safe(refusal)
             self._note(str(refusal))
             await self._send_refusal(refusal)
