@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any
 
 import httpx2
@@ -443,6 +444,24 @@ def test_the_command_picks_a_dialect(words: tuple[str, ...], dialect: str) -> No
     assert config.settings == Settings(dialect=dialect)
 
 
+def test_each_model_has_the_dialect_that_it_was_given() -> None:
+    words = ("--dialect", "coder=qwen3_coder", "--dialect", "glm", "--dialect", "a=b=auto")
+    settings = cli_serve._config(options(*UPSTREAM, *words)).settings
+    assert settings == Settings(dialect="glm", dialects={"coder": "qwen3_coder", "a=b": "auto"})
+    assert Settings(**json.loads(json.dumps(asdict(settings)))) == settings
+    found = {name: settings.for_model(name).dialect for name in ("coder", "a=b", "other", "x" * 500)}
+    assert found == {"coder": "qwen3_coder", "a=b": "forge", "other": "glm", "x" * 500: "glm"}
+
+
+def test_the_model_that_is_asked_for_is_told_in_its_dialect() -> None:
+    upstream = Upstream(make=reply("Hi"))
+    with world(upstream, settings=Settings(dialect="auto", dialects={"coder": "qwen3_coder"})) as it:
+        it.post(model="coder")
+        it.post(model="other")
+    first, second = (seen.json["messages"][0]["content"] for seen in upstream.seen)
+    assert "<function=" in first and "<function=" not in second
+
+
 def test_the_command_has_the_other_options_of_a_dialect() -> None:
     words = ("--dialect", "glm", "--prompt", "upstream", "--upstream-tool-choice", "none", "--starts-in-reasoning")
     config = cli_serve._config(options(*UPSTREAM, *words))
@@ -455,6 +474,9 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
     ("words", "message"),
     [
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
+        ((*UPSTREAM, "--dialect", "a=glmm"), "--dialect: 'a': .*did you mean 'glm'"),
+        ((*UPSTREAM, "--dialect", "glm", "--dialect", "hermes"), "one NAME for all models"),
+        ((*UPSTREAM, "--dialect", "a=glm", "--dialect", "a=hermes"), "one MODEL=NAME for each model"),
         ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
         ((*UPSTREAM, "--dialect", "glm", "--prompt", "upstream", "--grammar", "vllm"), "grammar"),
         ((*UPSTREAM, "--dialect", "cohere"), "--prompt upstream"),

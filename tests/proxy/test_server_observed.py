@@ -174,6 +174,7 @@ def test_a_request_is_one_line(records: list[logging.LogRecord], path: str, stre
         "stream": streams,
         "calls": 2,
     }
+    assert line["dialect"] == "forge"
     assert (line["repairs"], line["input_tokens"], line["output_tokens"]) == ("bare_ampersand:1", 11, 7)
     assert 0 < line["overhead_ms"] <= line["ms"] and 0 < line["ttft_ms"] <= line["ms"]
 
@@ -210,6 +211,17 @@ def test_a_request_that_was_not_let_in_is_logged_by_the_name_of_its_route(
         it.post(path)
     (line,) = fields(records)
     assert (line["route"], line["status"], line["outcome"]) == (path, 401, "refused")
+    assert line["reason"] == "invalid_api_key"
+
+
+def test_a_refused_request_is_logged_with_the_reason(records: list[logging.LogRecord]) -> None:
+    with world(Upstream(), max_body=1000, hosts=()) as it:
+        it.client.post("/v1/chat/completions", content=b"x")
+        it.client.post("/v1/chat/completions", content=b"x" * 2000)
+        it.client.post("/v1/messages", json={"model": "m"})
+        it.client.get("/v1/models", headers={"origin": "http://elsewhere"})
+    reasons = [line["reason"] for line in fields(records)]
+    assert reasons == ["invalid_json", "body_too_large", "invalid_request_error", "unknown_origin"]
 
 
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:

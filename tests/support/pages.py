@@ -308,9 +308,12 @@ def _option_row(action: argparse.Action) -> list[str]:
 
 
 def metrics() -> str:
-    families = Metrics().registry.collect()
-    named = ((each.name + "_total" * (each.type == "counter"), each.documentation) for each in families)
-    return table(("metric", "what it says"), ([f"`{name}`", said] for name, said in named))
+    rows = []
+    for collector in Metrics().registry._collector_to_names:
+        (family,) = collector.describe()  # type: ignore[attr-defined]
+        labels = ", ".join(f"`{label}`" for label in collector._labelnames)  # type: ignore[attr-defined]
+        rows.append([f"`{family.name}{'_total' * (family.type == 'counter')}`", labels, family.documentation])
+    return table(("metric", "labels", "what it says"), rows)
 
 
 def models() -> str:

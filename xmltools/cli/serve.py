@@ -72,8 +72,10 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     add_dialect_options(
         parser,
         dialect="how the model writes its calls, if not as Forge (see xmltools dialects); auto: as the model does that "
-        "the client asks for, or in any dialect, if that is not known",
+        "the client asks for, or in any dialect, if that is not known; MODEL=NAME: for this model, as clients name it; "
+        "may be repeated",
         model="the model of the upstream, by its name on Hugging Face: picks the dialect",
+        several=True,
     )
     add(
         "--prompt",
@@ -175,7 +177,7 @@ def _config(options: argparse.Namespace) -> Any:
     given = vars(options) | {
         "api_key": read_key(options.require_key_env, "--require-key-env"),
         "upstream_key": read_key(options.upstream_key_env, "--upstream-key-env"),
-        "dialect": options.dialect if options.dialect == "auto" else chosen_dialect(options),
+        **_chosen_dialects(options),
         "also": chosen_others(options),
         "origins": tuple(options.origins),
         "hosts": tuple(options.hosts),
@@ -191,10 +193,21 @@ def _config(options: argparse.Namespace) -> Any:
         raise UsageError(as_typed(str(error))) from None
 
 
+def _chosen_dialects(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the dialect, and those of single models. Raises `UsageError` for what is given twice."""
+    plain = [each for each in options.dialect if "=" not in each]
+    pairs = [each.rpartition("=")[::2] for each in options.dialect if "=" in each]
+    if len(plain) > 1 or len(dict(pairs)) < len(pairs):
+        raise UsageError("--dialect: one NAME for all models, and one MODEL=NAME for each model that has another")
+    chosen = argparse.Namespace(dialect=plain[0] if plain else None, model=options.model)
+    return {"dialect": chosen.dialect if plain == ["auto"] else chosen_dialect(chosen), "dialects": tuple(pairs)}
+
+
 _OPTIONS = {
     "engine": "--grammar",
     "upstream_key": "--upstream-key-env",
     "api_key": "--require-key-env",
+    "dialects": "--dialect",
     "upstream_tool_choice": "--upstream-tool-choice",
     "server_names": "--server-names",
     "strict_calls": "--strict-calls",

@@ -121,10 +121,14 @@ def add_dialect_options(
     *,
     dialect: str = "how calls are written: see xmltools dialects",
     model: str = "the model that wrote it, by its name on Hugging Face: picks the dialect",
+    several: bool = False,
 ) -> None:
-    """Add the options that pick a dialect, with their help."""
+    """Add the options that pick a dialect, with their help. `several`: the first may be repeated, and is a list."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--dialect", metavar="NAME", help=dialect)
+    if several:
+        group.add_argument("--dialect", metavar="NAME", action="append", default=[], help=dialect)
+    else:
+        group.add_argument("--dialect", metavar="NAME", help=dialect)
     group.add_argument("--model", metavar="ID", help=model)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -43,6 +44,7 @@ class Settings:
     `dialect`: the name of the one in which the model writes its calls; "auto" is that of the model that the client asks
     for. If that model is not known, has no dialect, or has one in which no prompt can be written, it gets instructions
     for Forge's; with "auto", calls in other dialects are read in any case, unless `also` says otherwise.
+    `dialects`: those of single models, as clients name them: a mapping, or pairs. `dialect` is for the others.
     `prompt`: "ours" writes tools, calls and results into the messages, in the dialect. With "upstream" they go to the
     upstream as chat completions have them, and its chat template writes them; it must leave the calls of the reply in
     the text, which is read here. `style`, `result_role` and `server_names` change nothing then. Other dialects than
@@ -80,6 +82,7 @@ class Settings:
     also: str | tuple[str, ...] | None = None
     upstream_tool_choice: Literal["auto", "none"] = "auto"
     starts_in_reasoning: bool = False
+    dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -103,6 +106,21 @@ class Settings:
             )
         if self.engine is not None:
             self._check_engine(dialect.name)
+        if self.dialects:
+            self._check_dialects()
+
+    def _check_dialects(self) -> None:
+        # As pairs they can be compared and kept, also those of JSON, by which settings go to another process.
+        try:
+            given = dict(self.dialects)
+        except (TypeError, ValueError):
+            raise XMLToolsError(f"dialects: expected names by model, got {self.dialects!r:.60}") from None
+        object.__setattr__(self, "dialects", tuple(given.items()))
+        for model, dialect in given.items():
+            try:
+                replace(self, dialect=dialect, dialects=())
+            except XMLToolsError as error:
+                raise XMLToolsError(f"dialects: {model!r:.80}: {str(error).removeprefix('dialect: ')}") from None
 
     def _check_prompt(self, dialect: Dialect) -> None:
         if not can_be_written(dialect.name):
@@ -123,8 +141,10 @@ class Settings:
         for_engine(self.engine, Tool(name="get"), dialect=dialect)  # some dialects have no grammars
 
     def for_model(self, model: str) -> Settings:
-        """Return the settings for a request that asks for a model, with the dialect that "auto" means for it."""
-        return _for_model(self, model if len(model) <= _LONGEST_NAME else "") if self.dialect == AUTO else self
+        """Return the settings for a request that asks for a model, with its dialect."""
+        if self.dialect != AUTO and not self.dialects:
+            return self
+        return _for_model(self, model if len(model) <= _LONGEST_NAME else "")
 
     @property
     def is_forge(self) -> bool:
@@ -147,6 +167,10 @@ def can_be_written(dialect: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _for_model(settings: Settings, model: str) -> Settings:
+    chosen = dict(settings.dialects).get(model, settings.dialect)
+    settings = replace(settings, dialect=chosen, dialects=())
+    if chosen != AUTO:
+        return settings
     family = dialects.family_of(model)
     dialect = family.dialect if family is not None and family.dialect else FORGE.name
     if settings.prompt == "ours" and not can_be_written(dialect):

@@ -11,14 +11,15 @@ from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, Re
 
 @dataclass(slots=True)
 class Stats:
-    """Counts of one exchange. `calls` has an outcome for each: "ok", "repaired", or the code of its error. `failed`:
-    calls that the client was told of as not made, after all retries; `missed`: it was told that the call which it
-    required was not made. `invented`: results that the model made up. `foreign`: calls in other notations, which stayed
-    text.
-    `ignored` are the names of fields of the request that were passed over, `left_out` the types of such tools.
+    """Counts of one exchange. `dialect` is the one in which the model was to write calls. `calls` has an outcome for
+    each: "ok", "repaired", or the code of its error. `failed`: calls that the client was told of as not made, after all
+    retries; `missed`: it was told that the call which it required was not made. `invented`: results that the model made
+    up. `foreign`: calls in other notations, which stayed text. `ignored` are the names of fields of the request that
+    were passed over, `left_out` the types of such tools.
     """
 
     model: str = ""
+    dialect: str = ""
     calls: list[str] = field(default_factory=list)
     repairs: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)

@@ -74,8 +74,10 @@ class ServeConfig:
             raise XMLToolsError(
                 "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"
             )
-        if self.demo and self.settings.dialect != AUTO and not can_be_written(self.settings.dialect):
-            raise XMLToolsError(f"dialect: the demo can't write calls in {self.settings.dialect!r}; choose another one")
+        if self.demo:
+            for dialect in (self.settings.dialect, *dict(self.settings.dialects).values()):
+                if dialect != AUTO and not can_be_written(dialect):
+                    raise XMLToolsError(f"dialect: the demo can't write calls in {dialect!r}; choose another one")
         if self.upstream is not None:
             _check_url(self.upstream)
         for name in _SECONDS:

@@ -92,7 +92,7 @@ class Guard:
             finally:
                 self._open -= takes_place
         except Refusal as refusal:  # of ours, or of an endpoint that has sent nothing
-            record.outcome = "refused"
+            record.outcome, record.reason = "refused", refusal.code
             headers = [_AGAIN] if refusal.code == _FULL else []
             if refusal.status == 401 and not scope["path"].startswith("/v1"):
                 headers = [(b"www-authenticate", b'Basic realm="xmltools"')]  # a browser asks its user for a key

@@ -94,6 +94,8 @@ class Answer:
             await self._fail(error)
         except Refusal as refusal:
             self._record.outcome = self._refused_as
+            if self._refused_as == "refused":
+                self._record.reason = refusal.code
             refusal = self._safe(refusal)
             self._note(str(refusal))
             await self._send_refusal(refusal)
@@ -102,7 +104,8 @@ class Answer:
 
     def _safe(self, refusal: Refusal) -> Refusal:
         """Return a refusal, which may quote the upstream, without the upstream's key."""
-        message = self._service.upstream.hide(str(refusal).encode()).decode()
+        said = str(refusal).encode("utf-8", "surrogatepass")
+        message = self._service.upstream.hide(said).decode("utf-8", "surrogatepass")
         return Refusal(message, status=refusal.status, code=refusal.code, param=refusal.param)
 
     async def _work(self) -> None:

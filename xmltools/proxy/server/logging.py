@@ -42,10 +42,10 @@ class Record:
 
     `api`: whose errors the client understands. `outcome`: "ok", "call_failed" (the client was told that a call was not
     made), "refused" (by us), "upstream_error", "timeout", "client_left", "stopped" (by the end of the server) or
-    "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own
-    work on the request and the answer took. `first_argument`: until the first piece of an argument was read. `error`:
-    why the upstream was not reached. `live`: what the live view keeps of the request; it has content, and is not read
-    here.
+    "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own work
+    on the request and the answer took. `first_argument`: until the first piece of an argument was read. `error`: why
+    the upstream was not reached. `reason`: the code of a refusal. `live`: what the live view keeps of the request; it
+    has content, and is not read here.
     """
 
     id: str
@@ -58,6 +58,7 @@ class Record:
     outcome: str = "ok"
     upstream_status: int = 0
     error: str = ""
+    reason: str = ""
     ttft: float | None = None
     first_argument: float | None = None
     overhead: float = 0.0
@@ -120,6 +121,8 @@ def log_request(record: Record) -> None:
 def _fields(record: Record) -> Iterator[tuple[str, Any]]:
     yield from (("id", record.id), ("method", record.method), ("route", record.route), ("status", record.status))
     yield "outcome", record.outcome
+    if record.reason:
+        yield "reason", record.reason
     yield "ms", _milliseconds(record.elapsed)
     if record.model:
         yield from (("model", record.model[:_LONGEST]), ("stream", record.stream))
@@ -137,6 +140,7 @@ def _fields(record: Record) -> Iterator[tuple[str, Any]]:
 def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     assert record.stats is not None
     stats = record.stats
+    yield "dialect", stats.dialect
     yield "calls", len(stats.calls)
     for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
         if counts:
