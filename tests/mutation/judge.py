@@ -153,7 +153,10 @@ class Judge:
         pieces, the others, and the corpus as a whole.
         """
         seconds = self.baseline.seconds
-        yield from self._each([name for name in tests if any(each in name for each in self.first)], whole=True)
+        first = self.first
+        if mutant.path.parent.name == "dialects":  # of what is told of a dialect, its own examples know most
+            first = [*first, mutant.path.stem, mutant.path.stem.replace("_", "-")]
+        yield from self._each([name for name in tests if any(each in name for each in first)], whole=True)
         cases = [name for name in tests if "corpus.py::test_case[" in name]
         lately = [name for name in reversed(self.recent[mutant.path]) if seconds[name] < 0.3]
         yield from self._each(lately, whole=True)
