@@ -11,6 +11,7 @@ import pytest
 from parser.test_corpus import (
     assert_that_events_agree,
     assert_that_nothing_else_is_said,
+    assert_that_text_comes_at_once,
     chunkings,
     expectation,
     outcome,
@@ -53,6 +54,12 @@ def test_case(case: dict[str, Any]) -> None:
     for size in PIECES:
         chunks = [text[at : at + size] for at in range(0, len(text), size)]
         assert_that_nothing_else_is_said(events_of(case, chunks), (events, unclosed), chunks)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_text_after_a_case_is_not_held_back(case: dict[str, Any]) -> None:
+    parser, tail = Parser(tools_of(case), **case["options"]), " word" * 2_000
+    assert_that_text_comes_at_once(parser, case["text"] + tail, len(tail))
 
 
 @pytest.mark.full

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 from mutation.baseline import Baseline, run_item
 from mutation.mutants import SCOPE, Mutant, module_of
-from mutation.swap import Swapper, lines_with, names_at
+from mutation.swap import Swapper, cached_at, lines_with, names_at
 
 __all__ = ["Judge"]
 
@@ -137,6 +137,8 @@ class Judge:
     def _tests(self, mutant: Mutant, how: str) -> list[str]:
         if how == "code":
             found = self.baseline.reaching(mutant.path, range(mutant.lines[0], mutant.lines[1] + 1))
+            # What is remembered was reached by the first test only that asked.
+            found |= self.baseline.reaching(mutant.path, lines_with(cached_at(mutant), mutant.path.read_text("utf-8")))
         else:
             names = names_at(mutant)
             found = set()
@@ -153,7 +155,10 @@ class Judge:
         pieces, the others, and the corpus as a whole.
         """
         seconds = self.baseline.seconds
-        yield from self._each([name for name in tests if any(each in name for each in self.first)], whole=True)
+        first = self.first
+        if mutant.path.parent.name == "dialects":  # of what is told of a dialect, its own examples know most
+            first = [*first, mutant.path.stem, mutant.path.stem.replace("_", "-")]
+        yield from self._each([name for name in tests if any(each in name for each in first)], whole=True)
         cases = [name for name in tests if "corpus.py::test_case[" in name]
         lately = [name for name in reversed(self.recent[mutant.path]) if seconds[name] < 0.3]
         yield from self._each(lately, whole=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from mutation.mutants import ROOT, Mutant
 
-__all__ = ["Swapper", "lines_with", "names_at"]
+__all__ = ["Swapper", "cached_at", "lines_with", "names_at"]
 
 _NOT_FUNCTION = 0x1 | 0x2  # CO_OPTIMIZED, CO_NEWLOCALS: bodies of modules and classes lack one of them
 
@@ -248,6 +248,17 @@ def names_at(mutant: Mutant) -> set[str]:
         if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and _names_used(each) & changed:
             changed |= _names_made(each)
     return changed
+
+
+def cached_at(mutant: Mutant) -> set[str]:
+    """The functions around the mutant whose results are kept."""
+    tree = ast.parse(mutant.path.read_text("utf-8"))
+    around = [
+        each
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef) and each.lineno <= mutant.line <= (each.end_lineno or 0)
+    ]
+    return {each.name for each in around if any("cache" in ast.unparse(word) for word in each.decorator_list)}
 
 
 def lines_with(names: set[str], source: str) -> list[int]:

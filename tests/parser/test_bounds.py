@@ -38,6 +38,15 @@ def test_1024_characters_of_white_space_stand_behind_an_opener(more, start):
     assert reads(text.replace(CALL, '{"name": "f"}')) == 1 - more
 
 
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("size", [1, 1023 + len("<tool>["), 2_000])
+def test_so_they_do_behind_it_with_the_bracket_of_a_list(more, size):
+    text = f"<tool>[{' ' * (1023 + more)}" + '{"name": "f"}]</tool>'
+    parser = xt.Parser()
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])] + parser.close()
+    assert [event.error.code for event in events if isinstance(event, xt.CallFailed)] == ["several_calls"] * (1 - more)
+
+
 @pytest.mark.parametrize("start", ["<tool>", "<tool>\n```xml\n"])
 def test_text_is_not_held_back_once_no_call_can_begin(start):
     parser, text = xt.Parser(), start + " " * 1025
@@ -85,6 +94,15 @@ def test_a_region_in_brackets_has_10000_characters(more, size):
     chunks = [text] if size is None else [text[at : at + size] for at in range(0, len(text), size)]
     events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
     assert any(isinstance(event, xt.ReasoningDelta) for event in events) == (not more)
+
+
+@pytest.mark.parametrize("cut", [5_010, 10_005, 15_010])
+def test_a_region_in_brackets_may_begin_far_on(cut):
+    text = "Hello.\n" * 2_142 + "[hm\nWell]\nYes"
+    parser = xt.Parser(bracket_reasoning=True)
+    events = parser.feed(text[:cut]) + parser.feed(text[cut:]) + parser.close()
+    reply = xt.parser.build_reply(events)
+    assert (reply.reasoning, reply.text) == ("hm\nWell", "Hello.\n" * 2_142 + "\nYes")
 
 
 @pytest.mark.parametrize("more", [0, 1])

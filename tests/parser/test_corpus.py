@@ -10,7 +10,7 @@ from parser.test_laws import assert_that_spans_tile, merge, notices_of
 from support.corpus import CASES, FILES, FOLDER, REQUIRED, options_of, tools_of
 
 from xmltools.errors import Code
-from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, ReasoningDelta, TextDelta
 from xmltools.parser import Parser, build_reply
 
 pytestmark = pytest.mark.no_cover
@@ -94,6 +94,20 @@ def assert_that_messages_are_sentences(reply):
     assert all(each.offset is None or each.span[0] <= each.offset <= each.span[1] for each in reply.errors)
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_text_after_a_case_is_not_held_back(case):
+    parser, tail = Parser(tools_of(case), **options_of(case)), " word" * 2_000
+    assert_that_text_comes_at_once(parser, case["text"] + tail, len(tail))
+
+
+def assert_that_text_comes_at_once(parser, text, tail):
+    """If the text ends in prose, and in no block, nearly all of that is told before the end."""
+    early = [event.span[1] for event in parser.feed(text) if hasattr(event, "span")]
+    late = parser.close()
+    if late and all(isinstance(event, TextDelta | ReasoningDelta) for event in late):
+        assert max(early, default=0) > len(text) - tail // 2
+
+
 @pytest.mark.parametrize("case", IN_PROSE, ids=lambda case: case["id"])
 def test_case_after_prose(case):
     """What stands in front of it, or how far into a chunk it begins, changes nothing but the offsets."""
@@ -119,6 +133,7 @@ def assert_that_events_agree(events, text):
             last = event.id
             open_calls[last] = event.name, {}
         elif isinstance(event, ArgumentDelta):
+            assert event.text
             deltas = open_calls[last][1]
             deltas[event.path] = deltas.get(event.path, "") + event.text
         elif isinstance(event, CallFailed):

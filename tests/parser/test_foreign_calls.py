@@ -156,6 +156,14 @@ def test_what_is_cut_off_is_not_whole(notation: str, name: str | None, call: str
     assert cut.startswith(f"a\n{cut}{end}"[slice(*notice.span)])
 
 
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize("after", ["", CALL, "<think>hm</think>"])
+def test_the_name_in_json_that_is_cut_off_is_told(after: str, size: int) -> None:
+    text = f'a <tool_call>{{"name": "read", "arguments": {{"path": "{after}'
+    (notice,) = notices_in(text, size)
+    assert (notice.notation, notice.name, notice.is_whole) == ("hermes", "read", False)
+
+
 def test_without_tools_what_only_a_name_tells_is_not_noticed() -> None:
     text = f"<ping/> <read><path>a</path></read>\n```json\n{JSON}\n```\n<function=f></function>"
     assert [notice.notation for notice in xt.parse(text).notices] == ["json", "qwen3_coder"]

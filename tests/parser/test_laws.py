@@ -242,10 +242,11 @@ def assert_that_spans_tile(events: Iterable[Event], text: str, where: str = "") 
         assert start == at and end >= start, f"{event} begins at {start}, not at {at}{where}"
         source, at = text[start:end], end
         if isinstance(event, TextDelta):
-            assert event.text == source
+            assert event.text == source != ""
         elif isinstance(event, ReasoningDelta):
             assert event.text in source
         elif isinstance(event, Skipped):
+            assert source
             assert not source.strip(SPACE) or source.strip(SPACE).startswith(MARKS)
     assert at == len(text), f"the spans end at {at} of {len(text)}{where}"
 
