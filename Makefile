@@ -46,7 +46,7 @@ format: .venv/lint.stamp
 
 # What is made of the code: tables in the pages and in the protocol, and the prompts that tests compare with.
 generated: .venv/test.stamp
-	@for script in support/pages.py parser/test_protocol.py render/test_instructions.py; do \
+	@for script in support/pages.py parser/test_protocol.py render/test_instructions.py render/test_dialect_golden.py; do \
 		PYTHONPATH=tests $(BIN)/python tests/$$script || exit 1; \
 	done
 

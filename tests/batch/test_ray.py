@@ -156,7 +156,8 @@ def test_files_hold_what_a_local_run_writes(ray, tmp_path, read, written):
     assert part.read_bytes() == (tmp_path / f"local{written}").read_bytes()
     assert (summary.rows, summary.calls, summary.failed_rows) == (local.rows, local.calls, local.failed_rows)
     assert (summary.errors, summary.repairs) == (local.errors, local.repairs)
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["calls", f"local{written}", path.name])
+    made = ["calls", f"local{written}", f".local{written}.run.json", path.name]
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(made)
 
 
 def test_files_are_in_the_order_of_the_rows_and_progress_ends_with_all(ray, tmp_path):

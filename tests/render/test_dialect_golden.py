@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python tests/render/test_dialect_golden.py
 
-writes the golden files anew; look at what changed before you commit it.
+writes the golden files anew, as `make generated` does; look at what changed before you commit it.
 """
 
 from __future__ import annotations

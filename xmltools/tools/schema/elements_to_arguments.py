@@ -78,7 +78,7 @@ _TOLD = frozenset((Code.JSON_VALUE, Code.COMMA_LIST))
 """What says of a string in JSON that it was converted."""
 _PLACE = "\0"
 """Stands around the place of a value in its JSON, in the message of a repair that is not told yet."""
-MAX_TOLD = 10
+MAX_NAMED = 10
 """Values of one JSON text of which a repair says what became of them."""
 MAX_PROBLEMS = 100
 """Problems that are reported of one call; a model repairs no more than that at once."""
@@ -175,10 +175,10 @@ def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, ch
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
     duplicates = list(dict.fromkeys(result.duplicates))
-    return Reading(result.value, _told(result.repairs), problems, duplicates, reader.too_deep)
+    return Reading(result.value, _merged(result.repairs), problems, duplicates, reader.too_deep)
 
 
-def _told(repairs: Iterable[Repair]) -> list[Repair]:
+def _merged(repairs: Iterable[Repair]) -> list[Repair]:
     """Return each code once at each place, in the order of the last ones, with what all of them say."""
     places: dict[tuple[Code, int], dict[str, None]] = {}
     for repair in repairs:
@@ -189,8 +189,8 @@ def _told(repairs: Iterable[Repair]) -> list[Repair]:
 
 
 def _joint(messages: list[str]) -> str:
-    more = len(messages) - MAX_TOLD
-    return "; ".join(messages[:MAX_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    more = len(messages) - MAX_NAMED
+    return "; ".join(messages[:MAX_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 class _Reader:
