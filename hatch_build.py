@@ -34,6 +34,7 @@ MODULES = (
     "parser/ordinary_calls",
     "parser/name_value_pairs",
     "parser/parser",
+    "parser/plain_replies",
     "parser/prose",
     "parser/tool_tags",
     "parser/toolbox",

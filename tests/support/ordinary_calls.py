@@ -1,7 +1,8 @@
 """Replies with ordinary calls of the tools of `strategies`, and with a few slips: what the short ways read, and where
 they must give up.
 
-`law_short_way` reads a text with and without the short way, and compares what each chunk gave.
+`law_short_way` reads a text with and without the short way, and compares what each chunk gave; `law_plain_reply` reads
+a whole reply with and without its own.
 """
 
 from __future__ import annotations
@@ -16,10 +17,19 @@ from support.dialect_marks import write
 from support.strategies import TOOL_SETS, Case
 
 from xmltools import dialects
+from xmltools.models import Reply, ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
-from xmltools.parser import Limits, Parser
+from xmltools.parser import Limits, Parser, parse
+from xmltools.parser.parser import build_reply
 
-__all__ = ["law_short_way", "ordinary_case", "ordinary_dialect_case", "without_short_way"]
+__all__ = [
+    "law_plain_reply",
+    "law_short_way",
+    "ordinary_case",
+    "ordinary_dialect_case",
+    "plain_case",
+    "without_short_way",
+]
 
 _SPACES = ("", "", "\n", "\n    ", " \n  ")
 _BETWEEN = ("", "", "\n", "Now this: ", "`a` and ", "``` ", "<think>x</think>", "<!-- c -->\n")
@@ -29,6 +39,85 @@ _SLIPS = (
     *("<path>", "</path>", "<diff>", "</diff>", "<item>", "</item>", "<b>", "<x", "</", "<", ">", "&", "&amp;", "]]>"),
     *("<![CDATA[", "]", "</arguments>", "</tool>", "<tool>", "<tool_name>", "<!--", "\x00", '<path a="1">', " ", "x"),
 )
+
+
+_PROSE = (
+    "Some words. ",
+    "one, ",
+    "\n",
+    " ",
+    "`x` ",
+    "`a` and `b`\n",
+    "a < b ",
+    "[1] ",
+    "# T\n",
+    "é ",
+    "&amp; ",
+    "~ ",
+    "\r\n",
+)
+_ODD_PROSE = (
+    *(
+        "\\",
+        "\\n ",
+        "~~~\n",
+        "```",
+        "```\n",
+        "`",
+        "``",
+        "{",
+        '{"a": 1} ',
+        "[x](y) ",
+        "<b>bold</b>",
+        "List<int>",
+        "<br/>",
+    ),
+    *(
+        "]]>",
+        "-->",
+        "<!",
+        "<!-- ",
+        "<function",
+        "</think>",
+        "<think",
+        "<think>",
+        "<tool",
+        "<tool>",
+        "</tool>",
+        "<path>",
+    ),
+    *('{"name": "types", "arguments": {}}', "[TOOL_CALLS]", "<types>", '<invoke name="types">', "<|im_end|>", "<", "["),
+    *("\nTool: a\nResult: b\n", "<tool_call>", "</arguments>", "\x00", "<x:invoke ", "[", "<|", "<｜", " " * 1100),
+)
+"""What plain prose is made of, and what is none of it, or only in some places."""
+
+
+def plain_case(rng: Random) -> Case:
+    """A whole reply with reasoning, prose and calls, a third of them with something odd in the prose."""
+    tool_set = rng.choice(list(TOOL_SETS))
+    dialect = rng.choice(dialects.all()) if rng.random() < 0.7 else dialects.FORGE
+    odd = rng.choice((0, 0, 0.1))
+    text = ""
+    if rng.random() < 0.4:
+        tag = rng.choice((*dialect.reasoning, *dialect.reasoning, "think", "THINK"))
+        text += f"{_prose(rng, 0)}<{tag}>{_prose(rng, odd)}</{tag}>"
+    for _ in range(rng.randint(0, 3)):
+        text += _prose(rng, odd)
+        text += (
+            _block(rng, tool_set).removeprefix("``` ") if dialect is dialects.FORGE else _call(rng, tool_set, dialect)
+        )
+    text += _prose(rng, odd) if rng.random() < 0.7 else ""
+    options: dict[str, Any] = {"dialect": dialect.name}
+    if rng.random() < 0.1:
+        options["reasoning_tags"] = rng.choice((["thought"], ["Think", "a.b"], []))
+    if rng.random() < 0.1:
+        options["code_fences"] = "text"
+    return Case([text], tool_set, options)
+
+
+def _prose(rng: Random, odd: float) -> str:
+    pieces = (rng.choice(_ODD_PROSE if rng.random() < odd else _PROSE) for _ in range(rng.choice((0, 1, 2, 5))))
+    return "".join(pieces)
 
 
 def ordinary_case(rng: Random) -> Case:
@@ -100,16 +189,7 @@ def ordinary_dialect_case(rng: Random) -> Case:
     gap = rng.choice(("", "\n", "\n", " "))
     text = ""
     for _ in range(rng.randint(1, 3)):
-        tools = TOOL_SETS[tool_set]
-        tool = rng.choice(tools) if tools else None
-        name, properties = ("f", {"a": {}}) if tool is None else (tool.name, tool.parameters.get("properties", {}))
-        keys = rng.sample(list(properties), rng.randint(0, min(5, len(properties))))
-        given = {key: _python_value(rng, properties[key], 0) for key in keys}
-        if dialect is dialects.FORGE:
-            call = f"<tool>{gap}{json.dumps({'tool_name': name, 'arguments': given})}{gap}</tool>"
-        else:
-            call = write(rng.choice(dialect.forms), name, given, gap)
-        text += rng.choice(_BETWEEN) + call + rng.choice(("", gap))
+        text += rng.choice(_BETWEEN) + _call(rng, tool_set, dialect, gap) + rng.choice(("", gap))
     text += rng.choice(("", "\n", "Bye."))
     for _ in range(rng.choice((0, 0, 1, 2))):
         at, how = rng.randrange(len(text) + 1), rng.randrange(5)
@@ -125,6 +205,17 @@ def ordinary_dialect_case(rng: Random) -> Case:
     if rng.random() < 0.1:
         options["also"] = "known"
     return Case([text], tool_set, options)
+
+
+def _call(rng: Random, tool_set: str, dialect: dialects.Dialect, gap: str = "\n") -> str:
+    tools = TOOL_SETS[tool_set]
+    tool = rng.choice(tools) if tools else None
+    name, properties = ("f", {"a": {}}) if tool is None else (tool.name, tool.parameters.get("properties", {}))
+    keys = rng.sample(list(properties), rng.randint(0, min(5, len(properties))))
+    given = {key: _python_value(rng, properties[key], 0) for key in keys}
+    if dialect is dialects.FORGE:
+        return f"<tool>{gap}{json.dumps({'tool_name': name, 'arguments': given})}{gap}</tool>"
+    return write(rng.choice(dialect.forms), name, given, gap)
 
 
 def _python_value(rng: Random, schema: Any, depth: int) -> Any:
@@ -209,3 +300,20 @@ def _told(events: Iterable[Event]) -> list[tuple[Any, ...]]:
         else:
             told.append((kind, repr(event)))
     return told
+
+
+def law_plain_reply(case: Case) -> None:
+    """A whole reply says what a parser makes of it, which does not know that it is whole, nor the short way."""
+    options = {name: value for name, value in case.options.items() if name != "argument_deltas"}
+    ids, again = iter(range(1_000_000)), iter(range(1_000_000))
+    found = parse(case.text, case.tools, new_id=lambda: f"c{next(ids)}", **options)
+    parser = Parser(case.tools, argument_deltas=False, new_id=lambda: f"c{next(again)}", **options)
+    without_short_way(parser)
+    events = [*parser.feed(case.text), *parser.close()]
+    wanted = build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
+    assert _parts(found) == _parts(wanted)
+
+
+def _parts(reply: Reply) -> list[str]:
+    told = [repr(part.__dict__ if isinstance(part, ToolCall) else part) for part in reply.parts]
+    return [*told, *(error.source for error in reply.errors), repr(reply.notices), repr(reply.unclosed_reasoning)]

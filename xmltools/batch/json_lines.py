@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.rows import Row, RowParser, compact, failed_row
+from xmltools.batch.rows import Row, RowParser, compact_bytes, failed_row
 
 _WHITE = b" \t\r\n"
 _DEPTH = 500
@@ -51,13 +53,16 @@ def parse_lines(data: bytes, first: int, name: str, options: BatchOptions, parse
 def read_object(line: bytes) -> tuple[dict[str, Any] | None, str]:
     """Return the object in a line; or None, and what is wrong with it."""
     try:
-        value = json.loads(str(line, "utf-8"))
-    except UnicodeDecodeError as error:
-        return None, f"expected UTF-8, got the byte {line[error.start]:#04x} at {error.start}"
-    except json.JSONDecodeError as error:
-        return None, f"expected a JSON object: {error.msg} at character {error.pos}"
-    except (ValueError, RecursionError):
-        return None, _DEEP
+        value = from_json(line)
+    except ValueError:  # `json` takes more, and says what is wrong
+        try:
+            value = json.loads(str(line, "utf-8"))
+        except UnicodeDecodeError as error:
+            return None, f"expected UTF-8, got the byte {line[error.start]:#04x} at {error.start}"
+        except json.JSONDecodeError as error:
+            return None, f"expected a JSON object: {error.msg} at character {error.pos}"
+        except (ValueError, RecursionError):
+            return None, _DEEP
     if not isinstance(value, dict):
         return None, f"expected a JSON object, got {type(value).__name__}"
     if line.count(b"[") + line.count(b"{") > _DEPTH and _is_deep(value):
@@ -83,12 +88,12 @@ def written(line: Line, options: BatchOptions) -> bytes:
     """Return the line with what its row holds, without a line break."""
     source = line.source
     if line.object is None:
-        source = compact({options.invalid_line: text_of(source)}).encode()
+        source = compact_bytes({options.invalid_line: text_of(source)})
     body = source[:-1].rstrip(_WHITE)
     comma = b"" if line.object == {} else b", "
-    return body + comma + as_json(line.row, options)[1:].encode()
+    return body + comma + as_json(line.row, options)[1:]
 
 
-def as_json(row: Row, options: BatchOptions) -> str:
+def as_json(row: Row, options: BatchOptions) -> bytes:
     """Return what a row holds as a JSON object with the names of the columns."""
-    return compact(dict(zip(options.added, row, strict=True)))
+    return compact_bytes(dict(zip(options.added, row, strict=True)))

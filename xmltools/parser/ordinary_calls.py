@@ -33,6 +33,10 @@ _TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
 """A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
 _LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
+_SECTION = re.compile(rf"[ \t\r\n]*<({_NAME})><!\[CDATA\[")
+"""A leaf that begins with a CDATA section."""
+_LEAST_SECTION: Final = len("<a><![CDATA[]]></a><b>")
+_NEXT = re.compile(rf"[ \t\r\n]*</?{_NAME}>")
 _STRING: Final = PlainMember(None, (str,))
 _MOST_HELD: Final = 300
 """Characters that may wait for the end of a tag, or of a field."""
@@ -324,15 +328,18 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
     top, has_deltas = call.containers[-1], call.has_deltas
     while call.next == TAGS and not (call.waits or call.is_lost):
         found = _LEAF.match(text, at)
-        if found is None:
+        if found is not None:
+            name, value = found.groups()
+            after = found.end()
+            is_whole = is_plain(value)
+        else:
+            name, value, after = _read_section(text, at)
+            is_whole = after > 0
+        member = top.find(name) if is_whole else None
+        if member is None or member.inside is not None or call.count >= call.most:
             at = _read_tag(call, text, at, base)
             if call.next == TAGS:
                 top = call.containers[-1]
-            continue
-        name, value = found.groups()
-        member = top.find(name)
-        if member is None or member.inside is not None or call.count >= call.most or not is_plain(value):
-            at = _read_tag(call, text, at, base)
             continue
         key: str | int = len(top.value) if top.is_list else name
         typed = value if member.read is None else member.read(value)
@@ -340,13 +347,30 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
             return _lose(call, at)
         top.add(key, typed)
         call.count += 1
-        if has_deltas:
+        if has_deltas and value:
             delta = ArgumentDelta()
             delta.path = (*top.path, key)
             delta.text = value
             events.append(delta)
-        at = found.end()
+        at = after
     return _read_end(call, text, at, base, events) if call.next == END else at
+
+
+def _read_section(text: str, at: int) -> tuple[str, str, int]:
+    """Read a whole leaf that is one CDATA section, before another tag: its name, its value, and the place after it,
+    which is 0 if there is none, or it is long."""
+    found = _SECTION.match(text, at) if len(text) - at >= _LEAST_SECTION else None
+    if found is None:
+        return "", "", 0
+    name, start = found[1], found.end()
+    end = text.find("]]>", start, start + _LONG)
+    after = end + len(name) + 6
+    if end < 0 or not text.startswith(f"</{name}>", end + 3) or _NEXT.match(text, after) is None:
+        return "", "", 0
+    value = text[start:end]
+    if "<![" in value or (not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0):
+        return "", "", 0
+    return name, value, after
 
 
 def _read_tag(call: Ordinary, text: str, at: int, base: int) -> int:

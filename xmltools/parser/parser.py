@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
@@ -52,6 +53,7 @@ from xmltools.parser.ordinary_calls import (
     read_ordinary,
     words_of,
 )
+from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.values import own_ends
@@ -112,6 +114,13 @@ def _new_id() -> str:
     return f"call_{urandom(12).hex()}"
 
 
+def _make_id(new_id: Callable[[], object]) -> str:
+    made = new_id()
+    if not isinstance(made, str):
+        raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
+    return made
+
+
 class Parser:
     """Pulls tool calls out of streamed text.
 
@@ -147,6 +156,7 @@ class Parser:
         "_new_id",
         "_ordinary",
         "_other_lead",
+        "_odd",
         "_outside",
         "_path",
         "_pieces",
@@ -215,6 +225,7 @@ class Parser:
         self._reads_whole = is_wide and limits.elements >= LEAST_LIMITS.elements and dialect.body in _WHOLE
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
+        self._odd = -1  # the place of a call that is known not to be ordinary
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
@@ -960,7 +971,7 @@ class Parser:
     def _open_plainly(self, words: Words, text: str, at: int, base: int) -> int:
         """At an opener: read an ordinary call, if a tag follows and nothing hides it. Returns the place up to which it
         was read, -1 if what follows has not come yet, -2 if this takes a closer look."""
-        if not text.startswith(words.opener, at) or self._blocks >= self._limits.blocks:
+        if not text.startswith(words.opener, at) or self._blocks >= self._limits.blocks or base + at == self._odd:
             return _NOT_PLAIN
         outside = self._outside
         here = skip_space(text, at + len(words.opener))
@@ -1176,10 +1187,7 @@ class Parser:
         return self._toolbox is None or self._toolbox.resolve(name) is not None
 
     def _next_id(self) -> str:
-        made = self._new_id()
-        if not isinstance(made, str):
-            raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
-        return made
+        return _make_id(self._new_id)
 
     def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
         """The block has ended. It is in `text`, which begins at `base` in the stream, or in its own pieces."""
@@ -1327,10 +1335,45 @@ class _Options(TypedDict, total=False):
     also: Also
 
 
+_OPTIONS: Final = _Options.__annotations__.keys()
+
+
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
+    events, unclosed_reasoning = read_reply(text, tools, **options)
+    return build_reply(events, unclosed_reasoning=unclosed_reasoning)
+
+
+def read_reply(
+    text: str, tools: Iterable[Tool] | Toolbox | None = None, **options: Unpack[_Options]
+) -> tuple[list[Event], bool]:
+    """Read a whole reply: all that `build_reply` needs of its events, and whether it ends inside of reasoning. A plain
+    reply is read the short way."""
+    odd = -1
+    if text.__class__ is str and _are_usual(options):
+        toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        dialect = named(options.get("dialect", FORGE))
+        tags = options.get("reasoning_tags")
+        tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)
+        found = read_plain(text, toolbox, dialect, tags, partial(_make_id, options.get("new_id", _new_id)))
+        if not isinstance(found, int):
+            return found, False
+        odd = found
     parser = Parser(tools, argument_deltas=False, **options)
-    return build_reply([*parser.feed(text), *parser.close()], unclosed_reasoning=parser.unclosed_reasoning)
+    parser._odd = odd
+    return [*parser.feed(text), *parser.close()], parser.unclosed_reasoning
+
+
+def _are_usual(options: _Options) -> bool:
+    """Whether nothing but a plain reply is asked for. A wrong option is not: a parser tells what is wrong."""
+    return (
+        options.keys() <= _OPTIONS
+        and options.get("starts_in_reasoning", False) is False
+        and options.get("bracket_reasoning", False) is False
+        and options.get("limits") is None
+        and options.get("also") is None
+        and options.get("code_fences", "call") in ("call", "text")
+    )
 
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:

@@ -59,13 +59,9 @@ class Toolbox:
                 )
             servers[tool.server] = tool.shape
             self._servers.add(tool.server)
+        self.names = tuple(self._shapes)
         # A block that names no server means this one.
         self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tools."""
-        return tuple(self._shapes)
 
     def resolve(self, name: str) -> str | None:
         """The name of the tool that `name` means: itself, or what is left of it without quotes, `()` and a prefix that

@@ -25,29 +25,34 @@ _SPARSE: Final = 2048
 
 def _opener(block: str) -> str:
     # What a block starts with, but for an opener right before an end tag, which opens nothing.
-    return rf"<{re.escape(block)}(?:{_W}[^<>]*)?>(?={_W}*(?:<(?!/)|\{{|`{{3}}))"
+    # Patterns of it are without their first character: one that begins with no group is found ten times as fast.
+    return rf"{re.escape(block)}(?:{_W}[^<>]*)?>(?={_W}*(?:<(?!/)|\{{|`{{3}}))"
 
 
 @lru_cache(maxsize=32)
 def _blocks(block: str, arguments: str) -> re.Pattern[str]:
     """Openers of blocks (group 1), and their end tags, with the end tag of arguments before them, or which are those
     themselves (group 2)."""
-    end = rf"</{re.escape(block)}{_W}*>"
+    return re.compile(f"<(?:{_blocks_after(block, arguments)})")
+
+
+def _blocks_after(block: str, arguments: str) -> str:
+    end = rf"{re.escape(block)}{_W}*>"
     if block == arguments:  # the element of the call holds the arguments itself
-        return re.compile(rf"({_opener(block)})|({end})")
-    return re.compile(rf"({_opener(block)})|(?:(</{re.escape(arguments)}{_W}*>){_W}*)?{end}")
+        return rf"({_opener(block)})|(/{end})"
+    return rf"({_opener(block)})|/(?:({re.escape(arguments)}{_W}*>){_W}*</)?{end}"
 
 
 @lru_cache(maxsize=32)
 def _calls(block: str, arguments: str) -> re.Pattern[str]:
     """The same, and start tags of arguments (group 3), and end tags of theirs alone (group 4)."""
     name = re.escape(arguments)
-    return re.compile(rf"{_blocks(block, arguments).pattern}|(<{name}{_W}*>)|(</{name}{_W}*>)")
+    return re.compile(rf"<(?:{_blocks_after(block, arguments)}|({name}{_W}*>)|(/{name}{_W}*>))")
 
 
 @lru_cache(maxsize=32)
 def _line_opener(block: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*({_opener(block)})", re.MULTILINE)
+    return re.compile(rf"(?:^|(?<=[\r\n]))[ \t]*(<{_opener(block)})", re.MULTILINE)
 
 
 def count_blocks(text: str, start: int, end: int, count: int, block: str, arguments: str) -> int:

@@ -100,7 +100,7 @@ class Worker:
         from xmltools.batch.arrow import json_text, records_of
 
         records = zip(records_of(table), rows, strict=True)
-        lines = (f"{json_text(record)[:-1]}, {as_json(row, self._options)[1:]}\n" for record, row in records)
+        lines = (f"{json_text(record)[:-1]}, {as_json(row, self._options)[1:].decode()}\n" for record, row in records)
         return "".join(lines).encode()
 
     def _encode(self, table: Any, rows: list[Row]) -> bytes:

@@ -1,0 +1,168 @@
+"""Whole replies that are plain are read at once, to what a parser makes of them; and others by a parser."""
+
+from __future__ import annotations
+
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.dialect_marks import write
+from support.often import examples
+from support.ordinary_calls import law_plain_reply, plain_case
+from support.strategies import Case, cases
+
+import xmltools as xt
+from xmltools import dialects
+from xmltools.errors import XMLToolsError
+from xmltools.models.events import CallCompleted, ReasoningDelta, TextDelta
+from xmltools.parser.parser import _make_id, read_reply
+from xmltools.parser.plain_replies import read_plain
+from xmltools.parser.toolbox import Toolbox
+
+WEATHER = xt.Tool(
+    name="get_weather",
+    parameters={"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+)
+CALL = "<tool>\n<tool_name>get_weather</tool_name>\n<arguments>\n<city>Oslo</city>\n</arguments>\n</tool>"
+
+
+def is_plain(text: str, dialect: dialects.Dialect = dialects.FORGE, tools: list[xt.Tool] | None = None) -> bool:
+    toolbox = Toolbox([WEATHER] if tools is None else tools)
+    found = read_plain(text, toolbox, dialect, dialect.reasoning, lambda: "")
+    return not isinstance(found, int)
+
+
+def test_its_parts_are_those_of_the_reply() -> None:
+    text = f"<think>Where?</think>\nI look.\n{CALL}\n{CALL}\nDone."
+    names = count(1)
+    events, unclosed = read_reply(text, [WEATHER], new_id=lambda: f"c{next(names)}")
+    assert [type(event) for event in events] == [
+        *(ReasoningDelta, TextDelta, CallCompleted, TextDelta, CallCompleted, TextDelta),
+    ]
+    assert [event.call.id for event in events if isinstance(event, CallCompleted)] == ["c1", "c2"]
+    assert unclosed is False and "".join(text[slice(*event.span)] for event in events) == text  # type: ignore[attr-defined]
+    assert is_plain(text)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "",
+        "\n\n",
+        "It takes `a < b`, and List<int> too: [see](x), {1, 2}, ~5 \\n, C:\\temp.",
+        "a `tool`, `\\n` and `two`\nlines & more, <b>bold</b> <br/>, 1 < 2 -> 3 --> ]]>",
+        "# A title\n\n- one\n- two\n\n1. `x`\n",
+        "<thin is no tag, nor is </think>",
+    ],
+)
+def test_ordinary_prose_is_plain(prose: str) -> None:
+    assert is_plain(prose) and is_plain(prose + "\n" + CALL) and is_plain(f"{CALL}\n{prose}")
+    assert xt.parse(prose + "\n" + CALL, [WEATHER]).text == prose + "\n"
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "```\n",
+        "~~~\n",
+        "one ` alone ",
+        "``two`` ",
+        "`a\nb`",
+        "\\",
+        "\\`",
+        "<!-- ",
+        "<![CDATA[",
+        "<think>",
+        "<Think>x</Think>",
+        "<tool_call>{",
+        '<invoke name="get_weather">',
+        "<get_weather>",
+        '{"name": "get_weather", "arguments": {}}',
+        "[TOOL_CALLS]",
+        "<tool> is a tag ",
+    ],
+)
+def test_what_a_rule_is_about_is_not(prose: str) -> None:
+    assert not is_plain(prose + CALL)
+
+
+@pytest.mark.parametrize("end", ["<", "<t", "<tool", "<think", "</"])
+def test_nor_is_what_the_end_cuts_off(end: str) -> None:
+    assert is_plain(f"a {end}") is (end == "</")
+    assert xt.parse(f"a {end}", [WEATHER]).text == f"a {end}"
+
+
+@pytest.mark.parametrize("call", [CALL.replace("city", "town"), CALL[:-4], CALL.replace("Oslo", "a<b")])
+def test_a_call_that_is_not_ordinary_is_left_to_a_parser(call: str) -> None:
+    found = read_plain(f"Look: {call}", Toolbox([WEATHER]), dialects.FORGE, ("think",), lambda: "")
+    assert found == len("Look: ")  # which need not try it the short way again
+
+
+@pytest.mark.parametrize("name", ["qwen3_coder", "glm", "minimax_m2", "hermes", "deepseek_v3", "kimi_k2", "invoke"])
+def test_so_it_is_in_other_dialects(name: str) -> None:
+    dialect = dialects.named(name)
+    text = f"Now this:\n\n{write(dialect, 'get_weather', {'city': 'Oslo', 'days': 3})}\nDone."
+    assert is_plain(text, dialect)
+    (call,) = xt.parse(text, [WEATHER], dialect=name).calls
+    assert call.arguments == {"city": "Oslo", "days": 3} and call.clean
+
+
+def test_ids_are_asked_for_once_for_each_call() -> None:
+    asked: list[int] = []
+
+    def new_id() -> str:
+        asked.append(1)
+        return str(len(asked))
+
+    reply = xt.parse(f"{CALL}\n{CALL}\n{CALL[:-30]}", [WEATHER], new_id=new_id)
+    assert [call.id for call in reply.calls] == ["1", "2"] and len(asked) == 3
+    asked.clear()
+    assert [call.id for call in xt.parse(f"{CALL}\n{CALL}", [WEATHER], new_id=new_id).calls] == ["1", "2"]
+    with pytest.raises(XMLToolsError, match="new_id: expected a function that returns str, it returned int"):
+        xt.parse(CALL, [WEATHER], new_id=lambda: 1)  # type: ignore[arg-type, return-value]
+    assert _make_id(lambda: "x") == "x"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"code_fences": "maybe"},
+        {"dialect": "klingon"},
+        {"reasoning_tags": "think"},
+        {"limits": 3},
+        {"also": 0},
+        {"starts_in_reasoning": True, "unknown": 1},
+        {"unknown": 1},
+    ],
+)
+def test_wrong_options_are_told_of_plain_replies_too(options: dict[str, Any]) -> None:
+    with pytest.raises((XMLToolsError, TypeError)) as of_parser:
+        xt.Parser([WEATHER], **options)
+    with pytest.raises(type(of_parser.value)) as of_parse:
+        xt.parse("Plain.", [WEATHER], **options)
+    assert str(of_parse.value) == str(of_parser.value)
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(XMLToolsError, match="two tools are named"):
+        xt.parse("Plain.", [WEATHER, WEATHER])
+
+
+def test_text_that_is_none_is_refused() -> None:
+    with pytest.raises(XMLToolsError, match="expects str, got bytes"):
+        xt.parse(b"Plain.")  # type: ignore[arg-type]
+
+
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_a_whole_reply_says_what_a_parser_makes_of_it(rng: Random) -> None:
+    law_plain_reply(plain_case(rng))
+
+
+@given(cases())
+@examples(300)
+def test_so_does_any_document(case: Case) -> None:
+    law_plain_reply(case)

@@ -1,0 +1,219 @@
+"""Whole replies that are plain: reasoning, prose and ordinary calls, one after the other, and nothing that any other
+rule is about.
+
+Nearly all replies in transcripts are like that. As `ordinary_calls` and `whole_calls`, which read the calls, this
+module knows when a text is plain, never what a rule means: anything else is left to a `Parser`. What it returns is what
+a `Parser` makes of the same text, but for how prose is cut, what begins a call and what lays it out; this is tried by
+`tests/parser/test_plain_replies.py` and by the fuzzer.
+
+- Prose has inline code in pairs of single backticks in one line, and no fence, comment, section, or backslash before
+  one of these. Nothing in it may begin a call in this notation or another one.
+- Reasoning is an element, spelled as its tag is, with prose in it, and no other tag of reasoning.
+- No rule asks how the reply goes on: nothing is cut off at its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from xmltools.dialects import Body, Dialect
+from xmltools.models import ToolCall
+from xmltools.models.events import CallCompleted, Event, ReasoningDelta, TextDelta
+from xmltools.parser.foreign_calls import foreign_search
+from xmltools.parser.limits import Limits
+from xmltools.parser.openers import Starts, reasoning_tags, starts_of
+from xmltools.parser.ordinary_calls import Ordinary, Words, begin, has_all, read_ordinary, words_of
+from xmltools.parser.prose import MAX_LAYOUT
+from xmltools.parser.toolbox import Toolbox
+from xmltools.parser.whole_calls import read_whole
+from xmltools.syntax.markup import SPACES, skip_space
+
+_PLAIN = re.compile(r"(?:[^`~\\<]++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+")
+_LIMITS: Final = Limits()
+_GAP: Final = 256
+"""White space after an opener that is longer is left to the parser."""
+
+
+class _Call(NamedTuple):
+    """A call, which has no id yet."""
+
+    name: str
+    server: str
+    arguments: dict[str, Any]
+    legacy_json: bool
+    start: int
+    end: int
+
+
+class _Plan(NamedTuple):
+    """What is known of all replies that are read in a dialect, with these reasoning tags and tools of these names."""
+
+    dialect: Dialect
+    starts: Starts
+    words: Words | None
+    may_hold_foreign: Callable[[str, int, int], bool]
+    ends: dict[str, re.Pattern[str]]
+
+
+@lru_cache(maxsize=64)
+def _plan_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...]) -> _Plan | None:
+    """None if no reply in it is plain."""
+    starts = starts_of(dialect, tags, names, ())
+    if starts.is_first or dialect.body is Body.TAGS:
+        return None
+    calls = tuple(starts.calls) if dialect.ends_reasoning else ()
+    ends = {tag: reasoning_tags((tag,), calls).tag for tag in tags}
+    return _Plan(dialect, starts, words_of(dialect), foreign_search(dialect, names, tags), ends)
+
+
+def read_plain(
+    text: str, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], new_id: Callable[[], str]
+) -> list[Event] | int:
+    """Return the events of a whole reply, if it is plain. Else nothing was asked of `new_id`, and it is the place of
+    the call that is not ordinary; -1 if something else is not plain."""
+    plan = _plan_of(dialect, tags, toolbox.names if toolbox is not None else ())
+    if plan is None:
+        return -1
+    reader = _Reader(text, toolbox, plan)
+    parts = reader.read()
+    if parts is None:
+        return reader.odd
+    return [_completed(part, dialect, new_id) if isinstance(part, _Call) else part for part in parts]
+
+
+def _completed(part: _Call, dialect: Dialect, new_id: Callable[[], str]) -> CallCompleted:
+    call = ToolCall.unchecked(
+        id=new_id(),
+        name=part.name,
+        arguments=part.arguments,
+        server=part.server,
+        repairs=(),
+        legacy_json=part.legacy_json,
+        dialect=dialect.name,
+        span=(part.start, part.end),
+    )
+    return CallCompleted(call)
+
+
+class _Reader:
+    """Reads one reply."""
+
+    def __init__(self, text: str, toolbox: Toolbox | None, plan: _Plan) -> None:
+        self._text = text
+        self._toolbox = toolbox
+        self._plan = plan
+        self._dialect = plan.dialect
+        self._parts: list[Event | _Call] = []
+        self._is_after = False  # a call or reasoning was right before
+        self.odd = -1  # the place of a call that is not ordinary
+
+    def read(self) -> list[Event | _Call] | None:
+        """Return the parts of the reply; None if it is not plain."""
+        text, openers = self._text, self._plan.starts.openers
+        at = 0
+        while True:
+            found = openers.opener.search(text, at)
+            place = found.start() if found is not None else len(text)
+            if not self._take_prose(at, place, is_last=found is None):
+                return None
+            if found is None:
+                return self._parts
+            at = self._read_thought(place) or self._read_call(place, found[1] or found[0])
+            if not at:
+                return None
+            self._is_after = True
+
+    def _take_prose(self, at: int, end: int, *, is_last: bool) -> bool:
+        """Take the prose before something that opens, or at the end of the reply. False if it is not plain."""
+        text = self._text
+        if is_last:
+            openers = self._plan.starts.openers
+            for cut in openers.first.finditer(text, max(at, end - openers.reach)):
+                if text[cut.start() :].lower() in openers.parts:
+                    return False
+        if at == end:
+            return True
+        if not self._is_plain(at, end) or self._plan.may_hold_foreign(text, at, end):
+            return False
+        if self._dialect.layout:  # white space next to calls and reasoning is no text
+            stop = at + len(text[at:end].rstrip(SPACES))
+            if end - stop > MAX_LAYOUT:
+                return False
+            if stop > at:
+                at = skip_space(text, at) if self._is_after else at
+                end = end if is_last else stop
+            elif self._is_after or not is_last:
+                return True
+        self._parts.append(TextDelta.make(text[at:end], at))
+        return True
+
+    def _is_plain(self, at: int, end: int) -> bool:
+        text = self._text
+        return text[end - 1] != "\\" and _PLAIN.match(text, at, end).end() == end  # type: ignore[union-attr]
+
+    def _read_thought(self, at: int) -> int:
+        """Read reasoning. Returns the place after it; 0 if none opens here, or it is not plain."""
+        text = self._text
+        start = text.find(">", at) + 1
+        tag = text[at + 1 : start - 1]
+        if tag not in self._plan.ends:
+            return 0
+        end = self._plan.ends[tag].search(text, start)
+        close = f"</{tag}>"
+        if end is None or not text.startswith(close, end.start()):
+            return 0
+        stop, after = end.start(), end.start() + len(close)
+        if stop > start and not self._is_plain(start, stop):
+            return 0
+        thought = text[start:stop]
+        if self._dialect.layout:
+            bare = thought.rstrip(SPACES)
+            if len(thought) - len(bare) > MAX_LAYOUT:
+                return 0
+            thought = bare.lstrip(SPACES)
+        self._parts.append(ReasoningDelta(thought, (at, after)))
+        return after
+
+    def _read_call(self, at: int, word: str) -> int:
+        """Read a call. Returns the place after it; 0 if none opens here, or it is not ordinary."""
+        text, words = self._text, self._plan.words
+        if words is not None and text.startswith(words.opener, at):
+            here = skip_space(text, at + len(words.opener))
+            if here - at > _GAP:
+                return 0
+            if text.startswith("<", here):
+                return self._read_elements(words, at)
+        forms = self._plan.starts.calls.get(word.lower() if words is not None else word, ())
+        toolbox = self._toolbox
+        if toolbox is None:
+            return 0
+        tried = [(form, read_whole(form, toolbox, text, at, has_deltas=False)) for form in forms]
+        read = [(form, call) for form, call in tried if call is not None]
+        if len(read) != 1:
+            return 0
+        ((form, call),) = read
+        self._parts.append(_Call(call.name, call.server, call.arguments, form.body is Body.ELEMENTS, at, call.end))
+        return call.end
+
+    def _read_elements(self, words: Words, at: int) -> int:
+        call = Ordinary(at, words, _LIMITS, self._announce, [], [])
+        end = read_ordinary(call, self._text, begin(call, self._text, at, []), 0, [])
+        if not call.done or not has_all(call):
+            self.odd = at
+            return 0
+        self._parts.append(_Call(call.name, call.found_on, call.arguments, False, at, end))
+        return end
+
+    def _announce(self, call: Ordinary) -> bool:
+        default = self._dialect.default_server
+        if self._toolbox is None:
+            call.found_on = call.server or default
+            return True
+        found = self._toolbox.find_plain(call.name, call.server, default)
+        if found is None:
+            return False
+        call.found_on, call.shape = found
+        return True
