@@ -130,13 +130,17 @@ class ReasoningTags(NamedTuple):
 def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = (), marks: tuple[str, ...] = ()) -> ReasoningTags:
     """`names` of the elements of reasoning, what begins `calls` in it, and `marks` that end it."""
     any_name = "|".join(map(_any_case, sorted(names, key=len, reverse=True))) or "(?!)"
-    any_call = "|".join(re.escape(call) if _is_mark(call) else rf"<{re.escape(call)}(?=[> \t\r\n])" for call in calls)
-    any_mark = "|".join(map(re.escape, marks))
     tag = f"<(?P<end>/?)(?P<name>{any_name})"
+    # A pattern that begins with a character is found ten times as fast as one that begins with a group.
+    first = "<" if all(word[0] == "<" for word in (*marks, *filter(_is_mark, calls))) else ""
+    words = [re.escape(call[len(first) :]) for call in calls if _is_mark(call)]
+    words += [rf"{'' if first else '<'}{re.escape(call)}(?=[> \t\r\n])" for call in calls if not _is_mark(call)]
+    mark = "|".join(re.escape(mark[len(first) :]) for mark in marks) or "(?!)"
+    whole = f"(?P<mark>{mark})|(?P<call>{'|'.join(words) or '(?!)'})|{tag[len(first) :]}(?=[> \\t\\r\\n])"
     fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
     wholes = [*calls, *marks, *(f"<{name}" for name in names), *(f"</{name}" for name in names)]
     return ReasoningTags(
-        re.compile(rf"(?P<mark>{any_mark or '(?!)'})|(?P<call>{any_call or '(?!)'})|{tag}(?=[> \t\r\n])"),
+        re.compile(f"{first}(?:{whole})"),
         re.compile(rf"(?P<end>)(?P<name>)(?P<call>)(?P<mark>)(?:{_any_start(wholes) or '(?!)'})\Z"),
         max(map(len, wholes), default=0),
         re.compile(rf"(?<!`){tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),

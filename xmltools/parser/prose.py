@@ -765,7 +765,7 @@ class Outside:
         if found["mark"]:
             return self._end_thought(text, end, base, found.end())
         if found["call"]:
-            return self._read_call_in_thought(text, place, at, base, found["call"])
+            return self._read_call_in_thought(text, place, at, base, text[place : found.end("call")])
         if found["end"]:
             return self._read_thought_end(text, place, at, base, found.end())
         return self._read_nested(text, place, at, base, found["name"])
