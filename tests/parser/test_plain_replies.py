@@ -17,8 +17,6 @@ from support.strategies import Case, cases
 import xmltools as xt
 from xmltools import dialects
 from xmltools.errors import XMLToolsError
-from xmltools.models.events import CallCompleted, ReasoningDelta, TextDelta
-from xmltools.parser.parser import _make_id, read_reply
 from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.toolbox import Toolbox
 
@@ -38,13 +36,18 @@ def is_plain(text: str, dialect: dialects.Dialect = dialects.FORGE, tools: list[
 def test_its_parts_are_those_of_the_reply() -> None:
     text = f"<think>Where?</think>\nI look.\n{CALL}\n{CALL}\nDone."
     names = count(1)
-    events, unclosed = read_reply(text, [WEATHER], new_id=lambda: f"c{next(names)}")
-    assert [type(event) for event in events] == [
-        *(ReasoningDelta, TextDelta, CallCompleted, TextDelta, CallCompleted, TextDelta),
-    ]
-    assert [event.call.id for event in events if isinstance(event, CallCompleted)] == ["c1", "c2"]
-    assert unclosed is False and "".join(text[slice(*event.span)] for event in events) == text  # type: ignore[attr-defined]
+    reply = xt.parse(text, [WEATHER], new_id=lambda: f"c{next(names)}")
+    kinds = [type(part).__name__ for part in reply.parts]
+    assert kinds == ["Reasoning", "Text", "ToolCall", "Text", "ToolCall", "Text"]
+    assert [call.id for call in reply.calls] == ["c1", "c2"]
+    assert [text[slice(*call.span)] for call in reply.calls if call.span] == [CALL, CALL]
+    assert reply.text == "\nI look.\n\n\nDone." and reply.reasoning == "Where?" and not reply.unclosed_reasoning
     assert is_plain(text)
+
+
+def test_reasoning_in_pieces_is_joined() -> None:
+    reply = xt.parse("<think>a</think><think></think><think>b</think> <think>c</think>", [WEATHER])
+    assert [part.text for part in reply.parts if not isinstance(part, xt.ToolCall)] == ["ab", " ", "c"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,6 @@ def test_ids_are_asked_for_once_for_each_call() -> None:
     assert [call.id for call in xt.parse(f"{CALL}\n{CALL}", [WEATHER], new_id=new_id).calls] == ["1", "2"]
     with pytest.raises(XMLToolsError, match="new_id: expected a function that returns str, it returned int"):
         xt.parse(CALL, [WEATHER], new_id=lambda: 1)  # type: ignore[arg-type, return-value]
-    assert _make_id(lambda: "x") == "x"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,8 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from xmltools.batch.options import BatchOptions
 from xmltools.errors import CallError, Notice, Repair, XMLToolsError
-from xmltools.models import ToolCall
-from xmltools.models.events import CallCompleted, CallFailed, Event, Noticed, ReasoningDelta, TextDelta
+from xmltools.models import Reply, ToolCall
 from xmltools.parser.parser import read_reply
 from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import load_tools
@@ -101,10 +100,10 @@ class RowParser:
         texts, thoughts = [], []
         row = Row("", "", [], [], [], [])
         for index, reply in replies:
-            events, _ = read_reply(reply, toolbox, new_id=_no_id, **self._options.parser)
-            text, thought = _gather(events, index, row)
-            texts.append(text)
-            thoughts.append(thought)
+            found = read_reply(reply, toolbox, new_id=_no_id, **self._options.parser)
+            _gather(found, index, row)
+            texts.append(found.text)
+            thoughts.append(found.reasoning)
         return row._replace(text=_paragraphs(texts), reasoning=_paragraphs(thoughts))
 
     def _replies(self, value: Any) -> list[tuple[int, str]]:
@@ -123,26 +122,17 @@ def _paragraphs(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else "\n\n".join(filter(None, texts))
 
 
-def _gather(events: Iterable[Event], index: int, row: Row) -> tuple[str, str]:
-    """Add the calls, errors and notices of a message to the row. Returns its text and its reasoning."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    for event in events:
-        if isinstance(event, TextDelta):
-            texts.append(event.text)
-        elif isinstance(event, ReasoningDelta):
-            thoughts.append(event.text)
-        elif isinstance(event, CallCompleted):
-            row.repairs.extend(_repair(each, len(row.calls), event.call) for each in event.call.repairs)
-            row.calls.append(_call(event.call, len(row.calls) + 1, index))
-        elif isinstance(event, CallFailed):
-            error = event.error
-            row.errors.append(_found(error, index, hint=error.hint, name=error.name))
-        elif isinstance(event, Noticed):
-            notice = event.notice
-            fields = {"notation": notice.notation, "name": notice.name}
-            row.notices.append(_found(notice, index, **fields, whole=notice.is_whole, fenced=notice.is_fenced))
-    return "".join(texts), "".join(thoughts)
+def _gather(reply: Reply, index: int, row: Row) -> None:
+    """Add the calls, errors and notices of a message to the row."""
+    for part in reply.parts:
+        if isinstance(part, ToolCall):
+            row.repairs.extend(_repair(each, len(row.calls), part) for each in part.repairs)
+            row.calls.append(_call(part, len(row.calls) + 1, index))
+        elif isinstance(part, CallError):
+            row.errors.append(_found(part, index, hint=part.hint, name=part.name))
+    for notice in reply.notices:
+        fields = {"notation": notice.notation, "name": notice.name}
+        row.notices.append(_found(notice, index, **fields, whole=notice.is_whole, fenced=notice.is_fenced))
 
 
 def _call(call: ToolCall, number: int, index: int) -> dict[str, Any]:

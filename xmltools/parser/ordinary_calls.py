@@ -58,14 +58,17 @@ END: Final = 5
 
 
 class Words(NamedTuple):
-    """How a dialect spells ordinary calls: its opener, the elements in it, and patterns of all up to the arguments, of
-    a field, which names server or tool, and of what the end of a text may cut off of one."""
+    """How a dialect spells ordinary calls: its opener and end tag, the elements in it, and patterns of all up to the
+    arguments, of all after them, of a field, which names server or tool, and of what the end of a text may cut off of
+    one."""
 
     opener: str
+    close: str
     block: str
     arguments: str
     server_name: str
     head: re.Pattern[str]
+    tail: re.Pattern[str]
     field: re.Pattern[str]
     field_part: re.Pattern[str]
 
@@ -81,10 +84,12 @@ def words_of(dialect: Dialect) -> Words | None:
     part = rf"<(?:[a-z_]*|{field}(?:{_NAME}(?:<(?:/[a-z_]*)?)?)?)"
     return Words(
         dialect.opener,
+        f"</{dialect.block}>",
         dialect.block,
         dialect.arguments,
         dialect.server_name,
         re.compile(f"{start}{space}<{re.escape(dialect.arguments)}>"),
+        re.compile(f"{space}</{re.escape(dialect.arguments)}>{space}</{re.escape(dialect.block)}>"),
         re.compile(f"{space}<{field}({_NAME})</(?P=field)>"),
         re.compile(rf"{space}(?:{part})?\Z"),
     )
@@ -327,20 +332,14 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
     """State: between arguments. Reads tags, and leaves that the text has as a whole, each with one expression."""
     top, has_deltas = call.containers[-1], call.has_deltas
     while call.next == TAGS and not (call.waits or call.is_lost):
-        found = _LEAF.match(text, at)
-        if found is not None:
-            name, value = found.groups()
-            after = found.end()
-            is_whole = is_plain(value)
-        else:
-            name, value, after = _read_section(text, at)
-            is_whole = after > 0
-        member = top.find(name) if is_whole else None
-        if member is None or member.inside is not None or call.count >= call.most:
+        leaf = read_leaf(text, at)
+        member = top.find(leaf[0]) if leaf is not None else None
+        if leaf is None or member is None or member.inside is not None or call.count >= call.most:
             at = _read_tag(call, text, at, base)
             if call.next == TAGS:
                 top = call.containers[-1]
             continue
+        name, value, after = leaf
         key: str | int = len(top.value) if top.is_list else name
         typed = value if member.read is None else member.read(value)
         if typed is UNUSUAL:
@@ -356,20 +355,24 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
     return _read_end(call, text, at, base, events) if call.next == END else at
 
 
-def _read_section(text: str, at: int) -> tuple[str, str, int]:
-    """Read a whole leaf that is one CDATA section, before another tag: its name, its value, and the place after it,
-    which is 0 if there is none, or it is long."""
+def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
+    """Read a leaf before another tag that the text has as a whole, with a value that stays as it is written, or is one
+    CDATA section: its name, its value, and the place after it. None if there is none, or it is long."""
+    found = _LEAF.match(text, at)
+    if found is not None:
+        name, value = found.groups()
+        return (name, value, found.end()) if is_plain(value) else None
     found = _SECTION.match(text, at) if len(text) - at >= _LEAST_SECTION else None
     if found is None:
-        return "", "", 0
+        return None
     name, start = found[1], found.end()
     end = text.find("]]>", start, start + _LONG)
     after = end + len(name) + 6
     if end < 0 or not text.startswith(f"</{name}>", end + 3) or _NEXT.match(text, after) is None:
-        return "", "", 0
+        return None
     value = text[start:end]
     if "<![" in value or (not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0):
-        return "", "", 0
+        return None
     return name, value, after
 
 

@@ -57,7 +57,7 @@ from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.values import own_ends
-from xmltools.parser.whole_calls import read_whole
+from xmltools.parser.whole_calls import WholeCall, read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
@@ -982,8 +982,12 @@ class Parser:
         if here == len(text):
             return -1
         outside.end_text()
-        self._blocks += 1
         start = base + at
+        if self._reads_whole and self._toolbox is not None:
+            whole = read_whole_elements(words, self._dialect.default_server, self._toolbox, text, at)
+            if whole is not None and whole.end - at <= self._limits.block_size:
+                return self._take_whole(whole, start, base)
+        self._blocks += 1
         call = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._ordinary = call
         return self._read_ordinary(call, text, at, base)
@@ -999,14 +1003,17 @@ class Parser:
         call = read_whole(opening.dialect, toolbox, text, start, has_deltas=has_deltas) if toolbox is not None else None
         if call is None or call.end - start > limits.block_size:
             return 0
+        return self._take_whole(call, opening.start, base, legacy_json=opening.dialect.body is Body.ELEMENTS)
+
+    def _take_whole(self, call: WholeCall, start: int, base: int, *, legacy_json: bool = False) -> int:
+        """An ordinary call begins at `start`, and was read in one step. Returns the place after it."""
         self._blocks += 1
         call_id = self._next_id()
-        self._events.append(CallStarted(call_id, call.name, None))
-        if has_deltas:
+        self._events.append(CallStarted(call_id, call.name, call.named))
+        if self._argument_deltas:
             self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
-        is_legacy = opening.dialect.body is Body.ELEMENTS
-        span = (opening.start, base + call.end)
-        made = self._make_plain(call_id, call.name, call.arguments, call.server, span, is_legacy)
+        span = (start, base + call.end)
+        made = self._make_plain(call_id, call.name, call.arguments, call.server, span, legacy_json)
         self._outside.skip_block(span[1])
         self._events.append(CallCompleted(made))
         return call.end
@@ -1340,15 +1347,13 @@ _OPTIONS: Final = _Options.__annotations__.keys()
 
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
-    events, unclosed_reasoning = read_reply(text, tools, **options)
-    return build_reply(events, unclosed_reasoning=unclosed_reasoning)
+    return read_reply(text, tools, **options)
 
 
-def read_reply(
-    text: str, tools: Iterable[Tool] | Toolbox | None = None, **options: Unpack[_Options]
-) -> tuple[list[Event], bool]:
-    """Read a whole reply: all that `build_reply` needs of its events, and whether it ends inside of reasoning. A plain
-    reply is read the short way."""
+def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unpack[_Options]) -> Reply:
+    """As `parse`; inside the package, a toolbox may serve many replies. One that is plain is read the short way."""
+    from xmltools.models import Reply  # only here: who reads events makes no replies
+
     odd = -1
     if text.__class__ is str and _are_usual(options):
         toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
@@ -1357,11 +1362,12 @@ def read_reply(
         tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)
         found = read_plain(text, toolbox, dialect, tags, partial(_make_id, options.get("new_id", _new_id)))
         if not isinstance(found, int):
-            return found, False
+            return Reply.unchecked(tuple(found), False, ())
         odd = found
     parser = Parser(tools, argument_deltas=False, **options)
     parser._odd = odd
-    return [*parser.feed(text), *parser.close()], parser.unclosed_reasoning
+    events = [*parser.feed(text), *parser.close()]
+    return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
 
 
 def _are_usual(options: _Options) -> bool:

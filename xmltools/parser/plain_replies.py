@@ -3,8 +3,8 @@ rule is about.
 
 Nearly all replies in transcripts are like that. As `ordinary_calls` and `whole_calls`, which read the calls, this
 module knows when a text is plain, never what a rule means: anything else is left to a `Parser`. What it returns is what
-a `Parser` makes of the same text, but for how prose is cut, what begins a call and what lays it out; this is tried by
-`tests/parser/test_plain_replies.py` and by the fuzzer.
+is made of the events of a `Parser` for the same text; this is tried by `tests/parser/test_plain_replies.py` and by the
+fuzzer.
 
 - Prose has inline code in pairs of single backticks in one line, and no fence, comment, section, or backslash before
   one of these. Nothing in it may begin a call in this notation or another one.
@@ -20,15 +20,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
-from xmltools.models import ToolCall
-from xmltools.models.events import CallCompleted, Event, ReasoningDelta, TextDelta
+from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser.foreign_calls import foreign_search
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Starts, reasoning_tags, starts_of
 from xmltools.parser.ordinary_calls import Ordinary, Words, begin, has_all, read_ordinary, words_of
 from xmltools.parser.prose import MAX_LAYOUT
 from xmltools.parser.toolbox import Toolbox
-from xmltools.parser.whole_calls import read_whole
+from xmltools.parser.whole_calls import read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, skip_space
 
 _PLAIN = re.compile(r"(?:[^`~\\<]++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+")
@@ -71,21 +70,20 @@ def _plan_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...]) ->
 
 def read_plain(
     text: str, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], new_id: Callable[[], str]
-) -> list[Event] | int:
-    """Return the events of a whole reply, if it is plain. Else nothing was asked of `new_id`, and it is the place of
+) -> list[Text | Reasoning | ToolCall] | int:
+    """Return the parts of a whole reply, if it is plain. Else nothing was asked of `new_id`, and it is the place of
     the call that is not ordinary; -1 if something else is not plain."""
     plan = _plan_of(dialect, tags, toolbox.names if toolbox is not None else ())
     if plan is None:
         return -1
     reader = _Reader(text, toolbox, plan)
-    parts = reader.read()
-    if parts is None:
+    if not reader.read():
         return reader.odd
-    return [_completed(part, dialect, new_id) if isinstance(part, _Call) else part for part in parts]
+    return [_call_of(part, dialect, new_id) if isinstance(part, _Call) else part for part in reader.parts]
 
 
-def _completed(part: _Call, dialect: Dialect, new_id: Callable[[], str]) -> CallCompleted:
-    call = ToolCall.unchecked(
+def _call_of(part: _Call, dialect: Dialect, new_id: Callable[[], str]) -> ToolCall:
+    return ToolCall.unchecked(
         id=new_id(),
         name=part.name,
         arguments=part.arguments,
@@ -95,7 +93,6 @@ def _completed(part: _Call, dialect: Dialect, new_id: Callable[[], str]) -> Call
         dialect=dialect.name,
         span=(part.start, part.end),
     )
-    return CallCompleted(call)
 
 
 class _Reader:
@@ -106,24 +103,28 @@ class _Reader:
         self._toolbox = toolbox
         self._plan = plan
         self._dialect = plan.dialect
-        self._parts: list[Event | _Call] = []
+        self.parts: list[Text | Reasoning | _Call] = []
         self._is_after = False  # a call or reasoning was right before
+        self._thought = ""  # the reasoning right before
         self.odd = -1  # the place of a call that is not ordinary
 
-    def read(self) -> list[Event | _Call] | None:
-        """Return the parts of the reply; None if it is not plain."""
+    def read(self) -> bool:
+        """Read the parts of the reply. False if it is not plain."""
         text, openers = self._text, self._plan.starts.openers
         at = 0
         while True:
             found = openers.opener.search(text, at)
             place = found.start() if found is not None else len(text)
             if not self._take_prose(at, place, is_last=found is None):
-                return None
+                return False
             if found is None:
-                return self._parts
-            at = self._read_thought(place) or self._read_call(place, found[1] or found[0])
+                return True
+            at = self._read_thought(place)
             if not at:
-                return None
+                self._thought = ""
+                at = self._read_call(place, found[1] or found[0])
+            if not at:
+                return False
             self._is_after = True
 
     def _take_prose(self, at: int, end: int, *, is_last: bool) -> bool:
@@ -147,7 +148,8 @@ class _Reader:
                 end = end if is_last else stop
             elif self._is_after or not is_last:
                 return True
-        self._parts.append(TextDelta.make(text[at:end], at))
+        self.parts.append(Text.unchecked(text[at:end]))
+        self._thought = ""
         return True
 
     def _is_plain(self, at: int, end: int) -> bool:
@@ -165,7 +167,7 @@ class _Reader:
         close = f"</{tag}>"
         if end is None or not text.startswith(close, end.start()):
             return 0
-        stop, after = end.start(), end.start() + len(close)
+        stop = end.start()
         if stop > start and not self._is_plain(start, stop):
             return 0
         thought = text[start:stop]
@@ -174,37 +176,45 @@ class _Reader:
             if len(thought) - len(bare) > MAX_LAYOUT:
                 return 0
             thought = bare.lstrip(SPACES)
-        self._parts.append(ReasoningDelta(thought, (at, after)))
-        return after
+        if self._thought and thought:
+            self.parts.pop()
+        self._thought += thought
+        if thought:
+            self.parts.append(Reasoning.unchecked(self._thought))
+        return stop + len(close)
 
     def _read_call(self, at: int, word: str) -> int:
         """Read a call. Returns the place after it; 0 if none opens here, or it is not ordinary."""
-        text, words = self._text, self._plan.words
+        text, words, toolbox = self._text, self._plan.words, self._toolbox
         if words is not None and text.startswith(words.opener, at):
             here = skip_space(text, at + len(words.opener))
             if here - at > _GAP:
                 return 0
             if text.startswith("<", here):
                 return self._read_elements(words, at)
-        forms = self._plan.starts.calls.get(word.lower() if words is not None else word, ())
-        toolbox = self._toolbox
         if toolbox is None:
             return 0
+        forms = self._plan.starts.calls.get(word.lower() if words is not None else word, ())
         tried = [(form, read_whole(form, toolbox, text, at, has_deltas=False)) for form in forms]
         read = [(form, call) for form, call in tried if call is not None]
         if len(read) != 1:
             return 0
         ((form, call),) = read
-        self._parts.append(_Call(call.name, call.server, call.arguments, form.body is Body.ELEMENTS, at, call.end))
+        self.parts.append(_Call(call.name, call.server, call.arguments, form.body is Body.ELEMENTS, at, call.end))
         return call.end
 
     def _read_elements(self, words: Words, at: int) -> int:
+        default, toolbox = self._dialect.default_server, self._toolbox
+        whole = read_whole_elements(words, default, toolbox, self._text, at) if toolbox is not None else None
+        if whole is not None:
+            self.parts.append(_Call(whole.name, whole.server, whole.arguments, False, at, whole.end))
+            return whole.end
         call = Ordinary(at, words, _LIMITS, self._announce, [], [])
         end = read_ordinary(call, self._text, begin(call, self._text, at, []), 0, [])
         if not call.done or not has_all(call):
             self.odd = at
             return 0
-        self._parts.append(_Call(call.name, call.found_on, call.arguments, False, at, end))
+        self.parts.append(_Call(call.name, call.found_on, call.arguments, False, at, end))
         return end
 
     def _announce(self, call: Ordinary) -> bool:

@@ -1,13 +1,14 @@
-"""Whole calls that are no elements, read in one step: names and values between marks, or JSON, from the start mark to
-the end mark in one piece of text.
+"""Whole calls, read in one step: names and values between marks, JSON, or elements with plain values, from the start
+mark to the end mark in one piece of text.
 
 Transcripts have nearly all calls like that. As `ordinary_calls`, this module knows when a text is ordinary, never what
 a rule means: for anything else `read_whole` returns None, and the machine reads the call. What it returns is what the
 machine makes of the same text, without a repair and valid; this is tried by the same tests.
 
 - A call is alone in its block, of a given tool, and has all arguments that are required, each declared, and once.
-- Marks are spelled as templates spell them. Values have no `<`, and are strings, numbers, booleans, or words of an
-  enumeration. JSON has no escapes but those of quotes, backslashes, slashes, tabs and line breaks.
+- Marks are spelled as templates spell them, elements as `ordinary_calls` says. Values are strings, numbers, booleans,
+  or words of an enumeration; between marks they have no `<`. JSON has no escapes but those of quotes, backslashes,
+  slashes, tabs and line breaks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, Pairs
-from xmltools.parser.ordinary_calls import is_plain
+from xmltools.parser.ordinary_calls import Words, is_plain, read_leaf
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import find_forbidden
 from xmltools.tools.schema import UNUSUAL, ObjectShape, PlainMembers, fits_plainly, plain_members
@@ -46,13 +47,14 @@ class _Form(NamedTuple):
 
 class WholeCall(NamedTuple):
     """A call, up to `end` in the text, and the server that has its tool. `deltas`: paths and texts of its values, in
-    order."""
+    order. `named`: the server that it names."""
 
     name: str
     server: str
     arguments: dict[str, Any]
     deltas: list[tuple[tuple[str | int, ...], str]]
     end: int
+    named: str | None = None
 
 
 def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool) -> WholeCall | None:
@@ -88,6 +90,38 @@ def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_de
         return None
     tail = form.tail.match(text, after)
     return WholeCall(name, server, arguments, deltas, tail.end()) if tail is not None else None
+
+
+def read_whole_elements(words: Words, default_server: str, toolbox: Toolbox, text: str, at: int) -> WholeCall | None:
+    """As `read_whole`, where a call of elements begins at `at`: the arguments are strings, numbers, booleans, or words
+    of an enumeration."""
+    head = words.head.match(text, at)
+    if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
+        return None
+    found = toolbox.find_plain(head[2], head[1], default_server)
+    members = plain_members(found[1]) if found is not None else None
+    if found is None or members is None:
+        return None
+    server, shape = found
+    arguments: dict[str, Any] = {}
+    deltas: list[tuple[tuple[str | int, ...], str]] = []
+    at = head.end()
+    while (leaf := read_leaf(text, at)) is not None:
+        key, value, after = leaf
+        member = members.find(shape, key, words.arguments)
+        if member is None or member.inside is not None or key in arguments or len(arguments) == _MOST_ARGUMENTS:
+            return None
+        typed = value if member.read is None else member.read(value)
+        if typed is UNUSUAL:
+            return None
+        arguments[key] = typed
+        if value:
+            deltas.append(((key,), value))
+        at = after
+    tail = words.tail.match(text, at)
+    if tail is None or not members.required <= arguments.keys():
+        return None
+    return WholeCall(head[2], server, arguments, deltas, tail.end(), head[1])
 
 
 def _add_deltas(path: tuple[str | int, ...], value: Any, deltas: list[tuple[tuple[str | int, ...], str]]) -> bool:
