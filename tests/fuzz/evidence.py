@@ -154,7 +154,8 @@ def _case(finding: Entry) -> Case:
 _ENGINES = {"lark": "llguidance", "gbnf": "xgrammar", "structural_tag": "xgrammar"}
 _ABOUT = {
     "tokens": "token fuzzer: short documents, whole against one cut; a share of them by each other law",
-    "ordinary": "replies with ordinary calls, and plain ones: the short ways say what the machine says",
+    "ordinary": "replies with ordinary calls: the short way says of each chunk what the machine says",
+    "plain": "whole replies, most of them plain, in all dialects: they say what a parser without short ways says",
     "documents": "long documents by all laws, in all cuts",
     **{
         f"dialect {kind}": "replies in the dialect: whole against one cut; a share of them by each other law"

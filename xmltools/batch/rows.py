@@ -81,6 +81,7 @@ class RowParser:
 
     def __init__(self, options: BatchOptions) -> None:
         self._options = options
+        self._parser_options = options.parser
         self.untyped_rows = 0
         """Rows with a reply that were read without tools, though there is a column of them."""
         self._toolbox = None if options.tools is None else Toolbox(options.tools)
@@ -100,7 +101,7 @@ class RowParser:
         texts, thoughts = [], []
         row = Row("", "", [], [], [], [])
         for index, reply in replies:
-            found = read_reply(reply, toolbox, new_id=_no_id, **self._options.parser)
+            found = read_reply(reply, toolbox, new_id=_no_id, **self._parser_options)
             _gather(found, index, row)
             texts.append(found.text)
             thoughts.append(found.reasoning)
