@@ -17,6 +17,7 @@ from support.strategies import Case, cases
 import xmltools as xt
 from xmltools import dialects
 from xmltools.errors import XMLToolsError
+from xmltools.parser import Limits
 from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.toolbox import Toolbox
 
@@ -111,6 +112,12 @@ def test_so_it_is_in_other_dialects(name: str) -> None:
     assert is_plain(text, dialect)
     (call,) = xt.parse(text, [WEATHER], dialect=name).calls
     assert call.arguments == {"city": "Oslo", "days": 3} and call.clean
+
+
+def test_there_are_no_more_calls_than_a_reply_may_have() -> None:
+    most = Limits().blocks
+    assert is_plain(CALL * most) and not is_plain(CALL * (most + 1))
+    assert [error.code for error in xt.parse(CALL * (most + 1), [WEATHER]).errors] == ["limit_exceeded"]
 
 
 def test_ids_are_asked_for_once_for_each_call() -> None:

@@ -136,14 +136,13 @@ def _other_marks(dialect: Dialect) -> _OtherMarks:
 def foreign_search(dialect: Dialect, names: tuple[str, ...], tags: tuple[str, ...]) -> Callable[[str, int, int], bool]:
     """Return a function that takes a text without code fences, and a beginning and an end in it, and says whether a
     call in another notation may begin there. `names` are those of the tools, `tags` those of reasoning."""
-    elements = _elements(dialect, names, tags, True).search
-    objects = _objects((*dialect.json_tool_name, *dialect.json_other_tool_name), names).search if names else None
+    keys = (*dialect.json_tool_name, *dialect.json_other_tool_name)
     others = _other_marks(dialect)
 
     def may_begin(text: str, at: int, end: int) -> bool:
         return bool(
-            (text.find("<", at, end) >= 0 and elements(text, at, end + 1))
-            or (objects is not None and text.find("{", at, end) >= 0 and objects(text, at, end))
+            (text.find("<", at, end) >= 0 and _elements(dialect, names, tags, True).search(text, at, end + 1))
+            or (names and text.find("{", at, end) >= 0 and _objects(keys, names).search(text, at, end))
             or (text.find("[", at, end) >= 0 and others.bracketed.search(text, at, end))
             or any(text.find(mark, at, end) >= 0 for mark in others.plain)
         )

@@ -1376,7 +1376,7 @@ def _are_usual(options: _Options) -> bool:
         options.keys() <= _OPTIONS
         and options.get("starts_in_reasoning", False) is False
         and options.get("bracket_reasoning", False) is False
-        and options.get("limits") is None
+        and options.get("limits") in (None, _LIMITS)
         and options.get("also") is None
         and options.get("code_fences", "call") in ("call", "text")
     )

@@ -54,7 +54,8 @@ class _Plan(NamedTuple):
     starts: Starts
     words: Words | None
     may_hold_foreign: Callable[[str, int, int], bool]
-    ends: dict[str, re.Pattern[str]]
+    ends: dict[str, tuple[str, re.Pattern[str]]]
+    """By the start tag of reasoning: its end tag, and a pattern of what matters in it."""
 
 
 @lru_cache(maxsize=64)
@@ -64,7 +65,7 @@ def _plan_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...]) ->
     if starts.is_first or dialect.body is Body.TAGS:
         return None
     calls = tuple(starts.calls) if dialect.ends_reasoning else ()
-    ends = {tag: reasoning_tags((tag,), calls).tag for tag in tags}
+    ends = {f"<{tag}>": (f"</{tag}>", reasoning_tags((tag,), calls).tag) for tag in tags}
     return _Plan(dialect, starts, words_of(dialect), foreign_search(dialect, names, tags), ends)
 
 
@@ -104,6 +105,7 @@ class _Reader:
         self._plan = plan
         self._dialect = plan.dialect
         self.parts: list[Text | Reasoning | _Call] = []
+        self._calls = 0
         self._is_after = False  # a call or reasoning was right before
         self._thought = ""  # the reasoning right before
         self.odd = -1  # the place of a call that is not ordinary
@@ -122,8 +124,9 @@ class _Reader:
             at = self._read_thought(place)
             if not at:
                 self._thought = ""
+                self._calls += 1
                 at = self._read_call(place, found[1] or found[0])
-            if not at:
+            if not at or self._calls > _LIMITS.blocks:
                 return False
             self._is_after = True
 
@@ -153,18 +156,18 @@ class _Reader:
         return True
 
     def _is_plain(self, at: int, end: int) -> bool:
-        text = self._text
-        return text[end - 1] != "\\" and _PLAIN.match(text, at, end).end() == end  # type: ignore[union-attr]
+        found = _PLAIN.match(self._text, at, end)
+        return found is not None and found.end() == end and self._text[end - 1] != "\\"
 
     def _read_thought(self, at: int) -> int:
         """Read reasoning. Returns the place after it; 0 if none opens here, or it is not plain."""
         text = self._text
-        start = text.find(">", at) + 1
-        tag = text[at + 1 : start - 1]
-        if tag not in self._plan.ends:
+        tag = next((tag for tag in self._plan.ends if text.startswith(tag, at)), None)
+        if tag is None:
             return 0
-        end = self._plan.ends[tag].search(text, start)
-        close = f"</{tag}>"
+        start = at + len(tag)
+        close, pattern = self._plan.ends[tag]
+        end = pattern.search(text, start)
         if end is None or not text.startswith(close, end.start()):
             return 0
         stop = end.start()
