@@ -33,6 +33,8 @@ _TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
 """A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
 _LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
+_LEAST_LEAF: Final = len("<a>123</a>\n</b>")
+"""In shorter texts hardly ever is one, so they are not searched."""
 _SECTION = re.compile(rf"[ \t\r\n]*<({_NAME})><!\[CDATA\[")
 """A leaf that begins with a CDATA section."""
 _LEAST_SECTION: Final = len("<a><![CDATA[]]></a><b>")
@@ -332,7 +334,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
     """State: between arguments. Reads tags, and leaves that the text has as a whole, each with one expression."""
     top, has_deltas = call.containers[-1], call.has_deltas
     while call.next == TAGS and not (call.waits or call.is_lost):
-        leaf = read_leaf(text, at)
+        leaf = read_leaf(text, at) if len(text) - at >= _LEAST_LEAF else None
         member = top.find(leaf[0]) if leaf is not None else None
         if leaf is None or member is None or member.inside is not None or call.count >= call.most:
             at = _read_tag(call, text, at, base)

@@ -92,6 +92,8 @@ _CLOSED: Final = -1
 
 _WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
 _NOT_PLAIN: Final = -2
+_LEAST_CALL: Final = 60
+"""A text with a whole call of elements has at least so many characters."""
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
 _GATHER: Final = 4096
@@ -983,7 +985,7 @@ class Parser:
             return -1
         outside.end_text()
         start = base + at
-        if self._reads_whole and self._toolbox is not None:
+        if self._reads_whole and self._toolbox is not None and len(text) - at >= _LEAST_CALL:
             whole = read_whole_elements(words, self._dialect.default_server, self._toolbox, text, at)
             if whole is not None and whole.end - at <= self._limits.block_size:
                 return self._take_whole(whole, start, base)
