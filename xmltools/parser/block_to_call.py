@@ -40,6 +40,8 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
         self.message = message
         self.place = place
         self.hint = hint
+        self.arguments: dict[str, Any] = {}
+        """What had been read of arguments in JSON."""
 
 
 def resolve_name(block: Block, toolbox: Toolbox) -> None:
@@ -82,7 +84,7 @@ def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: 
 
 
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
-    arguments: dict[str, Any] = {}
+    arguments = refused.arguments
     if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
         unfinished = [container.element for container in block.stack[1:]]
         if block.leaf is not None:
@@ -134,7 +136,11 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
-        _judge(block, reading, shape)
+        try:
+            _judge(block, reading, shape)
+        except _Refused as refused:
+            refused.arguments = reading.arguments
+            raise
     forbidden = find_forbidden(text, block.start - base, end - base)
     if forbidden >= 0 and block.dialect.body is _ELEMENTS:
         _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
