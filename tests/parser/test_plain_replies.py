@@ -99,6 +99,11 @@ def test_nor_is_what_the_end_cuts_off(end: str) -> None:
     assert xt.parse(f"a {end}", [WEATHER]).text == f"a {end}"
 
 
+def test_reasoning_that_has_no_tag_of_its_own_begins_nowhere() -> None:
+    text = "a </think> b <think "  # the fuzzer's: its end was looked for from the beginning, again and again
+    assert not is_plain(text) and xt.parse(text, [WEATHER]).text == text
+
+
 @pytest.mark.parametrize("call", [CALL.replace("city", "town"), CALL[:-4], CALL.replace("Oslo", "a<b")])
 def test_a_call_that_is_not_ordinary_is_left_to_a_parser(call: str) -> None:
     found = read_plain(f"Look: {call}", Toolbox([WEATHER]), dialects.FORGE, ("think",), lambda: "")

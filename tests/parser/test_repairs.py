@@ -88,7 +88,7 @@ def test_a_call_that_starts_has_its_id_its_name_and_the_server_that_was_said():
         (block("<n>5</n><a>x</a>")[: -len("</a></arguments></tool>")], {"n": 5}),
         (block("<n>5</n><o><a>x</a>")[: -len("</arguments></tool>")], {"n": 5}),
         (block('{"n": 5, "a": }'), {}),
-        ('<tool>{"name": "f", "arguments": {"n": "x"}}</tool>', {}),
+        ('<tool>{"name": "f", "arguments": {"n": "x", "a": 1}}</tool>', {"n": "x", "a": 1}),
         (block("<n>5</n><n>6</n>"), {"n": 5}),
     ],
 )
