@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import socket
+from typing import Any
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from proxy.running import running
+from xmltools.proxy.bridge import Settings
 from xmltools.proxy.server import ServeConfig
 from xmltools.proxy.server.app import report_upstream
 
 
-def said(caplog: pytest.LogCaptureFixture, answer: Response, **config: str) -> list[tuple[str, str]]:
+def said(caplog: pytest.LogCaptureFixture, answer: Response, **config: Any) -> list[tuple[str, str]]:
     """Return the levels and texts of the log, for an upstream that answers so."""
     asked = []
 
@@ -39,6 +41,17 @@ def test_the_models_are_named(caplog: pytest.LogCaptureFixture) -> None:
 def test_many_models_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     ((_, text),) = said(caplog, JSONResponse({"data": [{"id": f"m{number}"} for number in range(25)]}))
     assert text.endswith("m8, m9 and 15 more")
+
+
+def test_a_model_that_writes_another_dialect_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    answer = JSONResponse({"data": [{"id": "Qwen/Qwen3-8B"}, {"id": "llama"}]})
+    _, (level, text) = said(caplog, answer)
+    assert (level, text) == (
+        "INFO",
+        "Qwen/Qwen3-8B is known to write hermes, and will be asked for forge: --dialect auto asks for hermes",
+    )
+    caplog.clear()
+    assert len(said(caplog, answer, settings=Settings(dialect="auto"))) == 1
 
 
 @pytest.mark.parametrize(

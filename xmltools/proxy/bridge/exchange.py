@@ -281,11 +281,13 @@ class Exchange:
         self.failures += reader.outgoing.failed
         self.stats.failed = len(self.failures)
         self.stats.invented += reader.invents
+        if reader.foreign is not None:
+            self.stats.unread = reader.foreign.notation
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in CUT and self._misses_call:
             self.stats.missed = True
-            return sent + self._end_with_error(_MISSED, 422)
+            return sent + self._end_with_error(self._missed, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -307,6 +309,16 @@ class Exchange:
     def _misses_call(self) -> bool:
         is_required = self._incoming.choice.mode == "required" and bool(self._tools)
         return is_required and not self._calls and not self.stats.failed
+
+    @property
+    def _missed(self) -> str:
+        """Say that a call is missing which is required."""
+        if not self.stats.unread:
+            return _MISSED
+        return (
+            "the model did not call a tool as it was asked to, though tool_choice requires it, but in another notation"
+            f" ({self.stats.unread}): whoever runs the proxy should give --dialect, or --also known"
+        )
 
     def _try_again(self, reader: ReplyReader, new: list[CallCompleted]) -> bool:
         """Prepare a retry, if the reply is to be sent back. Returns whether it is."""
@@ -386,7 +398,7 @@ class Exchange:
             )
         if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             self.stats.missed = True
-            raise Refusal(_MISSED, status=422, code="tool_choice_not_honoured", param="tool_choice")
+            raise Refusal(self._missed, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
 

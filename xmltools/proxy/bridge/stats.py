@@ -14,8 +14,9 @@ class Stats:
     """Counts of one exchange. `dialect` is the one in which the model was to write calls. `calls` has an outcome for
     each: "ok", "repaired", or the code of its error. `failed`: calls that the client was told of as not made, after all
     retries; `missed`: it was told that the call which it required was not made. `invented`: results that the model made
-    up. `foreign`: calls in other notations, which stayed text. `ignored` are the names of fields of the request that
-    were passed over, `left_out` the types of such tools.
+    up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one in the last reply that the
+    client got, which called one of its tools; empty if there was none. `ignored` are the names of fields of the request
+    that were passed over, `left_out` the types of such tools.
     """
 
     model: str = ""
@@ -30,6 +31,7 @@ class Stats:
     missed: bool = False
     invented: int = 0
     foreign: int = 0
+    unread: str = ""
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)

@@ -536,6 +536,7 @@ class LiveExchange:
 
     def _final(self, outcome: str) -> str:
         attempt = self._attempt
+        outcome = "ok" if outcome == "call_unread" else outcome
         if outcome in ("upstream_error", "timeout"):
             return "cut" if self._broke_off and attempt is not None and attempt.replies else "failed"
         if outcome in ("ok", "call_failed") and self._finish:

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
@@ -20,8 +20,10 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from xmltools.dialects import family_of
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import Exchange
+from xmltools.proxy.bridge import Exchange, Settings
+from xmltools.proxy.bridge.settings import can_be_written
 from xmltools.proxy.playground import LiveHub
 from xmltools.proxy.scripted.server import ScriptedModel
 from xmltools.proxy.server.config import ServeConfig
@@ -146,9 +148,11 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     configure_logging(log_format)
     _allow_files(2 * config.max_streams + _OTHER_FILES)
     target = "a scripted model" if config.demo else config.base_url
-    if not config.demo:
-        threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True).start()
-    return run_app(app, config.host, config.port, f"in front of {target}", grace=config.grace, hub=app.state.hub)
+    # Only a process that goes on may have such a thread: one that ends meanwhile may crash.
+    report = threading.Thread(target=report_upstream, args=(config,), name="xmltools-start", daemon=True)
+    listening = None if config.demo else report.start
+    what = f"in front of {target}"
+    return run_app(app, config.host, config.port, what, grace=config.grace, hub=app.state.hub, listening=listening)
 
 
 def _load_translators() -> None:
@@ -171,12 +175,24 @@ def _allow_files(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def run_app(app: ASGIApp, host: str, port: int, what: str, *, grace: float = 0.0, hub: LiveHub | None = None) -> int:
-    """Run an ASGI app until the process is told to stop; say on stderr where it is and `what` it is.
+def run_app(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    what: str,
+    *,
+    grace: float = 0.0,
+    hub: LiveHub | None = None,
+    listening: Callable[[], None] | None = None,
+) -> int:
+    """Run an ASGI app until the process is told to stop; say on stderr where it is and `what` it is. `listening` is
+    called when the address is ours.
 
     Returns the exit status. Raises XMLToolsError if the address can't be listened at.
     """
     listener = _listen(host, port)
+    if listening is not None:
+        listening()
     name = f"[{host}]" if ":" in host else host
     said = f"xmltools: http://{name}:{listener.getsockname()[1]}/v1 {what}; Ctrl-C stops it"
     say(said, sys.stderr, "  ", flush=True)
@@ -235,7 +251,7 @@ def report_upstream(config: ServeConfig, *, transport: httpx2.BaseTransport | No
             httpx2.Client(transport=transport, timeout=_PATIENCE, trust_env=False, headers=headers) as client,
             client.stream("GET", f"{config.base_url}/models") as response,
         ):
-            _report_answer(response.status_code, _start_of(response))
+            _report_answer(response.status_code, _start_of(response), config.settings)
     except httpx2.TimeoutException:
         LOGGER.warning(f"the upstream does not answer within {_PATIENCE:g} seconds")
     except httpx2.HTTPError as error:
@@ -251,7 +267,7 @@ def _start_of(response: httpx2.Response) -> bytes:
     return body[:_MOST]
 
 
-def _report_answer(status: int, body: bytes) -> None:
+def _report_answer(status: int, body: bytes, settings: Settings) -> None:
     if status in (401, 403):
         LOGGER.warning(f"the upstream asks for a key (status {status}); give it with --upstream-key-env")
     elif not 200 <= status < 300:
@@ -260,3 +276,13 @@ def _report_answer(status: int, body: bytes) -> None:
         names = [model.id[:_LONGEST] for model in listed_models(body)]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         LOGGER.info(f"the upstream answers; its models: {', '.join(names[:_MOST_NAMES]) or 'none that it names'}{more}")
+        for name in names[:_MOST_NAMES]:
+            _report_dialect(name, settings)
+
+
+def _report_dialect(model: str, settings: Settings) -> None:
+    """Say so if a model is known to write calls in another dialect than it will be asked for."""
+    asked, family = settings.for_model(model).dialect, family_of(model)
+    own = family.dialect if family is not None else None
+    if own and own != asked and can_be_written(own):
+        LOGGER.info(f"{model} is known to write {own}, and will be asked for {asked}: --dialect auto asks for {own}")

@@ -33,7 +33,8 @@ _MOST = 100
 _PLAIN_NAME = r"[A-Za-z0-9_.-]{1,64}"
 _LONGEST = 128
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/+-,")
-_LEVELS = {"failed": logging.ERROR} | dict.fromkeys(("upstream_error", "timeout", "call_failed"), logging.WARNING)
+_WARNED = ("upstream_error", "timeout", "call_failed", "call_unread")
+_LEVELS = {"failed": logging.ERROR} | dict.fromkeys(_WARNED, logging.WARNING)
 
 
 @dataclass(slots=True)
@@ -41,11 +42,11 @@ class Record:
     """One request. Times are seconds since it came, None for what did not happen.
 
     `api`: whose errors the client understands. `outcome`: "ok", "call_failed" (the client was told that a call was not
-    made), "refused" (by us), "upstream_error", "timeout", "client_left", "stopped" (by the end of the server) or
-    "failed" (our fault). `ttft`: from the question to the upstream until its first byte. `overhead`: what our own work
-    on the request and the answer took. `first_argument`: until the first piece of an argument was read. `error`: why
-    the upstream was not reached. `reason`: the code of a refusal. `live`: what the live view keeps of the request; it
-    has content, and is not read here.
+    made), "call_unread" (a call in another notation stayed text), "refused" (by us), "upstream_error", "timeout",
+    "client_left", "stopped" (by the end of the server) or "failed" (our fault). `ttft`: from the question to the
+    upstream until its first byte. `overhead`: what our own work on the request and the answer took. `first_argument`:
+    until the first piece of an argument was read. `error`: why the upstream was not reached. `reason`: the code of a
+    refusal. `live`: what the live view keeps of the request; it has content, and is not read here.
     """
 
     id: str
@@ -148,6 +149,8 @@ def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     for name in ("retries", "failed", "invented", "foreign"):
         if count := getattr(stats, name):
             yield name, count
+    if stats.unread:
+        yield "unread", stats.unread
     if stats.finish_reasons:
         yield "finish", ",".join(map(str, stats.finish_reasons))[:_LONGEST]
     for name, key in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):

@@ -108,6 +108,8 @@ class _Calls:
             is_told = record.outcome == "ok" and exchange.stats.failed
             if is_told or (exchange.stats.missed and record.outcome in ("ok", "upstream_error")):
                 record.outcome = "call_failed"
+            elif exchange.stats.unread and record.outcome == "ok":
+                record.outcome = "call_unread"
 
 
 async def _reply(upstream: Upstream, exchange: Translation, scope: Scope, ask: Ask) -> bytes:
