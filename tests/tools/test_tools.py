@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+import xmltools as xt
 from xmltools.errors import XMLToolsError
 from xmltools.tools import Tool, load_tools
 from xmltools.tools.schema import compile_schema, read_object
@@ -149,7 +150,21 @@ def test_annotated_parameters():
 
 
 def test_no_parameters():
-    assert Tool.of(lambda: None, name="stop").parameters == Tool(name="stop").parameters
+    closed = {**Tool(name="stop").parameters, "additionalProperties": False}
+    assert Tool.of(lambda: None, name="stop").parameters == closed
+
+
+def test_a_function_takes_no_other_arguments_unless_it_says_so():
+    def write(path: str) -> None: ...
+
+    def note(path: str, **more: str) -> None: ...
+
+    call = "<tool><tool_name>{}</tool_name><arguments><path>a</path><append>1</append></arguments></tool>"
+    tools = [Tool.of(write), Tool.of(note)]
+    (error,) = xt.parse(call.format("write"), tools).errors
+    assert error.code == "invalid_arguments" and "append" in error.hint
+    (taken,) = xt.parse(call.format("note"), tools).calls
+    assert taken.arguments == {"path": "a", "append": "1"}
 
 
 class Opaque: ...

@@ -310,7 +310,7 @@ def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
     except (TypeError, ValueError) as error:
         raise XMLToolsError(f"{function!r:.80} has no signature that can be read: {error}") from None
     fields: dict[str, Any] = {}
-    extra = "ignore"
+    extra = "forbid"
     hints = _hints_of(function)
     for number, parameter in enumerate(parameters):
         if parameter.kind is parameter.VAR_KEYWORD:
