@@ -621,3 +621,17 @@ def test_outputs_are_read_back_by_batches(tmp_path, ending):
     assert [row["reply"] for row in rows] == replies(50)
     calls = [json.loads(row["calls"]) if ending == "csv" else row["calls"] for row in rows]
     assert calls == [row["calls"] for row in parse_table(table_of(50), OPTIONS).to_pylist()]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
+def test_a_key_that_comes_late_is_a_column(tmp_path, ending):
+    lines = [json.dumps({"id": number}) for number in range(2_000)]
+    lines.append(json.dumps({"reply": BLOCK.format(1), "outils é": [{"name": "add"}]}))
+    path = tmp_path / f"in.{ending}"
+    opened = gzip.open if ending.endswith(".gz") else open
+    with opened(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    summary = parse_files(path, tmp_path / "out.jsonl", BatchOptions(tools_column="outils é"), jobs=1)
+    assert (summary.rows, summary.calls) == (2_001, 1)
+    with pytest.raises(xt.XMLToolsError, match="there is no column 'outil'"):
+        parse_files(path, tmp_path / "other.jsonl", BatchOptions(tools_column="outil"), jobs=1)

@@ -200,6 +200,12 @@ def test_content_may_be_parts_or_nothing():
     assert row["text"] == "ab" and row["errors"] == []
 
 
+@pytest.mark.parametrize("value", ["", " ", "null", None])
+def test_messages_that_are_none_have_no_calls(value):
+    (row,) = rows_of([value], BatchOptions(messages=True))
+    assert (row["text"], row["calls"], row["errors"]) == ("", [], [])
+
+
 @pytest.mark.parametrize(
     "value", ["{", "5", '"x"', '[{"content": "x"}]', '[{"role": "assistant", "content": 5}]', "[1]"]
 )

@@ -540,7 +540,10 @@ def test_calls_in_another_dialect_are_those_of_one_turn(run, file):
         (["--dialect", "glm", "--legacy-json"], "legacy_json: only calls in the dialect 'forge' have that"),
         (["--dialect", "glm", "--server-names"], "server_names: only calls in the dialect 'forge' have that"),
         (["--dialect", "glmm"], "did you mean 'glm'"),
-        (["--dialect", "apertus"], "it is not known how they are written; dialects that are written: forge, hermes"),
+        (
+            ["--dialect", "apertus"],
+            "it is not known how they are written; write Forge's, which any model can be asked for",
+        ),
     ],
 )
 def test_what_another_dialect_has_not_is_one_line(run, arguments, said):

@@ -149,7 +149,7 @@ def test_tools_may_share_a_name_on_different_servers():
     ("options", "message"),
     [
         ({"tools": [tool(), tool()]}, "two tools are named 'write'"),
-        ({"tools": [{"name": "write"}]}, r"expected xmltools.Tool, got dict; Tool.load\(\)"),
+        ({"tools": [{"name": "write"}]}, r"expected xmltools.Tool, got dict; load_tools\(\)"),
         (
             {"tools": [xt.Tool(name="t", parameters={"type": "object", "properties": {"a": {"type": "txt"}}})]},
             "tool 't'",

@@ -166,7 +166,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_text_that_is_none_is_refused() -> None:
-    with pytest.raises(XMLToolsError, match="expects str, got bytes"):
+    with pytest.raises(XMLToolsError, match="expect str, got bytes"):
         xt.parse(b"Plain.")  # type: ignore[arg-type]
 
 

@@ -60,7 +60,7 @@ def read_object(line: bytes) -> tuple[dict[str, Any] | None, str]:
         except UnicodeDecodeError as error:
             return None, f"expected UTF-8, got the byte {line[error.start]:#04x} at {error.start}"
         except json.JSONDecodeError as error:
-            return None, f"expected a JSON object: {error.msg} at character {error.pos}"
+            return None, f"expected a JSON object: {error.msg.removesuffix(' at')} at character {error.pos}"
         except (ValueError, RecursionError):
             return None, _DEEP
     if not isinstance(value, dict):

@@ -177,14 +177,17 @@ def _found(found: CallError | Notice, index: int, **fields: Any) -> dict[str, An
 def replies_in(value: Any) -> list[tuple[int, str]]:
     """Return the texts of the assistant's messages in a row's value, each with the index of its message.
 
-    The value is a list of messages, an object with one under "messages", or the JSON of either. A content is text, null
+    The value is a list of messages, an object with one under "messages", or the JSON of either; null and empty text
+    hold none. A content is text, null
     (no text), or a list of parts, whose texts are joined. Raises `XMLToolsError` for anything else.
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = json.loads(value) if value.strip() else None
         except (ValueError, RecursionError) as error:
             raise XMLToolsError(f"expected {_RIGHT}: {error}") from None
+    if value is None:
+        return []
     if isinstance(value, Mapping) and "messages" in value:
         value = value["messages"]
     if not isinstance(value, (list, tuple)):

@@ -92,8 +92,9 @@ def all() -> tuple[Dialect, ...]:
     return tuple(map(_record, _KNOWN))
 
 
-def named(name: str | Dialect) -> Dialect:
-    """Return the dialect of this name. Raises XMLToolsError, with names that are near, if there is none."""
+def named(name: str | Dialect, option: str = "dialect") -> Dialect:
+    """Return the dialect of this name. Raises XMLToolsError, with names that are near, if there is none: the message
+    begins with the name of the `option` that it was given as."""
     if isinstance(name, Dialect):
         return name
     if name not in _KNOWN:
@@ -101,7 +102,7 @@ def named(name: str | Dialect) -> Dialect:
 
         near = get_close_matches(str(name), _KNOWN, n=3, cutoff=0.4)
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
-        raise XMLToolsError(f"dialect: expected the name of a dialect, got {name!r}; {rest}")
+        raise XMLToolsError(f"{option}: expected the name of a dialect, got {name!r}; {rest}")
     return _record(name)
 
 
@@ -114,7 +115,7 @@ def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
     if also is None:
         return ()
     names = [also] if isinstance(also, str | Dialect) else also
-    found = all() if also == "known" else tuple(map(named, names))
+    found = all() if also == "known" else tuple(named(name, "also") for name in names)
     return tuple(each for each in dict.fromkeys(found) if each != dialect)
 
 

@@ -774,8 +774,10 @@ class Parser:
         if self._mode == _CLOSED:
             raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
         if not isinstance(chunk, str):
-            kind = type(chunk).__name__
-            raise XMLToolsError(f"feed() expects str, got {kind}; codecs.getincrementaldecoder('utf-8') decodes bytes")
+            how = "codecs.getincrementaldecoder('utf-8') decodes bytes"
+            if not isinstance(chunk, bytes):
+                how = "where there is no text, give an empty one" if chunk is None else "give the text of the reply"
+            raise XMLToolsError(f"feed() and parse() expect str, got {type(chunk).__name__}; {how}")
 
     def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import is_
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools import Tool
+from xmltools.tools import Tool, not_a_tool
 from xmltools.tools.schema import ObjectShape, Shape
 
 _QUOTES = " \t\"'`"
@@ -49,9 +49,7 @@ class Toolbox:
         self._servers: set[str] = set()
         for tool in tools:
             if not isinstance(tool, Tool):
-                raise XMLToolsError(
-                    f"tools: expected xmltools.Tool, got {type(tool).__name__}; Tool.load() reads dicts"
-                )
+                raise not_a_tool(tool)
             servers = self._shapes.setdefault(tool.name, {})
             if tool.server in servers:
                 raise XMLToolsError(

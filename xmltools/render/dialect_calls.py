@@ -48,7 +48,7 @@ def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
         known = ", ".join(each.name for each in dialects.all() if each.written or each == dialects.FORGE)
         raise XMLToolsError(
             f"calls in the dialect {dialect.name!r} can be read, but it is not known how they are written; "
-            f"dialects that are written: {known}"
+            f"write Forge's, which any model can be asked for, or another that is written: {known}"
         )
     return form, form.writing
 

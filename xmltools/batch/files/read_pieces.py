@@ -245,8 +245,12 @@ def columns_of(source: Source) -> list[str] | None:
 def check_columns(source: Source, options: BatchOptions) -> None:
     """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does."""
     names = columns_of(source)
-    if names is not None:
-        options.check_columns(names, str(source.path))
+    if names is None:
+        return
+    if source.kind.format == "jsonl":  # keys may come late
+        read = (name for name in (options.column, options.tools_column) if name is not None and name not in names)
+        names = [*names, *(name for name in read if _holds_key(source, name))]
+    options.check_columns(names, str(source.path))
 
 
 def _keys_of(source: Source) -> list[str] | None:
@@ -255,6 +259,19 @@ def _keys_of(source: Source) -> list[str] | None:
         objects = [read_object(line)[0] for line in islice(_lines(file, source), _LOOK) if not line.isspace()]
     found = [each for each in objects if each is not None]
     return list(dict.fromkeys(key for each in found for key in each)) if found else None
+
+
+def _holds_key(source: Source, name: str) -> bool:
+    """Return whether a file of lines of JSON has a text that may be this key, as `json` writes it."""
+    ways = {json.dumps(name, ensure_ascii=ascii).encode("utf-8", "surrogatepass") for ascii in (True, False)}
+    longest, held = max(map(len, ways)), b""
+    with source.path.open("rb") as raw, _unpacked(raw, source) as file:
+        while piece := file.read(SIZE):
+            held += piece
+            if any(way in held for way in ways):
+                return True
+            held = held[1 - longest :]
+    return False
 
 
 # What a run has written, for the report
