@@ -13,7 +13,8 @@ from support.registered import registered
 
 import xmltools as xt
 from xmltools.conversations.transcript import extract, inline
-from xmltools.dialects import Body, Dialect, Pairs, ResultForm, Writing
+from xmltools.dialects import FORGE, Body, Dialect, Pairs, ResultForm, Writing
+from xmltools.dialects.dialect import ToolList
 from xmltools.errors import Code
 from xmltools.lint import lint
 from xmltools.parser import Parser, parse
@@ -251,6 +252,16 @@ WRONG = {
     "`start` is to be a string, got 3": {"start": 3},
     "`end` is to be a string, or None for the end tag of `block`, got 5": {"end": 5},
     "`body` is to be one of Body.ELEMENTS, Body.TAGS, Body.PAIRS, Body.JSON, got 'jsn'": {"body": "jsn"},
+    "`turn_ends` is to be a tuple of strings, as ('…',), got '«eot»'": {"turn_ends": "«eot»"},
+    "`thoughts` is to be a tuple of pairs, as (('…', '…'),), got ('«t»', '«/t»')": {"thoughts": ("«t»", "«/t»")},
+    "`variants` is to be a tuple of dialects": {"variants": FORGE},
+    "`pairs` is to be Pairs(…), got {}": {"pairs": {}},
+    "`form` of the list of tools is to be one of 'function', 'schema'": {"writing": Writing(tools=ToolList(form="x"))},
+    "`value_end`, '<k>', also begins something": {
+        "start": "<call name=",
+        "end": "</call>",
+        "pairs": Pairs(key="<k>", key_end="<v>", value_end="<k>"),
+    },
     "`pairs.key` is to be a string, got None": {"pairs": Pairs(name_end="»", json=True, key=None)},  # type: ignore[arg-type]
     "no `start` and no `block`": {"start": ""},
     "no `end` and no `block`": {"end": None},

@@ -296,6 +296,8 @@ class Dialect:
             for other in marks:
                 if mark is not other and other.startswith(mark):
                     raise XMLToolsError(f"dialect {self.name!r}: {mark!r} begins {other!r}: nobody can tell them apart")
+        if pairs.value_end and not pairs.json and pairs.value_end in (pairs.key, pairs.value, pairs.key_end):
+            raise self._wrong(f"`value_end`, {pairs.value_end!r}, also begins something: nobody can tell the two apart")
         if pairs.bare and not pairs.end:
             raise self._wrong("a call without the block's marks needs an `end` of its own")
         if pairs.name and pairs.name == self.opener and not pairs.bare:
@@ -316,12 +318,27 @@ class Dialect:
         return XMLToolsError(f"dialect {self.name!r}: {what}")
 
     def _check_words(self) -> None:
-        """Refuse marks that are no strings, in the record and in those that it holds."""
+        """Refuse what is of a wrong type, in the record and in those that it holds."""
+        for name, kind in (("pairs", Pairs), ("writing", Writing)):
+            held = getattr(self, name)
+            if held is not None and not isinstance(held, kind):
+                raise self._wrong(f"`{name}` is to be {kind.__name__}(…), got {held!r:.40}")
         for record, of in ((self, ""), (self.pairs, "pairs."), (self.writing, "writing.")):
             for each in fields(record) if record is not None else ():
                 value = getattr(record, each.name, "")
                 if each.type == "str" and not isinstance(value, str):
                     raise self._wrong(f"`{of}{each.name}` is to be a string, got {value!r:.40}")
+                if each.type == "tuple[str, ...]" and not _is_tuple(value, str):
+                    raise self._wrong(f"`{of}{each.name}` is to be a tuple of strings, as ('…',), got {value!r:.40}")
+        if not _is_tuple(self.thoughts, tuple) or not all(_is_tuple(each, str, 2) for each in self.thoughts):
+            raise self._wrong(f"`thoughts` is to be a tuple of pairs, as (('…', '…'),), got {self.thoughts!r:.40}")
+        if not _is_tuple(self.variants, Dialect):
+            raise self._wrong(f"`variants` is to be a tuple of dialects, as (replace(…),), got {self.variants!r:.40}")
+        if self.writing is not None and self.writing.tools.form not in _FORMS:
+            known = ", ".join(map(repr, _FORMS))
+            raise self._wrong(
+                f"the `form` of the list of tools is to be one of {known}, got {self.writing.tools.form!r:.40}"
+            )
         if not isinstance(self.body, Body):
             raise self._wrong(
                 f"`body` is to be one of {', '.join(f'Body.{each.name}' for each in Body)}, got {self.body!r:.40}"
@@ -409,6 +426,14 @@ class Dialect:
     def json_names(self) -> tuple[str, ...]:
         """The keys of a JSON body that name a server or a tool."""
         return (*self.json_server_name, *self.json_tool_name, *self.json_other_tool_name)
+
+
+_FORMS = ("function", "schema", "elements", "heading", "declaration", "types")
+
+
+def _is_tuple(value: object, kind: type, size: int | None = None) -> bool:
+    is_long = isinstance(value, tuple) and (size is None or len(value) == size)
+    return is_long and all(isinstance(each, kind) for each in value)  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=64)
