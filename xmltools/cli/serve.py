@@ -71,9 +71,9 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     )
     add_dialect_options(
         parser,
-        dialect="how the model writes its calls, if not as Forge (see xmltools dialects); auto: as the model does that "
-        "the client asks for, or in any dialect, if that is not known; MODEL=NAME: for this model, as clients name it; "
-        "may be repeated",
+        dialect="how the model writes its calls, if not as Forge (see xmltools dialects); auto: by the name of the "
+        "model in the request; one that is not known is asked for Forge's, and calls in all dialects are read; "
+        "MODEL=NAME: for this model, as clients name it; may be repeated",
         model="the model of the upstream, by its name on Hugging Face: picks the dialect",
         several=True,
     )
