@@ -66,6 +66,7 @@ class Shown(FenceReader):
         self._at = 0  # characters read, but for those that are carried
         self._is_new_line = True
         self._rest = ""  # of a line of which nothing was looked at
+        self._early = 0  # characters that were taken before they are known to be text
         self._carry = ""  # the end of what was read: part of a token, perhaps
         self._is_odd = False  # an odd number of backslashes stands before the next character
         self._is_long_run = False  # in more backticks than any inline code has
@@ -87,8 +88,26 @@ class Shown(FenceReader):
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
+    def take_early(self, text: str) -> None:
+        """Take white space that may be text, or lay out what follows it: its lines end in both cases. It may be given
+        again, and if it is text, `take` is given it too."""
+        early, self._early = self._early, 0
+        if len(text) > early:
+            self.take(text[early:])
+        self._early = max(early, len(text))
+
+    def drop_early(self) -> None:
+        """The white space that was taken early is no text."""
+        self._early = 0
+
     def take(self, text: str) -> None:
         """Take the next piece of text."""
+        if self._early:
+            early = min(self._early, len(text))
+            self._early -= early
+            text = text[early:]
+            if not text:
+                return
         waits = self._rest or self._tokens or self._carry or self._quote or self._is_open
         if text == "\n" and self.follows and self.line in ("", "x") and not waits:
             # What follows nearly every call.
@@ -131,6 +150,7 @@ class Shown(FenceReader):
 
     def skip(self, *, is_thought: bool = False) -> None:
         """A block or a region is here: of what is open before it, only a fence goes on."""
+        self.drop_early()
         self.settle()
         super().skip(is_thought=is_thought)
         self._is_new_line = False

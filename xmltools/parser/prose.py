@@ -400,12 +400,14 @@ class Outside:
     def _skip_token(self, text: str, at: int, place: int, base: int, token: str) -> int:
         """A token that ends the turn is at `place`, after white space from `at` on."""
         self.gather()
+        self._prose.take_early(text[at:place])
         self._prose.settle()
         end = place + len(token)
         if self._prose.is_escaped or self._prose.is_quoting or self._prose.may_hide:
             return self.emit_text(text, at, end, base)
         self.end_text()
         self._skip(base + at, base + end)
+        self._prose.drop_early()
         self._foreign.skip(base + end)
         self.is_after = True
         return end
@@ -437,6 +439,8 @@ class Outside:
         self.gather()
         self._origin = base
         prose = self._prose
+        if lead < at:
+            prose.take_early(text[lead:at])
         prose.settle()
         found = self._openers.opener.match(text, at)
         word = (found[1] or found[0]) if found else ""
@@ -761,6 +765,8 @@ class Outside:
         if found is None or not (found["name"] or found["call"] or found["mark"]):
             return -1
         self.gather()
+        if end < place:
+            self._thought.take_early(text[end:place])
         self._thought.settle()
         if found["mark"]:
             return self._end_thought(text, end, base, found.end())
