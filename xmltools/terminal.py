@@ -125,7 +125,8 @@ class Wrapper:
         indent = self.indent if len(self.indent) + _LEAST <= self.width else ""
         if size <= self.width:  # a word that fits on a line is not broken for the indentation
             indent = indent[: self.width - size]
-        if self._begun and self._column + len(space) + size > self.width and self._column > len(indent):
+        gains = not indent or self._column > len(indent)  # the column is 0 after a word that takes none
+        if self._begun and gains and self._column + len(space) + size > self.width:
             self._column = len(indent) + size
             return f"\n{indent}{piece}"
         self._column += len(space) + size

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.terminal import shown
 
@@ -50,6 +50,7 @@ def test_a_word_that_fits_is_not_broken_for_its_indentation():
 
 
 @given(TEXTS, st.integers(1, 30))
+@example("\u0301 a", 1)  # an accent alone takes no column
 def test_words_stay_whole_and_in_order(text, width):
     result = wrapped(text, width)
     assert result.split() == text.split()
