@@ -30,6 +30,10 @@ _LEAST = 10
 """Columns that are left beside an indentation, at least: on a narrower terminal lines are not indented."""
 
 
+_MOST = 8
+"""Characters for each column that are kept of a word whose end has not come: accents take none."""
+
+
 def columns_of(stream: TextIO) -> int | None:
     """Return how wide the terminal is that a stream writes to, None if it writes to none."""
     try:
@@ -93,7 +97,8 @@ class Wrapper:
         pieces: list[str] = _PIECE.findall(text)
         # Of a word that is longer than a line nothing more need be known, and it may have no end for long.
         goes_on = self._inside and len(pieces) == 1
-        if pieces and not pieces[-1].isspace() and not goes_on and len(pieces[-1]) <= self.width:
+        last = pieces[-1] if pieces else " "
+        if not last.isspace() and not goes_on and cells(last) <= self.width and len(last) <= _MOST * self.width:
             self._word = pieces.pop()
         written = "".join(map(self._place, pieces))
         if pieces and not self._word:

@@ -60,6 +60,7 @@ def test_words_stay_whole_and_in_order(text, width):
 
 
 @given(st.lists(TEXTS), st.integers(10, 30))
+@example(["a aaaaa", "aaaaaaaa\u0301", "a"], 13)
 def test_how_text_is_cut_makes_no_difference(pieces, width):
     wrapper = Wrapper(width, "  ")
     whole = Wrapper(width, "  ")
