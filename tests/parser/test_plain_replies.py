@@ -166,7 +166,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_text_that_is_none_is_refused() -> None:
-    with pytest.raises((XMLToolsError, TypeError), match="str.* got bytes"):  # a TypeError, if it is compiled
+    with pytest.raises((XMLToolsError, TypeError), match=r"str.* got bytes"):  # a TypeError, if it is compiled
         xt.parse(b"Plain.")  # type: ignore[arg-type]
 
 
