@@ -7,7 +7,7 @@ says what `test_laws.merge` says, and is made without the `repr` of a pydantic m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -220,34 +220,33 @@ def work_on_dialects(kind: str, seed: int, first: int, count: int) -> Quick:
 def work_on_ordinary(seed: int, first: int, count: int) -> Quick:
     """As `work_on_tokens`, with ordinary calls, half of them in other dialects than Forge's, and any documents, each
     fourth: the short ways and the machine agree."""
-    done = Quick()
-    for number in range(first, first + count):
-        rng = Random(f"{seed}/ordinary/{number}")
-        case = (ordinary_dialect_case, ordinary_dialect_case, ordinary_case, any_case)[number % 4](rng)
-        done.documents += 1
-        done.characters += len(case.text)
-        if first_broken((partial(law_short_way, cuts=1),), case) and len(done.findings) < BROKEN_AT_MOST:
-            done.findings.append(_found(number, law_short_way, case))
-    return done
+    kinds = (ordinary_dialect_case, ordinary_dialect_case, ordinary_case, any_case)
+    return _work_in_two_ways("ordinary", seed, range(first, first + count), kinds, law_short_way, {"cuts": 1})
 
 
 def work_on_plain(seed: int, first: int, count: int) -> Quick:
     """As `work_on_tokens`, with whole replies, most of which are plain, and each fourth any document, or in any
     dialect: they say what a parser makes of them that knows no short way."""
+    kinds = (*[plain_case] * 6, any_case, lambda rng: dialect_case(rng, rng.choice(KINDS)))
+    return _work_in_two_ways("plain", seed, range(first, first + count), kinds, law_plain_reply, {})
+
+
+def _work_in_two_ways(
+    part: str,
+    seed: int,
+    numbers: Iterable[int],
+    kinds: Sequence[Callable[[Random], Case]],
+    law: Law,
+    options: dict[str, int],
+) -> Quick:
+    """Hold cases, of these kinds by turns, to one law; a finding is made small without the `options`."""
     done = Quick()
-    for number in range(first, first + count):
-        rng = Random(f"{seed}/plain/{number}")
-        drawn = number % 8
-        if drawn == 6:
-            case = any_case(rng)
-        elif drawn == 7:
-            case = dialect_case(rng, rng.choice(KINDS))
-        else:
-            case = plain_case(rng)
+    for number in numbers:
+        case = kinds[number % len(kinds)](Random(f"{seed}/{part}/{number}"))
         done.documents += 1
         done.characters += len(case.text)
-        if first_broken((law_plain_reply,), case) and len(done.findings) < BROKEN_AT_MOST:
-            done.findings.append(_found(number, law_plain_reply, case))
+        if first_broken((partial(law, **options),), case) and len(done.findings) < BROKEN_AT_MOST:
+            done.findings.append(_found(number, law, case))
     return done
 
 

@@ -160,6 +160,11 @@ def test_wrong_options_are_told_of_plain_replies_too(options: dict[str, Any]) ->
     assert str(of_parse.value) == str(of_parser.value)
 
 
+def test_tools_may_come_from_what_can_be_read_only_once() -> None:
+    for call in (CALL, CALL.replace("Oslo", "a<b")):  # one is plain, the other is left to a parser
+        assert xt.parse(call, (tool for tool in [WEATHER])).calls, call
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(XMLToolsError, match="two tools are named"):
         xt.parse("Plain.", [WEATHER, WEATHER])

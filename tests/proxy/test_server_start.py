@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -77,3 +79,18 @@ def test_where_there_is_no_upstream_the_url_and_the_cause_are_named(caplog: pyte
     assert record.levelname == "WARNING"
     assert f"the upstream at http://127.0.0.1:{port}/v1 can't be reached: " in record.getMessage()
     assert "refused" in record.getMessage()
+
+
+def test_at_an_address_that_is_taken_the_process_ends_in_order() -> None:
+    """Without a thread that asks the upstream meanwhile: two of three times, Python crashed at its end."""
+
+    async def upstream(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+        if scope["type"] == "http":
+            await JSONResponse({"data": [{"id": "m"}]})(scope, receive, send)
+
+    with running(upstream) as url, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "xmltools", "serve", "--upstream", f"{url}/v1", "--port", port]
+        for _ in range(3):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 1 and f"can't listen at 127.0.0.1 port {port}" in done.stderr

@@ -34,14 +34,21 @@ _ELEMENTS = Body.ELEMENTS  # members of an enumeration are slow to look up
 class _Refused(Exception):  # noqa: N818 - never leaves this module
     """The block gives no call."""
 
-    def __init__(self, code: Code, message: str, place: int | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        place: int | None = None,
+        hint: str | None = None,
+        *,
+        read: Reading | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.place = place
         self.hint = hint
-        self.arguments: dict[str, Any] = {}
-        """What had been read of arguments in JSON."""
+        self.arguments = read.arguments if read is not None else {}
 
 
 def resolve_name(block: Block, toolbox: Toolbox) -> None:
@@ -136,17 +143,13 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
-        try:
-            _judge(block, reading, shape)
-        except _Refused as refused:
-            refused.arguments = reading.arguments
-            raise
+        _judge(block, reading, shape)
     forbidden = find_forbidden(text, block.start - base, end - base)
     if forbidden >= 0 and block.dialect.body is _ELEMENTS:
         _repair(block, Code.FORBIDDEN_CHARACTER, base + forbidden, f"{text[forbidden]!r} is no character of XML")
     repairs = sorted([*block.repairs, *reading.repairs], key=lambda repair: repair.offset)
     if strict and repairs:
-        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset)
+        raise _Refused(repairs[0].code, f"strict: {repairs[0].message}", repairs[0].offset, read=reading)
     return ToolCall.unchecked(
         id=block.call_id or "",
         name=block.name,
@@ -183,15 +186,16 @@ def _repair(block: Block, code: Code, place: int, message: str) -> None:
 def _judge(block: Block, reading: Reading, shape: Shape) -> None:
     """Refuse arguments that do not fit the schema."""
     if reading.too_deep:
-        raise _Refused(Code.LIMIT_EXCEEDED, "an argument contains JSON that nests too deep")
+        raise _Refused(Code.LIMIT_EXCEEDED, "an argument contains JSON that nests too deep", read=reading)
     if reading.duplicates:
         names = ", ".join(reading.duplicates)
         place = _place_of_second(block, reading.duplicates[0], shape)
-        raise _Refused(Code.DUPLICATE_ARGUMENT, f"given more than once: {names}", place, f"Give {names} only once.")
+        message, hint = f"given more than once: {names}", f"Give {names} only once."
+        raise _Refused(Code.DUPLICATE_ARGUMENT, message, place, hint, read=reading)
     if reading.problems:
         lines = "; ".join(str(problem) for problem in reading.problems[:20])
         hint = f"Correct these arguments and call the tool again: {lines}."
-        raise _Refused(Code.INVALID_ARGUMENTS, lines, _place_of_problem(block, reading, shape), hint)
+        raise _Refused(Code.INVALID_ARGUMENTS, lines, _place_of_problem(block, reading, shape), hint, read=reading)
 
 
 def _place_of_problem(block: Block, reading: Reading, shape: Shape) -> int | None:

@@ -75,6 +75,14 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> Opene
     )
 
 
+def find_cut(openers: Openers, text: str, at: int, stop: int) -> re.Match[str] | None:
+    """The place before `stop`, at `at` or later, from which on the text is what its end may cut off of an opener."""
+    for cut in openers.first.finditer(text, max(at, len(text) - openers.reach), stop):
+        if text[cut.start() :].lower() in openers.parts:
+            return cut
+    return None
+
+
 def _any_beginning(whole: str) -> str:
     """A pattern of the first two characters of a mark; of a tag, of the first."""
     return "<" if whole[0] == "<" else rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"

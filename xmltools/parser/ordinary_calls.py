@@ -21,9 +21,11 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
+from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallStarted, Event
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.limits import Limits
+from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember, PlainMembers, plain_members
@@ -40,6 +42,8 @@ _SECTION = re.compile(rf"[ \t\r\n]*<({_NAME})><!\[CDATA\[")
 _LEAST_SECTION: Final = len("<a><![CDATA[]]></a><b>")
 _NEXT = re.compile(rf"[ \t\r\n]*</?{_NAME}>")
 _STRING: Final = PlainMember(None, (str,))
+MOST_SPACE: Final = 256
+"""Characters of white space that may stand between the opener and what follows it."""
 _MOST_HELD: Final = 300
 """Characters that may wait for the end of a tag, or of a field."""
 _DEPTH: Final = 8
@@ -237,6 +241,42 @@ def begin(call: Ordinary, text: str, at: int, events: list[Event]) -> int:
             return _open_arguments(call, found.end())
         call.server = None
     return at + len(words.opener)
+
+
+def find_tool(call: Ordinary, toolbox: Toolbox | None, default: str) -> bool:
+    """Find the tool of a call that has named it, on the server that is named or meant. False, if that is not the name
+    of one as it is."""
+    if toolbox is None:
+        call.found_on = call.server or default
+        return True
+    found = toolbox.find_plain(call.name, call.server, default)
+    if found is None:
+        return False
+    call.found_on, call.shape = found
+    return True
+
+
+def ordinary_call(
+    id: str,
+    name: str,
+    arguments: dict[str, Any],
+    server: str,
+    span: tuple[int, int],
+    dialect: Dialect,
+    *,
+    legacy_json: bool = False,
+) -> ToolCall:
+    """Return a call that needed no repair."""
+    return ToolCall.unchecked(
+        id=id,
+        name=name,
+        arguments=arguments,
+        server=server,
+        repairs=(),
+        legacy_json=legacy_json,
+        dialect=dialect.name,
+        span=span,
+    )
 
 
 def has_all(call: Ordinary) -> bool:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import urandom
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
@@ -44,12 +44,15 @@ from xmltools.parser.ordinary_calls import (
     CDATA,
     FIELD,
     LEAST_LIMITS,
+    MOST_SPACE,
     TEXT,
     Ordinary,
     Words,
     begin,
+    find_tool,
     goes_on,
     has_all,
+    ordinary_call,
     read_ordinary,
     words_of,
 )
@@ -979,7 +982,7 @@ class Parser:
             return _NOT_PLAIN
         outside = self._outside
         here = skip_space(text, at + len(words.opener))
-        if here - at > _LONG or (here < len(text) and text[here] != "<"):
+        if here - at > MOST_SPACE or (here < len(text) and text[here] != "<"):
             return _NOT_PLAIN
         if outside.closers or not outside.is_plain():
             return _NOT_PLAIN
@@ -1017,31 +1020,12 @@ class Parser:
         if self._argument_deltas:
             self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
         span = (start, base + call.end)
-        made = self._make_plain(call_id, call.name, call.arguments, call.server, span, legacy_json)
+        made = ordinary_call(
+            call_id, call.name, call.arguments, call.server, span, self._dialect, legacy_json=legacy_json
+        )
         self._outside.skip_block(span[1])
         self._events.append(CallCompleted(made))
         return call.end
-
-    def _make_plain(
-        self,
-        call_id: str,
-        name: str,
-        arguments: dict[str, Any],
-        server: str,
-        span: tuple[int, int],
-        legacy_json: bool = False,
-    ) -> ToolCall:
-        """An ordinary call."""
-        return ToolCall.unchecked(
-            id=call_id,
-            name=name,
-            arguments=arguments,
-            server=server,
-            repairs=(),
-            legacy_json=legacy_json,
-            dialect=self._dialect.name,
-            span=span,
-        )
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -1080,15 +1064,8 @@ class Parser:
 
     def _announce(self, call: Ordinary) -> bool:
         """An ordinary call has named its tool. False, if that is not the name of one as it is."""
-        server = default = self._dialect.default_server
-        if self._toolbox is None:
-            server = call.server or default
-        else:
-            found = self._toolbox.find_plain(call.name, call.server, default)
-            if found is None:
-                return False
-            server, call.shape = found
-        call.found_on = server
+        if not find_tool(call, self._toolbox, self._dialect.default_server):
+            return False
         call.call_id = self._next_id()
         call.has_deltas = self._argument_deltas
         return True
@@ -1105,7 +1082,7 @@ class Parser:
         self._ordinary = None
         self._pieces.clear()
         span = (call.start, base + end)
-        made = self._make_plain(call.call_id or "", call.name, call.arguments, call.found_on, span)
+        made = ordinary_call(call.call_id or "", call.name, call.arguments, call.found_on, span, self._dialect)
         self._outside.skip_block(span[1])
         self._events.append(CallCompleted(made))
 
@@ -1237,9 +1214,9 @@ class Parser:
         call = read_whole(dialect, toolbox, text, start, has_deltas=False) if is_plain and start >= 0 else None
         if call is None or base + call.end != end:
             return None
-        span = (block.start, end)
-        return self._make_plain(
-            block.call_id, call.name, call.arguments, call.server, span, dialect.body is Body.ELEMENTS
+        legacy_json = dialect.body is Body.ELEMENTS
+        return ordinary_call(
+            block.call_id, call.name, call.arguments, call.server, (block.start, end), dialect, legacy_json=legacy_json
         )
 
     def _release(self, is_cut: bool = False) -> None:
@@ -1360,7 +1337,8 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
 
     odd = -1
     if text.__class__ is str and _are_usual(options):
-        toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        # From here on, also for the parser: what was given may be read only once.
+        tools = toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
         dialect = named(options.get("dialect", FORGE))
         tags = options.get("reasoning_tags")
         tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)

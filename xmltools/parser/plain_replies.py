@@ -23,17 +23,25 @@ from xmltools.dialects import Body, Dialect
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser.foreign_calls import foreign_search
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import Starts, reasoning_tags, starts_of
-from xmltools.parser.ordinary_calls import Ordinary, Words, begin, has_all, read_ordinary, words_of
+from xmltools.parser.openers import Starts, find_cut, reasoning_tags, starts_of
+from xmltools.parser.ordinary_calls import (
+    MOST_SPACE,
+    Ordinary,
+    Words,
+    begin,
+    find_tool,
+    has_all,
+    ordinary_call,
+    read_ordinary,
+    words_of,
+)
 from xmltools.parser.prose import MAX_LAYOUT
 from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.whole_calls import read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, skip_space
 
 _PLAIN = re.compile(r"(?:[^`~\\<]++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+")
-_LIMITS: Final = Limits()
-_GAP: Final = 256
-"""White space after an opener that is longer is left to the parser."""
+_MOST_CALLS: Final = Limits().blocks
 
 
 class _Call(NamedTuple):
@@ -42,9 +50,8 @@ class _Call(NamedTuple):
     name: str
     server: str
     arguments: dict[str, Any]
-    legacy_json: bool
-    start: int
-    end: int
+    span: tuple[int, int]
+    legacy_json: bool = False
 
 
 class _Plan(NamedTuple):
@@ -80,20 +87,14 @@ def read_plain(
     reader = _Reader(text, toolbox, plan)
     if not reader.read():
         return reader.odd
-    return [_call_of(part, dialect, new_id) if isinstance(part, _Call) else part for part in reader.parts]
-
-
-def _call_of(part: _Call, dialect: Dialect, new_id: Callable[[], str]) -> ToolCall:
-    return ToolCall.unchecked(
-        id=new_id(),
-        name=part.name,
-        arguments=part.arguments,
-        server=part.server,
-        repairs=(),
-        legacy_json=part.legacy_json,
-        dialect=dialect.name,
-        span=(part.start, part.end),
-    )
+    return [
+        ordinary_call(
+            new_id(), part.name, part.arguments, part.server, part.span, dialect, legacy_json=part.legacy_json
+        )
+        if isinstance(part, _Call)
+        else part
+        for part in reader.parts
+    ]
 
 
 class _Reader:
@@ -126,18 +127,15 @@ class _Reader:
                 self._thought = ""
                 self._calls += 1
                 at = self._read_call(place, found[1] or found[0])
-            if not at or self._calls > _LIMITS.blocks:
+            if not at or self._calls > _MOST_CALLS:
                 return False
             self._is_after = True
 
     def _take_prose(self, at: int, end: int, *, is_last: bool) -> bool:
         """Take the prose before something that opens, or at the end of the reply. False if it is not plain."""
         text = self._text
-        if is_last:
-            openers = self._plan.starts.openers
-            for cut in openers.first.finditer(text, max(at, end - openers.reach)):
-                if text[cut.start() :].lower() in openers.parts:
-                    return False
+        if is_last and find_cut(self._plan.starts.openers, text, at, end) is not None:
+            return False
         if at == end:
             return True
         if not self._is_plain(at, end) or self._plan.may_hold_foreign(text, at, end):
@@ -191,7 +189,7 @@ class _Reader:
         text, words, toolbox = self._text, self._plan.words, self._toolbox
         if words is not None and text.startswith(words.opener, at):
             here = skip_space(text, at + len(words.opener))
-            if here - at > _GAP:
+            if here - at > MOST_SPACE:
                 return 0
             if text.startswith("<", here):
                 return self._read_elements(words, at)
@@ -203,30 +201,20 @@ class _Reader:
         if len(read) != 1:
             return 0
         ((form, call),) = read
-        self.parts.append(_Call(call.name, call.server, call.arguments, form.body is Body.ELEMENTS, at, call.end))
+        span = (at, call.end)
+        self.parts.append(_Call(call.name, call.server, call.arguments, span, form.body is Body.ELEMENTS))
         return call.end
 
     def _read_elements(self, words: Words, at: int) -> int:
         default, toolbox = self._dialect.default_server, self._toolbox
         whole = read_whole_elements(words, default, toolbox, self._text, at) if toolbox is not None else None
         if whole is not None:
-            self.parts.append(_Call(whole.name, whole.server, whole.arguments, False, at, whole.end))
+            self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
             return whole.end
-        call = Ordinary(at, words, _LIMITS, self._announce, [], [])
+        call = Ordinary(at, words, Limits(), lambda call: find_tool(call, toolbox, default), [], [])
         end = read_ordinary(call, self._text, begin(call, self._text, at, []), 0, [])
         if not call.done or not has_all(call):
             self.odd = at
             return 0
-        self.parts.append(_Call(call.name, call.found_on, call.arguments, False, at, end))
+        self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
         return end
-
-    def _announce(self, call: Ordinary) -> bool:
-        default = self._dialect.default_server
-        if self._toolbox is None:
-            call.found_on = call.server or default
-            return True
-        found = self._toolbox.find_plain(call.name, call.server, default)
-        if found is None:
-            return False
-        call.found_on, call.shape = found
-        return True

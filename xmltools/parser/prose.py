@@ -17,7 +17,7 @@ from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
-from xmltools.parser.openers import ReasoningTags, reasoning_tags, starts_of
+from xmltools.parser.openers import ReasoningTags, find_cut, reasoning_tags, starts_of
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
@@ -422,15 +422,11 @@ class Outside:
         """The next opener, or cut opener. It is looked for once: brackets may stop the reading before it often."""
         if not self._searched or (self._found is not None and self._found.start() < at):
             self._searched = True
-            opener, first, reach = self._openers[:3]
-            found = opener.search(text, at)
-            if found is None or (self.has_other_marks and len(text) - found.start() < reach):
+            openers = self._openers
+            found = openers.opener.search(text, at)
+            if found is None or (openers.has_others and len(text) - found.start() < openers.reach):
                 # What is cut off may begin before an opener that is a part of it.
-                stop = len(text) if found is None else found.start()
-                for cut in first.finditer(text, max(at, len(text) - reach), stop):
-                    if text[cut.start() :].lower() in self._openers.parts:
-                        found = cut
-                        break
+                found = find_cut(openers, text, at, len(text) if found is None else found.start()) or found
             self._found = found
         return self._found
 

@@ -58,6 +58,7 @@ class Toolbox:
             servers[tool.server] = tool.shape
             self._servers.add(tool.server)
         self.names = tuple(self._shapes)
+        """The names of the tools."""
         # A block that names no server means this one.
         self.only_server = next(iter(self._servers)) if len(self._servers) == 1 else None
 

@@ -97,8 +97,9 @@ class Tool(BaseModel):
         """Make a tool from a function or a pydantic model class.
 
         Type hints become the schema, the docstring becomes the description and those of the parameters (its
-        Google, NumPy or reST sections are read); `name` and `description` take the place of its own. Raises
-        XMLToolsError for what cannot be called with named arguments.
+        Google, NumPy or reST sections are read); `name` and `description` take the place of its own. A function takes
+        no other arguments than it names, unless it has `**kwargs`. Raises XMLToolsError for what cannot be called with
+        named arguments.
         """
         if isinstance(source, type) and issubclass(source, BaseModel):
             text, model = source.__doc__ or "", source

@@ -264,14 +264,8 @@ def _keys_of(source: Source) -> list[str] | None:
 def _holds_key(source: Source, name: str) -> bool:
     """Return whether a file of lines of JSON has a text that may be this key, as `json` writes it."""
     ways = {json.dumps(name, ensure_ascii=ascii).encode("utf-8", "surrogatepass") for ascii in (True, False)}
-    longest, held = max(map(len, ways)), b""
     with source.path.open("rb") as raw, _unpacked(raw, source) as file:
-        while piece := file.read(SIZE):
-            held += piece
-            if any(way in held for way in ways):
-                return True
-            held = held[1 - longest :]
-    return False
+        return any(way in line for line in _lines(file, source) for way in ways)
 
 
 # What a run has written, for the report

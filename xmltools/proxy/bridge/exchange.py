@@ -287,7 +287,7 @@ class Exchange:
         self.stats.finish_reasons.append(reason)
         if reason not in CUT and self._misses_call:
             self.stats.missed = True
-            return sent + self._end_with_error(self._missed, 422)
+            return sent + self._end_with_error(self._miss_in_words, 422)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -311,7 +311,7 @@ class Exchange:
         return is_required and not self._calls and not self.stats.failed
 
     @property
-    def _missed(self) -> str:
+    def _miss_in_words(self) -> str:
         """Say that a call is missing which is required."""
         if not self.stats.unread:
             return _MISSED
@@ -398,7 +398,7 @@ class Exchange:
             )
         if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             self.stats.missed = True
-            raise Refusal(self._missed, status=422, code="tool_choice_not_honoured", param="tool_choice")
+            raise Refusal(self._miss_in_words, status=422, code="tool_choice_not_honoured", param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
 
