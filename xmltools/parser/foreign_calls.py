@@ -19,6 +19,7 @@ from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import MORE
+from xmltools.syntax.searches import find_rare
 
 _HEAD_LENGTH: Final = 1_024
 """Characters in which a call must show what it is."""
@@ -36,8 +37,7 @@ _TOOL_CALL = late_pattern(
     rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<"
     rf"|(?P<glm>{_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>|{{)))"
 )
-# At the start of a run of backticks only, or long runs would take quadratic time; the three come first because they are
-# looked for much faster than a place.
+# At the start of a run of backticks only, or long runs would take quadratic time.
 _FENCED = late_pattern(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
 _TOOL = late_pattern(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
 _TAG = late_pattern(
@@ -97,6 +97,11 @@ def _marks(dialect: Dialect) -> dict[str, list[Dialect]]:
                 found.setdefault(mark, []).append(form)
     del found["<tool_call>"]
     return {mark: found[mark] for mark in sorted(found, key=len, reverse=True)}
+
+
+def _search_fence(text: str, at: int) -> re.Match[str] | None:
+    place = find_rare(text, "```", at, len(text))
+    return _FENCED.search(text, place) if place >= 0 else None
 
 
 class _OtherMarks(NamedTuple):
@@ -246,9 +251,10 @@ class ForeignCalls:
 
     def _search(self, text: str, is_all: bool) -> int:
         handed = at = 0  # how much of the text prose has
+        size = len(text)
         pattern = _elements(*self._words, "<" in text and ":invoke" in text)
         element = pattern.search(text) if "<" in text else None
-        fence = _FENCED.search(text) if "{" in text else None
+        fence = _search_fence(text, 0) if "{" in text else None
         objects = _objects(self._keys[0], self._words[1]) if self._has_tools and "{" in text else None
         bare = objects.search(text) if objects is not None else None
         others = self._marks()
@@ -264,12 +270,12 @@ class ForeignCalls:
             if element is not None and element.start() < at:
                 element = pattern.search(text, at)
             if fence is not None and fence.start() < at:
-                fence = _FENCED.search(text, at)
+                fence = _search_fence(text, at)
             if bare is not None and bare.start() < at and objects is not None:
                 bare = objects.search(text, at)
             mark = min(filter(None, (element, other, fence, bare)), key=re.Match.start, default=None)
             if mark is None or not self._left:
-                at = len(text) if is_all else self._find_cut(text, max(at, len(text) - _HEAD_LENGTH))
+                at = size if is_all else self._find_cut(text, max(at, size - _HEAD_LENGTH))
                 break
             start = mark.start()
             if mark is fence:
@@ -279,7 +285,7 @@ class ForeignCalls:
                 call, end = self._json(start, "json"), start
             else:
                 call, end = self._begin(text, mark)
-            if end < 0 and not is_all and len(text) - start < _HEAD_LENGTH:
+            if end < 0 and not is_all and size - start < _HEAD_LENGTH:
                 at = start  # it depends on what follows
                 break
             if call is not None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from xmltools.parser.fences import FenceReader
 from xmltools.syntax.markup import MORE, NO, Answer
+from xmltools.syntax.searches import find_rare
 
 SPAN_LENGTH: Final = 1_024
 """Characters that inline code may have, with its backticks."""
@@ -117,8 +118,7 @@ class Shown(FenceReader):
             self._is_new_line = True
             self._at += 1
             return
-        if self._is_open:
-            self._starts = [start if self._at - start <= self._section_length else -1 for start in self._starts]
+        self._forget_starts()
         if self._rest:
             text, self._rest = self._rest + text, ""
         start = text.rfind("\n") + 1
@@ -207,23 +207,30 @@ class Shown(FenceReader):
         """True if what `hides` found is inline code whose backticks are right before the place."""
         return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at
 
+    def _forget_starts(self) -> None:
+        """What has begun too long ago has no end."""
+        if self._is_open:
+            self._starts = [start if self._at - start <= self._section_length else -1 for start in self._starts]
+
     def _take_lines(self, text: str, at: int, end: int) -> None:
         """Whole lines. Nearly all of them have nothing that matters after them."""
         if "`" not in text and "~" not in text and "!" not in text and not self._is_open and self._quote is None:
             self._at += end - at
             return
         # Words are found by plain searches, each from where it was found last: a regular expression takes ten times as
-        # long.
+        # long. A place is one before which there is no such word.
         places = dict.fromkeys(_MARKS, at - 1)
         while at < end:
             start = at
             if self._quote is None:
-                marks = _MARKS_OPEN if self._is_open else _MARKS
+                self._forget_starts()
                 found = end
-                for mark in marks:
+                for mark in _MARKS_OPEN if self._is_open else _MARKS:
                     place = places.get(mark, at - 1)
                     if place < at:
-                        place = places[mark] = _find_mark(text, mark, at, end)
+                        stop = end if mark in _MARKS else min(end, at + SECTION_LENGTH)
+                        place = find_rare(text, mark, at, stop)
+                        place = places[mark] = place if place >= 0 else stop
                     found = min(found, place)
                 start = max(at, text.rfind("\n", at, found) + 1) if found < end else end
                 self._at += start - at
@@ -488,14 +495,6 @@ class Shown(FenceReader):
             return NO
         self._scan_to = max(last, stop - _CLOSING_LENGTH) - at
         return MORE
-
-
-def _find_mark(text: str, mark: str, start: int, end: int) -> int:
-    """The place of the mark, or `end`."""
-    # One character is looked for much faster than several.
-    first = text.find(mark[0], start, end)
-    place = text.find(mark, first, end) if first >= 0 else -1
-    return place if place >= 0 else end
 
 
 @lru_cache(maxsize=32)

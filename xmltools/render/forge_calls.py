@@ -28,6 +28,7 @@ from xmltools.render.writable import (
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_sections
 from xmltools.syntax.markup import CDATA_OPEN, SPACES, is_valid_name, is_xml_name
+from xmltools.syntax.searches import find_rare
 from xmltools.tools.schema import (
     ANY,
     ArrayShape,
@@ -231,7 +232,7 @@ def write_text(text: str, *, in_cdata: bool = False) -> str:
     # Two sections share a ]]> between them, so that none of them holds it; a token of a chat template, which an engine
     # would take for one (protocol, 10.2); and also an opener that has no end in the text, for it would claim the end of
     # the section (protocol, 4.9).
-    parts = text.split("]]>")
+    parts = text.split("]]>") if find_rare(text, "]]>", 0, len(text)) >= 0 else [text]
     has_tokens = turn_marks().is_in(text)
     if has_tokens or count_sections(text, 0, len(text), 0):
         parts = [_OPENING.sub(f"<![]]>{CDATA_OPEN}", part) for part in parts]

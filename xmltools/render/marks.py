@@ -15,6 +15,7 @@ from itertools import chain, pairwise
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect, ResultForm
+from xmltools.syntax.searches import find_rare
 from xmltools.tools import Tool
 
 _TURNS = (
@@ -29,90 +30,100 @@ _TURNS = (
     *("<start_function_response>", "<end_function_response>", "<end_function_call>"),  # FunctionGemma
     *("<start_function_declaration>", "<end_function_declaration>"),
 )
-"""Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKENS`."""
+"""Tokens with which chat templates begin and end turns, beside those that dialects name, and those of `_TOKEN`."""
 _COMMENTS = ("<!--",)
 """What hides an example that follows, if it has no end."""
-_TOKENS = (
-    r"\|/?[A-Za-z_][^<>|\n]{0,60}\|?>",  # <|im_start|>, <|tool_call>
-    r"/?[A-Za-z_]{1,60}\|>",  # <tool_call|>
+_BARRED = (
+    r"\|/?[A-Za-z_][^<>|\n]{0,60}+\|?>",  # <|im_start|>, <|tool_call>
+    r"/?[A-Za-z_]{1,60}+\|>",  # <tool_call|>
     r"/?｜",  # <｜tool▁calls▁begin｜>
     r"/?ifm\|",
+)
+"""What follows the `<` of tokens that are of one pattern, with a bar in it; most text has no bar."""
+_NUMBERED = (
     r"SPECIAL_[0-9]{1,4}>",  # Nemotron Nano
     r"extra_id_[0-9]{1,4}>",
     r"reserved_10[67]>",  # Baichuan
 )
-"""What follows the `<` of tokens that are of one pattern; text holds hardly any of them."""
-_TOKEN = re.compile(f"<(?:{'|'.join(_TOKENS)})")
+_TOKEN = re.compile(f"<(?:{'|'.join((*_BARRED, *_NUMBERED))})")
 _TAG = re.compile(r"<(/?)([\w.:-]+)([ >=])")
 _FRAME_TAG = re.compile(r"</?[\w.:-]+>")
 _FIELD = re.compile(r"\{(?:name|number|next)\}")
+_LETTER = re.compile("[A-Za-z/](?![?*+{])")
 _AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-]|&#102;)"}
 _SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
 """Patterns of what follows the first character of a mark. No such pattern has the first character of another mark
 before its end, or what was hidden there could not be shown."""
 
 
-_NEEDLES = {"f": "functools["}
+_NEEDLES = {"f": "functools[", "]": "]~"}
 """What to look for first, where a mark begins with what is in each text."""
 
 
 class Marks:
     """Finds the marks that no data may hold in what is written in one dialect."""
 
-    __slots__ = ("_ampersand", "_hidden", "_hidden_ampersand", "_marks")
+    __slots__ = ("_ampersand", "_barred", "_hidden", "_hidden_ampersand", "_marks")
 
     def __init__(self, marks: Iterable[tuple[str, str]], names: tuple[str, ...] | None = ()) -> None:
         by_first: dict[str, dict[str, str]] = {"<": {}}
         for mark, rest in marks:
             if not _TOKEN.match(mark):
                 by_first.setdefault(mark[0], {}).setdefault(mark, rest)
-        rests = {first: "|".join(dict.fromkeys(marks.values())) for first, marks in by_first.items()}
-        tags = "[A-Za-z_]" if names is None else "|".join(f"{re.escape(name)}(?![\\w.:-])" for name in names)
-        rests["<"] = "|".join(filter(None, (rests["<"], *_TOKENS, tags)))
-        self._marks = [
-            (_needle(first, by_first[first]), re.compile(f"{re.escape(first)}(?={rest})"), first)
-            for first, rest in rests.items()
-        ]
-        hidden = "|".join(f"{_reference(first)[1:]}(?={rest})" for first, rest in rests.items())
+        tags = ("[A-Za-z_]",) if names is None else tuple(f"{re.escape(name)}(?![\\w.:-])" for name in names)
+        rests = {first: {*marks.values()} for first, marks in by_first.items()}
+        rests["<"].update(_NUMBERED, tags)
+        barred = rests | {"<": rests["<"].union(_BARRED)}
+        # What to look for first, a pattern of the marks, and the character that they begin with.
+        self._marks, self._barred = (
+            [
+                (_needle(first, by_first[first]), re.compile(f"{re.escape(first)}(?={_any_of(each)})"), first)
+                for first, each in those.items()
+            ]
+            for those in (rests, barred)
+        )
+        hidden = "|".join(f"{_reference(first)[1:]}(?={_any_of(each)})" for first, each in barred.items())
         self._hidden = re.compile(f"&(?:{hidden})")
         self._ampersand = re.compile(f"&(?=(?:amp;)*(?:{hidden}))")
         self._hidden_ampersand = re.compile(f"&amp;(?=(?:amp;)*(?:{hidden}))")
 
+    def _may_be_in(self, text: str) -> Iterator[tuple[re.Pattern[str], str]]:
+        """Yield patterns of the marks that there may be in a text, and what each begins with."""
+        for needle, mark, first in self._barred if "|" in text or "｜" in text else self._marks:
+            if find_rare(text, needle, 0, len(text)) >= 0:
+                yield mark, first
+
     def is_in(self, text: str) -> bool:
         """Return whether there is a mark in a text."""
-        return any(needle in text and mark.search(text) for needle, mark, _ in self._marks)
+        return any(mark.search(text) for mark, _ in self._may_be_in(text))
 
     def growth_before(self, text: str, place: int) -> int:
         """Return by how much `neutral` makes what stands before a place in a text longer."""
         return sum(
             len(_reference(first)) - 1
-            for needle, mark, first in self._marks
-            if needle in text
+            for mark, first in self._may_be_in(text)
             for found in mark.finditer(text)
             if found.start() < place
         )
 
     def neutral(self, text: str) -> str:
         """Return text without marks, for good."""
-        for needle, mark, first in self._marks:
-            if needle in text:
-                text = mark.sub(_reference(first), text)
+        for mark, first in self._may_be_in(text):
+            text = mark.sub(_reference(first), text)
         return text
 
     def neutral_json(self, text: str) -> str:
         """Return JSON without marks, in which all strings are what they were."""
-        for needle, mark, first in self._marks:
-            if needle in text:
-                text = mark.sub(rf"\\u{ord(first):04x}", text)
+        for mark, first in self._may_be_in(text):
+            text = mark.sub(rf"\\u{ord(first):04x}", text)
         return text
 
     def divided(self, text: str, between: str) -> str:
         """Return text with something inside each mark. It may end with a bracket, so it does not come right after the
         bracket, or the slash, of a mark that begins with one."""
-        for needle, mark, first in self._marks:
-            if needle in text:
-                ends = [found.end() + 2 * (first == "[") for found in mark.finditer(text)]
-                text = between.join(text[start:end] for start, end in pairwise([0, *ends, len(text)]))
+        for mark, first in self._may_be_in(text):
+            ends = [found.end() + 2 * (first == "[") for found in mark.finditer(text)]
+            text = between.join(text[start:end] for start, end in pairwise([0, *ends, len(text)]))
         return text
 
     def hide(self, text: str) -> str:
@@ -127,6 +138,15 @@ class Marks:
             return text
         text = self._hidden.sub(lambda found: unescape(found[0]), text)
         return self._hidden_ampersand.sub("&", text)
+
+
+def _any_of(patterns: Iterable[str]) -> str:
+    """Return a pattern of all these. What begins with the same letter is one, so that few are tried at each place."""
+    found: dict[str, list[str]] = {}
+    for pattern in sorted(patterns):
+        lead = pattern[0] if _LETTER.match(pattern) else ""
+        found.setdefault(lead, []).append(pattern.removeprefix(lead))
+    return "|".join(f"{lead}(?:{'|'.join(rests)})" for lead, rests in found.items())
 
 
 def _needle(first: str, marks: Iterable[str]) -> str:
@@ -179,7 +199,7 @@ def _turns_of(dialect: Dialect) -> Iterator[tuple[str, str]]:
 
 
 def _plain_frames(form: ResultForm) -> Iterator[str]:
-    """Yield what stands around results and holds neither a tag nor a token of `_TOKENS`. Where nothing ends a result,
+    """Yield what stands around results and holds neither a tag nor what `_TOKEN` is for. Where nothing ends a result,
     each begins on a line of its own, and `xmltools.render.results` takes care of that."""
     starts = (form.start, form.end, *((form.each_start, form.each_end) if form.each_end else ()))
     for start in starts:
