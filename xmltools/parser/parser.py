@@ -310,7 +310,11 @@ class Parser:
                         held = reader.cut
                         if "&" in chunk and self._ordinary is not None:
                             return self._feed_ordinary(self._ordinary, chunk)
-                        if not held or held[0] == "&" or "&" in chunk or len(held) > 255:
+                        if reader.idle and ";" not in chunk and chunk[-1] > " ":
+                            # A `&` that is not the beginning of an entity: none begins with another letter.
+                            if chunk[chunk.rfind("&") + 1 :][:1] in "#aglq":
+                                text = reader.text(chunk)
+                        elif not held or held[0] == "&" or "&" in chunk or len(held) > 255:
                             text = reader.text(chunk)
                         elif chunk[-1] > " ":
                             reader.cut = ""
