@@ -15,6 +15,7 @@ from xmltools.parser.block import (
     Leaf,
     State,
     close_element,
+    end_early,
     fail,
     give_up,
     is_block,
@@ -277,6 +278,12 @@ def _after_body(block: Block, text: str, at: int) -> int:
             block.done = True
             return at + len(block.dialect.end)
         if not is_end and is_cut_off(text, at, block.dialect.end):
+            return -1
+    for token in block.dialect.turn_ends if not (block.in_list or block.lacks_brace) else ():
+        if text.startswith(token, at):
+            end_early(block, block.base + at)
+            return at
+        if is_cut_off(text, at, token):
             return -1
     # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
