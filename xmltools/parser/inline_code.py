@@ -86,6 +86,7 @@ class Shown(FenceReader):
         self._ahead_all = False  # the rest of the line was looked at
         self._scan_to = 0
         self._measures = PATIENCE
+        self.due = 0  # characters after the place that is asked about, with which the answer is no longer MORE
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -446,6 +447,7 @@ class Shown(FenceReader):
         found = self._ahead.get(ticks, -1)
         if found >= 0 and found + ticks <= most:
             return at + found + ticks
+        self.due = most
         if not self._ahead_all and self._ahead_to < most:
             return MORE
         if is_block and self.is_right_after_backticks:
@@ -474,6 +476,7 @@ class Shown(FenceReader):
         """Where a comment or section ends. A whole block contains no end of what began before it."""
         most = at + self._starts[kind] + self._section_length - self._at
         in_fence = self.marker != "" and self._starts[kind] >= self._fence_start
+        self.due = most - at
         stop = min(len(text), most)
         is_all = final or len(text) >= most
         last = at + self._scan_to

@@ -452,7 +452,8 @@ class Parser:
             elif mode == 0:
                 start = self._pos
                 end = start + len(chunk)
-                if end <= self._mark and chunk.find("<") == end - start - 1:
+                is_cut = chunk[-1] == "<" and self._lead not in chunk and self._other_lead not in chunk
+                if end <= self._mark and is_cut:
                     self._pos = end
                     self._held = "<"
                     self._mode = 4
@@ -822,6 +823,9 @@ class Parser:
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
             if block is not None and (self._held in ("]", "<", "\n", "\n<") or self._held.startswith("</")):
                 self._choose_bracket()
+            elif self._held == "<" and not self._dialect.layout and self._reads_plainly:
+                self._mode = _HELD
+                self._mark = self._pos + _GATHER
             return
         if block is None:
             if self._outside.has_other_marks:

@@ -107,6 +107,7 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_copied",
+        "_is_hiding",
         "_key_search",
         "_later",
         "_later_depth",
@@ -193,6 +194,7 @@ class Outside:
         self.is_unclosed = False  # a call has ended the last reasoning, and no end tag
         self.is_after = False  # a call or reasoning has ended, and no text has followed
         self._is_begun = False  # the reasoning has text
+        self._is_hiding = False  # what is held back is a call, unless the end of what hides it is still to come
         self.is_long = False  # the run of white space that was read last is too long to be layout
         self._bracket_seen = 0  # lines before this place end no region in brackets
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
@@ -246,7 +248,7 @@ class Outside:
 
     def begin(self) -> None:
         """Another text is going to be read, from its beginning."""
-        self._searched = False
+        self._searched = self._is_hiding = False
 
     def end(self, text: str, at: int, base: int) -> None:
         """The text was read up to `at`; the rest comes again, before the next one."""
@@ -336,6 +338,8 @@ class Outside:
         size = len(held) + len(chunk)
         if self.brackets and held[0] == "[":
             return size < MAX_BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+        if self._is_hiding:
+            return size < self._prose.due and not _MAY_END_HIDING.search(chunk)
         return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
 
     def _read_prose(self, text: str, at: int, base: int) -> int:
@@ -447,6 +451,7 @@ class Outside:
         start = NO if prose.open and not self._fenced_calls else self._start_of(text, at, word)
         hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if start else NO
         if start is MORE or hidden is MORE:
+            self._is_hiding = hidden is MORE
             return -1
         if not start or hidden:
             after = hidden or self._past_mention(text, at, word)
@@ -986,4 +991,6 @@ def is_json_list(text: str) -> bool:
 
 _LIST_DEPTH: Final = 128
 _LINE_OR_MARKUP = re.compile(r"[\r\n<]")
+_MAY_END_HIDING = re.compile(r"[>`~\r\n]")
+"""With these end comments, sections, inline code and fences, and the calls in them."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
