@@ -301,7 +301,7 @@ def _after_body(block: Block, text: str, at: int) -> int:
         opens = opens_block(block, text, at) if block.dialect.block else True
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
         return -1
-    if opens:
+    if opens and not (block.in_list and block.dialect.is_bare):  # a list without marks counts if it is whole
         # Where a call is nothing but the object, that has ended with its brace.
         block.arguments_closed = block.dialect.body is _JSON and not block.lacks_brace
         meet_opener(block, block.base + at)
