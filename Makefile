@@ -29,7 +29,8 @@ test-all:
 
 # What `make test` leaves out, and the random tests again, with all their examples.
 test-rest: .venv/test-all.stamp
-	$(PYTEST) -m "full or hypothesis" $(ARGS)
+	$(PYTEST) -m "(full or hypothesis) and not alone" $(filter-out --cov-fail-under%,$(ARGS))
+	$(BIN)/python -m pytest -m alone $(ARGS)
 
 # The pages and the reference as a site, in build/site/html: every link is checked.
 docs: .venv/docs.stamp

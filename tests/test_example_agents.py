@@ -65,11 +65,9 @@ def test_an_example_is_short(name: str) -> None:
 
 
 def cases() -> list[object]:
-    return [
-        pytest.param(name, marks=() if name in ALWAYS_RUN else pytest.mark.full)
-        for name in PRINTED
-        if name != "proxy.py"
-    ]
+    full, alone = pytest.mark.full, pytest.mark.alone
+    marks = dict.fromkeys(PRINTED, (full,)) | dict.fromkeys(ALWAYS_RUN, ()) | {"batch_ray.py": (full, alone)}
+    return [pytest.param(name, marks=marks[name]) for name in PRINTED if name != "proxy.py"]
 
 
 @pytest.mark.parametrize("name", cases())

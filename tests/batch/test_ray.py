@@ -21,7 +21,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
 
 # Ray's own modules warn of each other.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.alone]
 
 ADD = xt.Tool(
     name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}

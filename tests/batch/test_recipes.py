@@ -43,7 +43,7 @@ def reply(number):
     return ("Adding.\n" + call, "No call.", "<tool><tool_name>sub</tool_name></tool>", None, call[:-9])[number % 5]
 
 
-@pytest.mark.parametrize("library", ["ray", "daft", "datasets", "pyspark"])
+@pytest.mark.parametrize("library", [pytest.param("ray", marks=pytest.mark.alone), "daft", "datasets", "pyspark"])
 def test_a_recipe_gives_what_parse_table_gives(tmp_path, library):
     if find_spec(library) is None or (library == "pyspark" and shutil.which("java") is None):
         pytest.skip(f"{library} is not installed, or has no Java")

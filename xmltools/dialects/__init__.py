@@ -102,7 +102,8 @@ def named(name: str | Dialect, option: str = "dialect") -> Dialect:
 
         near = get_close_matches(str(name), _KNOWN, n=3, cutoff=0.4)
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
-        raise XMLToolsError(f"{option}: expected the name of a dialect, got {name!r}; {rest}")
+        whole = ", or 'known', which means all of them" if option == "also" else ""
+        raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r}; {rest}")
     return _record(name)
 
 
