@@ -244,6 +244,21 @@ def test_a_refused_request_is_logged_with_the_reason(records: list[logging.LogRe
     assert reasons == ["invalid_json", "body_too_large", "invalid_request_error", "unknown_origin"]
 
 
+FAILURES = {
+    "broken off": (Answer([chunk("On it")]), "the upstream broke off its reply"),
+    "cut": (Answer([chunk("On it"), Cut()]), "the upstream broke off the connection"),
+    "unreadable": (Answer([f"data: {CANARY}\n\n".encode()]), "the upstream sent what can't be read"),
+}
+
+
+@pytest.mark.parametrize(("answer", "cause"), FAILURES.values(), ids=FAILURES)
+def test_the_log_says_why_an_answer_is_not_whole(answer: Answer, cause: str, records: list[logging.LogRecord]) -> None:
+    with world(Upstream(answer, make=None), settings=Settings(retries=0)) as it:
+        it.post(stream=True)
+    (line,) = [each for each in fields(records) if each.get("route") == CHAT]
+    assert (line["outcome"], line["error"], line["upstream_status"]) == ("upstream_error", cause, 200)
+
+
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:
     bad = Answer([b'data: {"error": {"message": "%s"}}\n\n' % CANARY.encode()])
     broken = Answer([chunk(CANARY), f"data: {CANARY}\n\n".encode()])

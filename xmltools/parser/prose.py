@@ -451,7 +451,7 @@ class Outside:
         start = NO if prose.open and not self._fenced_calls else self._start_of(text, at, word)
         hidden = prose.hides(text, at, final=self.final, is_block=True, measure=self._measure) if start else NO
         if start is MORE or hidden is MORE:
-            self._is_hiding = hidden is MORE
+            self._is_hiding = hidden is MORE and start is not MORE
             return -1
         if not start or hidden:
             after = hidden or self._past_mention(text, at, word)

@@ -100,7 +100,8 @@ class Answer:
             self._note(str(refusal))
             await self._send_refusal(refusal)
         except XMLToolsError as error:
-            await self._fail(UpstreamError(f"the upstream sent what can't be read: {self._safe(Refusal(str(error)))}"))
+            what = "the upstream sent what can't be read"
+            await self._fail(UpstreamError(f"{what}: {self._safe(Refusal(str(error)))}"), what)
 
     def _safe(self, refusal: Refusal) -> Refusal:
         """Return a refusal, which may quote the upstream, without the upstream's key."""
@@ -134,10 +135,12 @@ class Answer:
         if self._record.live is not None:
             self._record.live.answered(answer.status)
 
-    async def _fail(self, error: UpstreamError) -> None:
+    async def _fail(self, error: UpstreamError, what: str = "") -> None:
+        """Tell the client of an error; `what` is written to the log, where the error quotes the upstream."""
         self._note(str(error), broke_off=True)
         if error.why is Why.TIMEOUT:
             error = UpstreamError(f"{error} (--connect-timeout)", error.status)
+        self._record.error = what or str(error)
         self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
         await self._send_failure(error)
 
