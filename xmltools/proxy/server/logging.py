@@ -45,8 +45,9 @@ class Record:
     made), "call_unread" (a call in another notation stayed text), "refused" (by us), "upstream_error", "timeout",
     "client_left", "stopped" (by the end of the server) or "failed" (our fault). `ttft`: from the question to the
     upstream until its first byte. `overhead`: what our own work on the request and the answer took. `first_argument`:
-    until the first piece of an argument was read. `error`: why the upstream gave no whole answer, in our own words. `reason`: the code of a
-    refusal. `live`: what the live view keeps of the request; it has content, and is not read here.
+    until the first piece of an argument was read. `error`: why the upstream gave no whole answer, in our own words.
+    `reason`: the code of a refusal. `live`: what the live view keeps of the request; it has content, and is not read
+    here.
     """
 
     id: str
