@@ -13,6 +13,7 @@ from support.calls import meant, untyped
 from support.often import examples
 
 from xmltools.conversations.transcript import extract, inline
+from xmltools.conversations.transcript.escaping import hide_tags
 from xmltools.conversations.validation import check
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
@@ -264,8 +265,9 @@ def test_what_was_inlined_is_extracted_exactly(rng, typed, role):
 def test_reasoning_in_brackets_is_extracted_where_no_text_stands_in_them(rng, typed):
     conversation, tools = made(rng, typed=typed)
     plain = inline(conversation, tools, bracket_reasoning=True)
-    texts = [part for message in conversation for part in message.parts if isinstance(part, Text)]
-    if not any(parse(f"{part.text}\n", bracket_reasoning=True).reasoning for part in texts):
+    # As they are written: a fence that has no end is hidden, and what stands in it is a paragraph then.
+    texts = [hide_tags(part.text, is_followed=True) for part in all_parts(conversation, Text)]
+    if not any(parse(f"{text}\n", bracket_reasoning=True).reasoning for text in texts):
         assert extract(plain, tools, bracket_reasoning=True) == normal(conversation)
 
 
@@ -472,6 +474,8 @@ def test_text_is_changed_no_more_than_needed(text, written):
         ("```\na\n```\n````\n~~~\n```", "```\na\n```\n&#96;```\n&#126;~~\n&#96;``"),
         ("a <!-- b", "a &lt;!-- b"),
         ("<!-- a --> <!-- <!--", "<!-- a --> &lt;!-- &lt;!--"),
+        ("<!-->", "&lt;!-->"),
+        ("<!-- a --> <!--->", "<!-- a --> &lt;!--->"),
         ("<![CDATA[ ]]> <![cdata[", "<![CDATA[ ]]> &lt;![cdata["),
     ],
 )

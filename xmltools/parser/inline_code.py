@@ -327,6 +327,7 @@ class Shown(FenceReader):
             else:
                 self._fence_start = self._at
         self._resolve(line_over=True)
+        self.line = ""  # what has ended in the line before is not in this one
         self._at += 1
         self._is_odd = False
         self._quote_tail = ""

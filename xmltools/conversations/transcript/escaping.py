@@ -95,11 +95,18 @@ def show_tags(text: str) -> str:
 
 def _hide_sections(text: str) -> str:
     """Hide what begins a comment or a CDATA section that has no end."""
-    for opens, closes in (("<!--", "-->"), ("<![CDATA[", "]]>")):
-        end = text.rfind(closes) + 1
-        pattern = re.compile(f"<(?={re.escape(opens[1:])})", re.IGNORECASE)
-        text = text[:end] + pattern.sub("&lt;", text[end:])
+    for opener, either in _SECTIONS:
+        # From left to right, as they are read: an opener and an end share no characters, as they seem to in `<!-->`.
+        end = max((found.end() for found in either.finditer(text) if found["end"]), default=0)
+        text = text[:end] + opener.sub("&lt;", text[end:])
     return text
+
+
+_SECTIONS = tuple(
+    (re.compile(f"<(?={opens})", re.IGNORECASE), re.compile(f"<{opens}|(?P<end>{closes})", re.IGNORECASE))
+    for opens, closes in (("!--", "-->"), (r"!\[CDATA\[", r"\]\]>"))
+)
+"""Patterns of what begins a comment or a CDATA section, and of that or what ends one."""
 
 
 def _hide_fence(text: str, *, sections: bool) -> str:
