@@ -30,7 +30,7 @@ test-all:
 # What `make test` leaves out, and the random tests again, with all their examples.
 test-rest: .venv/test-all.stamp
 	$(PYTEST) -m "(full or hypothesis) and not alone" $(filter-out --cov-fail-under%,$(ARGS))
-	$(BIN)/python -m pytest -m alone $(ARGS)
+	$(BIN)/python -m pytest -m alone $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none of them
 
 # The pages and the reference as a site, in build/site/html: every link is checked.
 docs: .venv/docs.stamp
