@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, validate_call
 
 import xmltools as xt
 from xmltools.errors import XMLToolsError
@@ -152,6 +152,23 @@ def test_annotated_parameters():
 def test_no_parameters():
     closed = {**Tool(name="stop").parameters, "additionalProperties": False}
     assert Tool.of(lambda: None, name="stop").parameters == closed
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, validate_call])
+def test_a_field_as_the_default_describes_the_parameter_and_keeps_its_name(wrap):
+    many, page, empty = Field(5, ge=1, description="How many"), Field(gt=3), Field(default_factory=list)
+
+    def search(limit: int = many, *, _page: int = page, words: list[str] = empty): ...
+
+    for _ in range(2):  # what belongs to the function is not changed
+        parameters = Tool.of(wrap(search)).parameters
+        assert parameters["properties"] == {
+            "limit": {"type": "integer", "default": 5, "minimum": 1, "description": "How many"},
+            "_page": {"type": "integer", "exclusiveMinimum": 3},
+            "words": {"type": "array", "items": {"type": "string"}},
+        }
+        assert parameters["required"] == ["_page"]
+    assert many.alias is None
 
 
 def test_a_function_takes_no_other_arguments_unless_it_says_so():

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
 from pydantic.errors import PydanticSchemaGenerationError
@@ -325,7 +325,7 @@ def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
         default = ... if parameter.default is parameter.empty else parameter.default
         # pydantic reserves some names for itself (a leading underscore, `schema`), so fields are numbered.
         hint = hints.get(parameter.name, Any)
-        fields[f"field_{number}"] = (hint, _field(parameter.name, default))
+        fields[f"field_{number}"] = _field(parameter.name, hint, default)
     try:
         config = ConfigDict(extra=extra, arbitrary_types_allowed=False)  # type: ignore[typeddict-item]
         return create_model("Arguments", __config__=config, **fields)
@@ -333,13 +333,13 @@ def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
         raise XMLToolsError(f"{_called(function)}: a type hint has no JSON Schema: {error}") from None
 
 
-def _field(name: str, default: Any) -> Any:
+def _field(name: str, hint: Any, default: Any) -> tuple[Any, Any]:
+    """Return the type and the default of a field that is called `name` outside."""
     from pydantic.fields import FieldInfo
 
-    if isinstance(default, FieldInfo):
-        default.alias = default.validation_alias = default.serialization_alias = name
-        return default
-    return Field(default, alias=name)
+    if isinstance(default, FieldInfo):  # it may have no default, and belongs to the function
+        return Annotated[hint, default], Field(alias=name)
+    return hint, Field(default, alias=name)
 
 
 def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
