@@ -54,10 +54,12 @@ _LOOK_BACK: Final = 256
 _NO_SECTIONS: Final[array[int]] = array("q")  # of all leaves without CDATA; nothing is ever added to it
 Path = tuple[str | int, ...]
 
-# Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`.
+# Kinds of end tags that may end a leaf: its own, another element's, `</arguments>`, that of an element around it in the
+# arguments.
 OWN: Final = 0
 OTHER: Final = 1
 CALL: Final = 2
+AROUND: Final = 3
 
 
 class State:
@@ -107,11 +109,12 @@ def cut_off(place: int) -> Failure:
 class Candidate:
     """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it."""
 
-    __slots__ = ("after", "between", "kind", "place", "repairs", "section", "sections", "spaced")
+    __slots__ = ("after", "between", "kind", "name", "place", "repairs", "section", "sections", "spaced")
 
-    def __init__(self, kind: int, spaced: bool, place: int, section: int, between: str) -> None:
+    def __init__(self, kind: int, tag: Tag, place: int, section: int, between: str) -> None:
         self.kind = kind
-        self.spaced = spaced
+        self.name = tag.name
+        self.spaced = tag.spaced
         self.place = place
         self.section = section  # the place of the `]]>` that it follows, or -1
         self.between = between  # what stands between the two
@@ -226,6 +229,7 @@ class Block:
         "discard",
         "done",
         "early",
+        "ended_around",
         "element_count",
         "error",
         "events",
@@ -308,6 +312,7 @@ class Block:
         self.spelling = dialect.block  # of the opener's name
         self.name: str | None = None
         self.name_start = -1  # where the content of the element starts that named the tool
+        self.ended_around: dict[str, str] = {}  # leaves that an end tag around them ended, and that
         self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
         self.server: str | None = None
         self.shape: Shape | None = None  # that of the tool's arguments, once it is known

@@ -7,6 +7,7 @@ from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.block import (
+    AROUND,
     CALL,
     OWN,
     Block,
@@ -115,6 +116,8 @@ def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return meet_candidate(block, leaf, text, at, tag, OWN)
         if tag and tag.name == block.arguments_tag and depth_of(block, tag.name) > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
+        if tag and depth_of(block, tag.name) > 1:
+            return meet_candidate(block, leaf, text, at, tag, AROUND)
     elif text.startswith("<!--", at):
         if not count_examples(block, leaf, block.section):
             end_section(block, leaf)

@@ -31,6 +31,7 @@ from xmltools.parser.block import (
     opens_block,
     skip_past,
 )
+from xmltools.parser.end_tags import refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
 from xmltools.parser.values import begin_leaf, names_argument, turn_into_text
 from xmltools.syntax.element_tree import Element
@@ -298,6 +299,8 @@ def _end_tag(block: Block, text: str, at: int) -> int:
     if len(block.stack) == 2 and block.stack[-1].is_arguments and field_of(block, tag.name) == block.dialect.arguments:
         note(block, Code.MISMATCHED_END_TAG, place, f"</{tag.name}> closed <{block.arguments_tag}>")
         close_element(block, block.arguments_tag, place)
+    elif tag.name in block.ended_around:
+        refuse_second_end(block, tag.name, place)
     else:
         note(block, Code.STRAY_END_TAG, place, f"</{tag.name}> closed nothing")
     return tag.end

@@ -9,6 +9,7 @@ from typing import Final
 from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.parser.block import (
+    AROUND,
     CALL,
     OTHER,
     OWN,
@@ -80,7 +81,7 @@ def meet_candidate(block: Block, leaf: Leaf, text: str, at: int, tag: Tag, kind:
             end_section(block, leaf)
         _end_own(block, leaf, tag.spaced, place)
         return tag.end
-    block.candidate = Candidate(kind, tag.spaced, place, block.section, block.aside.take())
+    block.candidate = Candidate(kind, tag, place, block.section, block.aside.take())
     put_aside(block, text[at : tag.end])
     block.state = State.END_TAIL
     return tag.end
@@ -111,7 +112,10 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     here = skip_space(text, at)
     if here > at:
         put_aside(block, text[at:here])
-    follows = _may_follow(block, leaf, candidate.kind, text, here) if here < len(text) else MORE
+    follows = MORE if here == len(text) else _may_follow(block, leaf, candidate.kind, text, here)
+    if follows is not MORE and not follows and candidate.kind in (OTHER, AROUND):
+        follows = _may_follow_around(block, candidate.name, text, here)
+        candidate.kind = AROUND
     if follows is MORE and len(text) - here < TAG_LENGTH:
         return here if here > at else -1
     if follows and not _is_claimed(block, leaf, candidate, here):
@@ -303,6 +307,10 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     elif kind == OTHER:
         note(block, Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
+    elif kind == AROUND:
+        block.ended_around[leaf.tag] = candidate.name
+        end_leaf(block, leaf, place, cut=True)
+        close_element(block, candidate.name, place, leaf)
     else:
         _refuse_garbage(block, leaf, place)
         end_leaf(block, leaf, place, cut=True)
@@ -317,6 +325,9 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
     text = source_of(block, start, end)
     for found in _TAGS.finditer(text):
         name = found[2]
+        if name in block.ended_around and found[1]:
+            refuse_second_end(block, name, start + found.start())
+            return
         if name == leaf.tag and found[1]:
             message = f"</{name}> is in the value of <{name}>, and only </{block.arguments_tag}> closes it"
             hint = f"End the value with </{name}>, and write nothing between </{name}> and the next tag."
@@ -327,6 +338,14 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
             continue
         fail(block, Code.MALFORMED_MARKUP, message, start + found.start(), hint)
         return
+
+
+def refuse_second_end(block: Block, tag: str, place: int) -> None:
+    """Fail: the end tag of a leaf that another one had ended already comes after all (protocol, 4.6)."""
+    around = block.ended_around[tag]
+    message = f"it is not clear where the value of <{tag}> ends: </{tag}> comes after </{around}>"
+    hint = f"Write </{tag}> before </{around}>; put a value that contains tags in <![CDATA[...]]>."
+    fail(block, Code.MALFORMED_MARKUP, message, place, hint)
 
 
 def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int | bool | None:
@@ -346,6 +365,8 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         if tag is MORE:
             return MORE
         return bool(tag and is_block(block, tag.name))
+    if kind == AROUND:
+        return NO
     if following == "/":
         name = read_name(text, skip_space(text, at + 2))
         if not isinstance(name, str):
@@ -354,6 +375,20 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
             return name == block.stack[-1].tag
         return depth_of(block, name) >= 0 or leaf.literal < 0
     return _starts_sibling(block, leaf, kind, text, at)
+
+
+def _may_follow_around(block: Block, tag: str, text: str, at: int) -> int | bool | None:
+    """May what is at `at` follow the open element `tag` of the arguments, if its end tag ended it (protocol, 4.6)?"""
+    depth = depth_of(block, tag)
+    if depth < 2 or text[at] != "<":
+        return NO
+    if at + 1 == len(text):
+        return MORE
+    outer, is_end = block.stack[depth - 1], text[at + 1] == "/"
+    name = read_name(text, skip_space(text, at + 2) if is_end else at + 1)
+    if not isinstance(name, str):
+        return name
+    return name == outer.tag if is_end else outer.shape.knows(name, tag)
 
 
 def _starts_sibling(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> bool | None:
