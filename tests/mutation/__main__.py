@@ -87,7 +87,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=25, help="CPU seconds of tests, quick ones first, to outlive")
     parser.add_argument("--controls", action="store_true", help="judge code without a change: nothing may kill it")
     parser.add_argument("--types", action="store_true", help="show the survivors to mypy too")
-    parser.add_argument("--again", action="store_true", help="judge the survivors again, by all tests")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="judge the survivors again, by all tests, also those that `make test` leaves out",
+    )
     parser.add_argument(
         "--first", action="append", default=[], metavar="NAME", help="ask tests with this in their id first"
     )
@@ -152,7 +156,9 @@ def _judge(mutants: list[Any], options: argparse.Namespace, results: _Results) -
     if mutants:
         judge = Judge(mutants, options, results.add)
         tests = [str(_TESTS / each) for each in _FILES]
-        how = ["-q", "-p", "no:cacheprovider", "--no-header", "--capture=no", "-k", _SURE]
+        how = ["-q", "-p", "no:cacheprovider", "--no-header", "--capture=no", "-k", _SURE, "--hypothesis-profile=quick"]
+        if not options.again:
+            how += ["-m", "not full"]
         pytest.main([*how, *tests], plugins=[judge])
 
 

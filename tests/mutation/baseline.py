@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,23 @@ def _call(item: pytest.Function) -> str:
 class Baseline:
     """The tests that pass, with their time in seconds of CPU, and the tests that reach each line.
 
-    They are measured once and kept in a file. Tests that are not in it are measured and added; of a module that has
-    changed since it is not known which tests reach its lines, so all are asked. Delete the file to measure anew.
+    They are measured once, by several processes, and kept in a file. Tests that are not in it are measured and added;
+    of a module that has changed since it is not known which tests reach its lines, so all are asked. Delete the file
+    to measure anew. Of the tests that take long, those with the marker `full`, it is known only how long.
     """
 
-    def __init__(self, items: list[pytest.Item], place: Path) -> None:
+    def __init__(self, items: list[pytest.Item], place: Path, jobs: int) -> None:
         self.items = {item.nodeid: item for item in items}
         record = _read(place)
         new = [item for item in items if item.nodeid not in record["seconds"].keys() | record["failed"].keys()]
         if new:
-            _in_child(lambda: _measure(new, record, place))
-            record = _read(place)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            parts = [place.with_suffix(f".{number}.json") for number in range(jobs)]
+            _in_children([partial(_measure, new[number::jobs], part) for number, part in enumerate(parts)])
+            for part in parts:
+                _add(record, json.loads(part.read_text("utf-8")))
+                part.unlink()
+            place.write_text(json.dumps(record), "utf-8")
         self.seconds: dict[str, float] = {each: time for each, time in record["seconds"].items() if each in self.items}
         self.names: list[str] = record["names"]  # `lines` has a bit for each, as hexadecimal numbers
         self.lines: dict[str, dict[str, str] | None] = record["lines"]
@@ -81,37 +88,66 @@ def _read(place: Path) -> dict[str, Any]:
     return record
 
 
-def _measure(items: list[pytest.Item], record: dict[str, Any], place: Path) -> None:
+def _measure(items: list[pytest.Item], place: Path) -> None:
+    """Run these tests and write what is to be added to the record into a file."""
     reach = coverage.Coverage(data_file=None, config_file=False, include=[str(path) for path in SCOPE])
+    seconds, failed = {}, {}
     reach.start()
-    for item in items:
-        reach.switch_context(item.nodeid)
+    for item in sorted(items, key=_takes_long):
+        if _takes_long(item):
+            reach.stop()
+        else:
+            reach.switch_context(item.nodeid)
         start = time.process_time()
         wrong = run_item(item)
         took = time.process_time() - start
-        record["failed" if wrong else "seconds"][item.nodeid] = wrong or took
+        if wrong:
+            failed[item.nodeid] = wrong
+        else:
+            seconds[item.nodeid] = took
     reach.stop()
     data = reach.get_data()
-    record["names"] += (item.nodeid for item in items)
-    numbers = {name: number for number, name in enumerate(record["names"])}
-    for path in SCOPE:
-        lines = record["lines"].setdefault(module_of(path), {})
+    numbers = {item.nodeid: number for number, item in enumerate(items)}
+    lines = {
+        module_of(path): {
+            line: [numbers[test] for test in tests if test]
+            for line, tests in data.contexts_by_lineno(str(path)).items()
+        }
+        for path in SCOPE
+    }
+    part = {"names": list(numbers), "seconds": seconds, "failed": failed, "lines": lines}
+    place.write_text(json.dumps(part), "utf-8")
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    return item.get_closest_marker("full") is not None
+
+
+def _add(record: dict[str, Any], part: dict[str, Any]) -> None:
+    before = len(record["names"])
+    record["names"] += part["names"]
+    record["seconds"] |= part["seconds"]
+    record["failed"] |= part["failed"]
+    for module, reached in part["lines"].items():
+        lines = record["lines"].setdefault(module, {})
         if lines is None:
             continue
-        for line, tests in data.contexts_by_lineno(str(path)).items():
-            found = int(lines.get(str(line), "0"), 16)
-            for test in filter(None, tests):
-                found |= 1 << numbers[test]
-            lines[str(line)] = f"{found:x}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(record), "utf-8")
+        for line, tests in reached.items():
+            found = int(lines.get(line, "0"), 16)
+            for number in tests:
+                found |= 1 << before + number
+            lines[line] = f"{found:x}"
 
 
-def _in_child(work: Callable[[], None]) -> None:
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+def _in_children(works: list[Callable[[], None]]) -> None:
+    children = []
+    for work in works:
+        child = os.fork()
+        if not child:
+            try:
+                work()
+            finally:
+                os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
 from mutation.baseline import Baseline, run_item
@@ -29,6 +30,12 @@ from mutation.swap import Swapper, cached_at, lines_with, names_at
 __all__ = ["Judge"]
 
 _MEMORY = 1 << 30
+
+
+def _write(place: int, answer: dict[str, Any]) -> None:
+    """Write this to a file, instead of what is there."""
+    os.ftruncate(place, 0)
+    os.pwrite(place, json.dumps(answer).encode(), 0)
 
 
 class Judge:
@@ -45,10 +52,10 @@ class Judge:
         self.first: list[str] = options.first
         self.tell = tell
         self.recent: dict[Path, deque[str]] = {}
-        self.running: dict[int, tuple[Mutant, int]] = {}
+        self.running: dict[int, tuple[Mutant, IO[bytes]]] = {}  # by process, with the file of its answer
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self.baseline = Baseline(session.items, self.place)
+        self.baseline = Baseline(session.items, self.place, self.jobs)
         self.corpus: Any = sys.modules["test_corpus"]
         self.dialects: Any = sys.modules["test_dialect_corpus"]
         for path in SCOPE:  # also what is loaded when it is first used
@@ -68,22 +75,20 @@ class Judge:
         return True
 
     def _start(self, mutant: Mutant) -> None:
-        reading, writing = os.pipe()
+        file = TemporaryFile()  # noqa: SIM115  # it is closed when the child has ended
         child = os.fork()
         if not child:
-            os.close(reading)
-            self._child(mutant, writing)
-        os.close(writing)
-        self.running[child] = mutant, reading
+            self._child(mutant, file.fileno())
+        self.running[child] = mutant, file
 
     def _collect(self) -> None:
         child, status, usage = os.wait3(0)
         if child not in self.running:
             return
-        mutant, reading = self.running.pop(child)
-        with os.fdopen(reading, "rb") as pipe:
-            lines = pipe.read().decode().splitlines()
-        answer = json.loads(lines[-1]) if lines else {}
+        mutant, file = self.running.pop(child)
+        with file:
+            file.seek(0)
+            answer = json.loads(file.read() or b"{}")
         if os.WIFSIGNALED(status):
             by_time = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)
             answer = {"verdict": "timeout" if by_time else "crash", "by": answer.get("at", "")}
@@ -94,21 +99,21 @@ class Judge:
             self.recent[mutant.path].append(answer["by"])
         self.tell(mutant, answer)
 
-    def _child(self, mutant: Mutant, writing: int) -> None:
+    def _child(self, mutant: Mutant, place: int) -> None:
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
         answer: dict[str, Any] = {"verdict": "error"}
         try:
-            answer = self._judge(mutant, writing)
+            answer = self._judge(mutant, place)
         except BaseException as error:
             answer = {"verdict": "error", "by": repr(error)[:300]}
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            os.write(writing, (json.dumps(answer) + "\n").encode())
+            _write(place, answer)
             os._exit(0)
 
-    def _judge(self, mutant: Mutant, writing: int) -> dict[str, Any]:
+    def _judge(self, mutant: Mutant, place: int) -> dict[str, Any]:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (pages + _MEMORY, pages + _MEMORY))
@@ -124,7 +129,7 @@ class Judge:
         for name, test, seconds, whole in self._plan(mutant, tests):
             signal.setitimer(signal.ITIMER_PROF, 1 + 10 * seconds)
             if seconds > 0.05:
-                os.write(writing, (json.dumps({"at": name}) + "\n").encode())
+                _write(place, {"at": name})
             wrong = test()
             if wrong:
                 verdict = "memory" if wrong.startswith("MemoryError") else "killed"
