@@ -389,7 +389,7 @@ def test_time_grows_with_the_text(family: str) -> None:
         text = GROWING[family] * (size // len(GROWING[family])) + "<tool>"
         return min(effort(lambda: [find_echo(each, page(text), PATCH) for each in (call, bare)]) for _ in range(3))
 
-    assert work(40_000) < 12 * work(10_000) + 5
+    assert work(16_000) < 12 * work(4_000) + 5
 
 
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "deepseek_v3", "llama3_json", "pythonic", "tag_per_tool"])
@@ -404,7 +404,7 @@ def test_time_grows_with_the_text_in_other_dialects(name: str) -> None:
         return min(effort(lambda: find_echo(call, page(text), GET)) for _ in range(3))
 
     for unit in (block.replace("1", "2"), block[: block.index("1")], block[:8], f"{block[:6]}get "):
-        assert work(unit, 40_000) < 12 * work(unit, 10_000) + 5, unit
+        assert work(unit, 16_000) < 12 * work(unit, 4_000) + 5, unit
 
 
 @pytest.mark.parametrize(

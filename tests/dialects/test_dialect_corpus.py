@@ -17,6 +17,7 @@ from parser.test_corpus import (
     outcome,
 )
 from support.corpus import FOLDER, tools_of
+from support.often import some
 
 from xmltools import dialects
 from xmltools.models import Reply
@@ -81,7 +82,7 @@ def test_a_part_of_a_reply_has_no_clean_call_that_the_whole_has_not(case: dict[s
         return [(call.span and call.span[0], call.name, repr(call.arguments)) for call in reply.calls if call.clean]
 
     whole = [(call.span and call.span[0], call.name, repr(call.arguments)) for call in read(case, [text]).calls]
-    for end in range(len(text)):
+    for end in some(range(len(text)), case["id"]):
         if text[end - 1 : end + 1] == "](":
             continue  # a list of calls that a `(` makes the label of a link
         part = clean(read(case, [text[:end]]))

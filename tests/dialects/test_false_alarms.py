@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
+from support.often import some
 from support.ordinary_replies import TOOLS, reply
 
 from xmltools import dialects
@@ -32,7 +34,7 @@ def may_show_calls(text: str, dialect: dialects.Dialect) -> bool:
     return FENCE.search(text) is not None and any(mark in text for mark in marks)
 
 
-def check(seeds: range) -> None:
+def check(seeds: Iterable[int]) -> None:
     for seed in seeds:
         text = reply(seed)
         assert not alarms(text, dialects.FORGE, also="known", code_fences="text"), (seed, text)
@@ -51,4 +53,4 @@ def test_ordinary_replies_have_no_calls() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(20))
 def test_ten_thousand_ordinary_replies_have_no_calls(part: int) -> None:
-    check(range(1_000 + part * 500, 1_500 + part * 500))
+    check(some(range(1_000 + part * 500, 1_500 + part * 500), "ordinary replies"))

@@ -15,6 +15,7 @@ import pytest
 from support import grammar_values
 from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS, Trial, judge, local
 from support.dialect_marks import write
+from support.often import share
 
 from xmltools.dialects import Dialect, named
 from xmltools.errors import XMLToolsError
@@ -23,7 +24,7 @@ from xmltools.grammar.rules.written_form import written_form
 from xmltools.parser import parse
 from xmltools.tools import Tool
 
-TOOLSETS = 6
+TOOLSETS = share(6)
 WALKS = 15
 GET = Tool(
     name="get",

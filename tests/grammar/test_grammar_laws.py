@@ -13,14 +13,15 @@ import pytest
 from support import grammar_values
 from support.engines.llguidance_judge import LlguidanceJudge
 from support.grammar_laws import EXAMPLES, FORMATS, judge, rendered, walk_is_right
+from support.often import share
 
 from grammar import CASES, TOOLS, Case
 from xmltools.grammar import grammar_issues
 
 pytestmark = pytest.mark.no_cover
-WALKS = 1_000
+WALKS = share(1_000)
 """Walks per engine and format; each toolset is used for some of them."""
-TOOLSETS = 50
+TOOLSETS = share(50)
 
 
 @pytest.fixture(scope="module", params=FORMATS)

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from parser.test_laws import assert_that_spans_tile, merge, notices_of
 from support.corpus import CASES, FILES, FOLDER, REQUIRED, options_of, tools_of
+from support.often import some
 
 from xmltools.errors import Code
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, ReasoningDelta, TextDelta
@@ -66,8 +67,8 @@ def chunkings(text, seed):
     pick = random.Random(seed)
     step = len(text) // (20 if seed in SLOW else 200) if len(text) > 1000 or seed in SLOW else 1
     two = [[i] for i in range(1, len(text), max(1, step))]
-    some = [sorted(pick.choices(range(len(text) + 1), k=pick.randint(1, 8))) for _ in range(5)]
-    for cuts in [range(1, len(text)), *two, *some]:
+    many = [sorted(pick.choices(range(len(text) + 1), k=pick.randint(1, 8))) for _ in range(5)]
+    for cuts in [range(1, len(text)), *some(two, seed), *many]:
         yield [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
 
 
