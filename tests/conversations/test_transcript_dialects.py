@@ -261,6 +261,39 @@ def test_calls_stand_after_the_text_as_the_template_writes_them(dialect: str) ->
     assert text == f"On it.{record.writing.before}{start}{written}{end}"
 
 
+ODD = [
+    pytest.param("gone", {"a": 1}, id="of a tool that is gone"),
+    pytest.param("get", {}, id="without what is required"),
+    pytest.param("get", {"path": 5}, id="of another type"),
+    pytest.param("get", {"path": None}, id="with null"),
+    pytest.param("get", {"path": "a", "depth": 3}, id="with what is not declared"),
+]
+"""Calls of the past that are none today."""
+
+
+@every_dialect
+@pytest.mark.parametrize("text", ["", "Let me see."])
+@pytest.mark.parametrize(("name", "arguments"), ODD)
+def test_an_old_call_that_its_tool_would_refuse_is_written(
+    dialect: str, text: str, name: str, arguments: dict[str, Any]
+) -> None:
+    strict = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tool = Tool(name="get", parameters={**strict, "additionalProperties": False})
+    chat = Conversation().assistant(text, [ToolCall(id="1", name=name, arguments=arguments)])
+    for tools in ([], [tool]):
+        written = inline(chat, tools, dialect=dialect, exact=False).messages[0].text
+        assert name in written and written.startswith(text)
+        (call,) = parse(written, [Tool(name=name, parameters={})], dialect=dialect).calls
+        assert call.arguments.keys() == arguments.keys()
+
+
+def test_what_a_dialect_cannot_write_is_named():
+    chat = Conversation().assistant("", [ToolCall(id="1", name="get", arguments={"path": "a"})])
+    expected = "a call can't be written in the dialect 'tag_per_tool' so that it is read back; give the tools"
+    with pytest.raises(XMLToolsError, match=expected):
+        inline(chat, dialect="tag_per_tool", exact=False)
+
+
 def test_a_dialect_without_reasoning_refuses_it():
     chat = Conversation(messages=(Message(role="assistant", parts=(Reasoning(text="Hm."), Text(text="Hi."))),))
     with pytest.raises(

@@ -12,7 +12,7 @@ fence without an end), all that could do so is hidden. What is still read as som
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from xmltools.conversations.transcript.escaping import change_first_text, text_part
@@ -28,6 +28,7 @@ from xmltools.render.marks import Marks, marks_beside
 from xmltools.render.results import begins_results
 from xmltools.render.writable import refuse_foreign, same
 from xmltools.tools import Tool
+from xmltools.tools.schema import find_problems
 
 _HIDDEN = re.compile(r"&#(0\d{3});")
 _AMPERSAND = re.compile(r"&(?=(?:amp;)*#0\d{3};)")
@@ -68,8 +69,10 @@ class Notation:
             text = self._glue.join(self._pieces(parts, exact, thorough))
             if self._is_read(text, parts, exact):
                 return text
-        what = "its text" if all(isinstance(part, Text) for part in parts) else "a text beside a call or reasoning"
-        raise XMLToolsError(f"{what} can't be written in the dialect {self.dialect.name!r} so that it is read back")
+        words = {Text: "a text", Reasoning: "reasoning", ToolCall: "a call"}
+        what = " beside ".join(word for kind, word in words.items() if any(isinstance(part, kind) for part in parts))
+        hint = "; give the tools" if self.tools is None and "a call" in what else ""
+        raise XMLToolsError(f"{what} can't be written in the dialect {self.dialect.name!r} so that it is read back{hint}")
 
     def _pieces(self, parts: list[Part], exact: bool, thorough: bool) -> Iterator[str]:
         is_first = True
@@ -122,17 +125,30 @@ class Notation:
         """Return whether a message is read back as its parts."""
         if len(parts) == 1 and isinstance(parts[0], Text) and not _MAY_MEAN.search(text):
             return True
-        limits = limits_of(text)
-        read = list(self.read(text, Parser(self.tools, dialect=self.dialect, limits=limits)))
+        odd = self._odd_calls(parts)
+        tools = None if self.tools is None else list((self._by_name | odd).values())
+        read = list(self.read(text, Parser(tools, dialect=self.dialect, limits=limits_of(text))))
         if len(read) != len(parts):
             return False
-        return all(self._is_same(one, other, exact) for one, other in zip(parts, read, strict=True))
+        return all(self._is_same(one, other, exact, odd) for one, other in zip(parts, read, strict=True))
 
-    def _is_same(self, one: Part, other: Part, exact: bool) -> bool:
+    def _odd_calls(self, parts: list[Part]) -> dict[tuple[str, str], Tool]:
+        """Return a tool that takes anything for each call whose own one is not known, or refuses it. Old calls are like
+        that: of tools that are gone, or wrong when they were made."""
+        odd = {}
+        for call in parts:
+            if isinstance(call, ToolCall):
+                key = call.name, call.server
+                tool = self._by_name.get(key)
+                if tool is None or find_problems(call.arguments, tool.shape):
+                    odd[key] = Tool(name=call.name, server=call.server, parameters={})
+        return odd
+
+    def _is_same(self, one: Part, other: Part, exact: bool, odd: Mapping[tuple[str, str], Tool]) -> bool:
         if isinstance(one, ToolCall) and isinstance(other, ToolCall):
-            is_known = (one.name, one.server) in self._by_name
-            are_same = same(one.arguments, other.arguments) or not (is_known or exact)
-            return one.name == other.name and are_same
+            key = one.name, one.server
+            must_be = exact and key not in self._by_name if key in odd else True
+            return one.name == other.name and (same(one.arguments, other.arguments) or not must_be)
         return type(one) is type(other) and getattr(one, "text", None) == getattr(other, "text", None)
 
     def read(self, text: str, parser: Parser) -> Iterator[Part]:
