@@ -72,7 +72,9 @@ class Notation:
         words = {Text: "a text", Reasoning: "reasoning", ToolCall: "a call"}
         what = " beside ".join(word for kind, word in words.items() if any(isinstance(part, kind) for part in parts))
         hint = "; give the tools" if self.tools is None and "a call" in what else ""
-        raise XMLToolsError(f"{what} can't be written in the dialect {self.dialect.name!r} so that it is read back{hint}")
+        raise XMLToolsError(
+            f"{what} can't be written in the dialect {self.dialect.name!r} so that it is read back{hint}"
+        )
 
     def _pieces(self, parts: list[Part], exact: bool, thorough: bool) -> Iterator[str]:
         is_first = True
