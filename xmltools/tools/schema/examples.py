@@ -301,7 +301,14 @@ def _texts(parts: Sequence[Node], name: str) -> Iterator[str]:
     words = _words(name) or ("value",)
     found = [_FORMATS.get(part["format"]) for part in parts if isinstance(part.get("format"), str)]
     found += [_WORDS.get(words[-1]), _CODE if is_code_name(name) else None, " ".join(words)]
-    if any("pattern" in part for part in parts):
+    patterns = [part["pattern"] for part in parts if "pattern" in part]
+    if patterns:
         found += ["-".join(words), "_".join(words).upper(), "1", "A1", "1.0.0"]
+        if all(pattern.startswith("^") and pattern.endswith("$") for pattern in patterns):
+            found += _FORMATS.values()  # what is said of the whole text may well be one of them
     # Cutting may leave white space at the end, which would be lost on the way.
     yield from (text[:most].strip().ljust(least, "x") for text in found if text)
+    for pattern in patterns:
+        from xmltools.tools.schema.pattern_texts import texts_of  # only here: few schemas have patterns
+
+        yield from texts_of(pattern, least)
