@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from statistics import median
@@ -17,7 +18,7 @@ from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS
 from support.dialect_marks import write
 from support.often import share
 
-from xmltools.dialects import Dialect, named
+from xmltools.dialects import FORGE, Body, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, engine_issues, for_engine, grammar_issues
 from xmltools.grammar.rules.written_form import written_form
@@ -291,6 +292,30 @@ def test_white_space_between_marks_has_a_limit(dialect: str) -> None:
 def test_options_that_a_dialect_does_not_have_are_refused(dialect: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(XMLToolsError, match=said):
         build_grammar(TOOLS, "gbnf", dialect=dialect, **options)
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        (
+            Dialect(name="crow", body=Body.ELEMENTS, block="action", tool_name="fn", arguments="params"),
+            "block='action', tool_name='fn', arguments='params'",
+        ),
+        (replace(FORGE, name="crow", block="action"), "block='action'"),
+        (replace(FORGE, name="crow", thoughts=(("[T]", "[/T]"),)), "thoughts="),
+    ],
+)
+@pytest.mark.parametrize("format", ["gbnf", "lark", "structural_tag", "regex"])
+def test_elements_of_other_names_than_forges_have_no_grammar(own: Dialect, others: str, format: str) -> None:
+    with pytest.raises(XMLToolsError) as error:
+        build_grammar(TOOLS, format, dialect=own)
+    assert "dialect: grammars of calls as elements are made for the names of 'forge' only" in str(error.value)
+    assert "'crow'" in str(error.value) and others in str(error.value)
+
+
+def test_elements_that_are_called_as_forges_have_its_grammar() -> None:
+    own = replace(FORGE, name="crow", example="")
+    assert build_grammar(TOOLS, "gbnf", dialect=own) == build_grammar(TOOLS, "gbnf")
 
 
 def test_relaxng_is_for_elements_only() -> None:

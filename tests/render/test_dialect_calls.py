@@ -12,10 +12,11 @@ from support.often import examples
 from support.written import WRITTEN, draw, law, law_of_several
 
 from xmltools import dialects
+from xmltools.dialects import Writing
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import parse
-from xmltools.render import render_call, render_calls
+from xmltools.render import render_call, render_calls, render_instructions
 from xmltools.tools import Tool
 
 GET = Tool(
@@ -201,3 +202,17 @@ def test_a_dialect_of_your_own_is_written_as_its_record_says():
     older = replace(glm.writing, after_name="\n", after_key="\n", after_value="\n", between="\n")
     text = render_call(call_of(n=1), GET, dialect=replace(glm, writing=older))
     assert text == "<tool_call>get\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda dialect: render_call(call_of(n=1), GET, dialect=dialect),
+        lambda dialect: render_calls([call_of(n=1)], [GET], dialect=dialect),
+        lambda dialect: render_instructions([GET], dialect=dialect),
+    ],
+)
+def test_elements_of_other_names_than_forges_are_not_written(write) -> None:
+    own = replace(dialects.FORGE, name="crow", block="action", writing=Writing())
+    with pytest.raises(XMLToolsError, match="'crow' are elements, which are written in 'forge' only"):
+        write(own)

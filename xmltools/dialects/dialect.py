@@ -383,8 +383,9 @@ class Dialect:
 
     @property
     def written(self) -> Dialect | None:
-        """The form in which calls are written; None if that is not known."""
-        return next((form for form in self.forms if form.writing is not None), None)
+        """The form in which calls are written; None if that is not known. Of elements only Forge's are written."""
+        has_writer = (form for form in self.forms if form.body is not Body.ELEMENTS)
+        return next((form for form in has_writer if form.writing is not None), None)
 
     @property
     def has_escapes(self) -> bool:

@@ -25,6 +25,9 @@ _OF_ELEMENTS = ("cdata", "end_tag_in_cdata")
 _MOST_SPACE = 20
 """White space between two marks of other dialects than Forge's, if the caller does not say how much: models need one
 line break, and parsers do not look further than 1,024 characters."""
+_FREE = re.compile("name|example|writing|reasoning|json_.*")
+"""Fields of a dialect of elements that its grammar does not depend on, or that it is made of."""
+_SHOWN = 3
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -98,13 +101,30 @@ def read_options(given: Mapping[str, Any], **defaults: Any) -> Options:
             raise XMLToolsError(f"a grammar has no option {word!r}; there are {', '.join(known)}")
         _check(word, value)
     dialect = named(given.get("dialect") or FORGE)
-    if dialect.body is not Body.ELEMENTS:
+    if dialect.body is Body.ELEMENTS:
+        _check_for_elements(dialect)
+    else:
         _check_for_marks(dialect, given)
         defaults = {"white_space": _MOST_SPACE, **defaults}
         given = {word: value for word, value in given.items() if word != "white_space" or value is not None}
     options = Options(**{**defaults, **given, "dialect": dialect})
     _check_together(options)
     return options
+
+
+def _check_for_elements(dialect: Dialect) -> None:
+    """Refuse calls as elements that are not spelled as Forge's: the rules write the names of Forge's only."""
+    of_reading = (each.name for each in fields(Dialect) if each.init and not _FREE.fullmatch(each.name))
+    others = [name for name in of_reading if getattr(dialect, name) != getattr(FORGE, name)]
+    if others:
+        others.sort(key=lambda name: not getattr(dialect, name))  # what is given says more than what is not
+        shown = ", ".join(f"{name}={getattr(dialect, name)!r:.60}" for name in others[:_SHOWN])
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        raise XMLToolsError(
+            f"dialect: grammars of calls as elements are made for the names of {FORGE.name!r} only, and "
+            f"{dialect.name!r} has others: {shown}{more}; leave the grammar out, as the calls are read without one, or "
+            f"let the model write calls in {FORGE.name!r}"
+        )
 
 
 def _check_for_marks(dialect: Dialect, given: Mapping[str, Any]) -> None:

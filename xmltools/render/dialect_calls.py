@@ -46,8 +46,11 @@ def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
     form = dialect.written
     if form is None or form.writing is None:
         known = ", ".join(each.name for each in dialects.all() if each.written or each == dialects.FORGE)
+        why = "can be read, but it is not known how they are written"
+        if dialect.body is Body.ELEMENTS:
+            why = f"are elements, which are written in {dialects.FORGE.name!r} only"
         raise XMLToolsError(
-            f"calls in the dialect {dialect.name!r} can be read, but it is not known how they are written; "
+            f"calls in the dialect {dialect.name!r} {why}; "
             f"write Forge's, which any model can be asked for, or another that is written: {known}"
         )
     return form, form.writing
