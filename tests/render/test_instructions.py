@@ -246,6 +246,26 @@ def test_what_the_instructions_say_is_true(style: Any) -> None:
     assert "]]]]><![CDATA[> for ]]>" in render_instructions([given_tool], style=style)
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_where_no_tool_has_an_example_one_shows_the_form(style: Any) -> None:
+    nothing = tool({"x": {"type": "string", "minLength": 3, "maxLength": 2}}, required=["x"])
+    form = [
+        "Example:",
+        "<tool>",
+        "<tool_name>name_of_the_tool</tool_name>",
+        "<arguments>",
+        "  <name_of_the_argument>value</name_of_the_argument>",
+        "</arguments>",
+        "</tool>",
+    ]
+    text = render_instructions([nothing], style=style)
+    assert text.count("\n".join(form)) == 1
+    assert text.index("Example:") < text.index("## f" if style == "full" else "- f(")
+    other = nothing.model_copy(update={"server": "net"})
+    assert "<server_name>name_of_the_server</server_name>" in render_instructions([nothing, other], style=style)
+    assert "name_of_the_tool" not in render_instructions([nothing, tool({"x": STRING}, name="g")], style=style)
+
+
 def test_code_stands_in_cdata_and_no_example_in_a_fence() -> None:
     text = render_instructions([tool({"code": STRING, "title": STRING}, required=["code", "title"])])
     assert "<code><![CDATA[" in text
@@ -368,11 +388,14 @@ def test_any_tool_has_true_examples(rng: Random) -> None:
 
 
 def assert_true(text: str, tools: list[Tool]) -> None:
-    """All blocks in the text are clean calls of the tools, in their order, one each at most."""
-    reply = parse(text, tools=tools, code_fences="call")
+    """All blocks in the text are clean calls of the tools, in their order, one each at most; or one shows the form."""
+    servers = {tool.server for tool in tools}
+    server = "name_of_the_server" if len(servers) > 1 else next(iter(servers), "local")
+    form = Tool(name="name_of_the_tool", server=server, parameters={"type": "object"})
+    reply = parse(text, tools=[*tools, form], code_fences="call")
     assert not reply.errors
     names = [call.name for call in reply.calls]
-    assert [tool.name for tool in tools if tool.name in names] == names
+    assert names == [form.name] or [tool.name for tool in tools if tool.name in names] == names
     assert not [call for call in reply.calls if not call.clean]
 
 

@@ -249,7 +249,16 @@ def test_many_tools_are_not_all_listed():
     example_of(retry, tools)
 
 
-def test_a_schema_that_nothing_fits_has_no_example():
+@pytest.mark.parametrize("dialect", ["forge", "hermes", "qwen3_coder", "glm"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        error_of(block("", "f"), [Tool(name="f", parameters={"type": "object", "required": ["a"]})]),
+        error_of("<tool><tool_name>f</tool_name><arguments><a>b", None),
+    ],
+    ids=lambda error: error.code,
+)
+def test_of_a_schema_that_nothing_fits_the_form_is_shown(error, dialect):
     tool = Tool(
         name="f",
         parameters={
@@ -258,8 +267,11 @@ def test_a_schema_that_nothing_fits_has_no_example():
             "required": ["a"],
         },
     )
-    retry = render_retry(error_of(block("", "f"), [tool]), [tool])
-    assert retry.startswith("Your tool call") and not parse(retry, [tool]).calls
+    retry = render_retry(error, [tool], dialect=dialect)
+    asked, form = retry.split("\nWrite the whole call again in this form:\n")
+    assert asked.startswith("Your tool call")
+    (call,) = parse(form, dialect=dialect).calls
+    assert (call.name, call.arguments) == ("name_of_the_tool", {"name_of_the_argument": "value"})
 
 
 # --- length

@@ -119,9 +119,11 @@ def example_of(tools: Sequence[Tool], dialect: Dialect) -> str:
             call = ToolCall(id="", name=tool.name, server=tool.server, arguments=arguments)
             if example := write_example(call, tool, dialect, tools):
                 return example
-    return write_example(
-        ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"}), None, dialect
-    )
+    return write_example(STAND_IN, None, dialect)
+
+
+STAND_IN = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
+"""The call to show where none can be made up for a tool."""
 
 
 def write_example(call: ToolCall, tool: Tool | None, dialect: Dialect, tools: Sequence[Tool] = ()) -> str:

@@ -18,7 +18,14 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import refuse_forges_options, render_call, render_calls
 from xmltools.render.dialect_calls import form_of
-from xmltools.render.dialect_instructions import check_tools, example_of, list_tools, sentences_in, shows_others
+from xmltools.render.dialect_instructions import (
+    STAND_IN,
+    check_tools,
+    example_of,
+    list_tools,
+    sentences_in,
+    shows_others,
+)
 from xmltools.render.forge_calls import write_call
 from xmltools.render.marks import marks_beside
 from xmltools.render.prompt_sentences import ENGLISH, Wording, fill, neutral, neutral_line
@@ -171,10 +178,20 @@ def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) ->
         for tool, shape in zip(tools, shapes, strict=True)
     ]
     if style == "full":
-        return told
+        is_shown = any(f"\n<{FORGE.block}>\n" in each for each in told)  # no data begins a line so
+        return told if is_shown else [_stand_in(wording, named), *told]
     examples = (_example(tool.name, tool.server if named else None, tool.shape) for tool in tools)
     shown = next(filter(None, examples), "")
-    return [f"{fill(wording.example, FORGE)}\n{shown}" if shown else "", "\n".join(told)]
+    return [
+        f"{fill(wording.example, FORGE)}\n{shown}" if shown else _stand_in(wording, named),
+        "\n".join(told),
+    ]
+
+
+def _stand_in(wording: Wording, named: bool) -> str:
+    """Return the example for tools of which none has one of its own."""
+    call = STAND_IN.model_copy(update={"server": "name_of_the_server"}) if named else STAND_IN
+    return f"{fill(wording.example, FORGE)}\n{render_call(call, server_names=named)}"
 
 
 # The same tools come with each request: what is said of one is kept. The shape, which is compared by identity, stands

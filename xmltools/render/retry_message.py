@@ -19,7 +19,7 @@ from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import CallError, Code, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.render.calls import render_call
-from xmltools.render.dialect_instructions import shows_others, write_example
+from xmltools.render.dialect_instructions import STAND_IN, shows_others, write_example
 from xmltools.render.marks import COMMON, marks_beside
 from xmltools.render.prompt_sentences import neutral
 from xmltools.render.writable import only_server
@@ -95,9 +95,10 @@ def render_retry(
 
     Takes the error, or the notice of such a call, and the tools that the parser was given. Returns what was wrong, the
     place in the model's own lines, what was expected, and the smallest right call of that tool, which keeps short
-    values that fit; it is left out if the schema of the tool allows none that can be made up. The text has at most
-    `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters stand before
-    it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge does.
+    values that fit; if none can be made up for its schema, a call of a tool `name_of_the_tool` shows the form. The text
+    has at most `max_characters`. The example is never cut: if it is longer than that by itself, at most 400 characters
+    stand before it. It names the server of the tool if the tools are on several; with `server_names` always, as Forge
+    does.
 
     A call that was cut off is asked for again as a whole, so that the next reply is parsed like any other. With `go_on`
     the text asks the model to go on with it instead, and quotes its end, each line after `> `: then parse
@@ -128,9 +129,9 @@ def render_retry(
     if error.code is Code.TRUNCATED and go_on:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
     with_server = server_names or only_server(offered) is None
-    example = _example(tool, error.arguments if is_meant else {}, with_server)
+    lead, example = _shown(tool, error.arguments if is_meant else {}, with_server)
     room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
-    rest = _fit(_what(error), _where(error), _expected(error, offered), _lead(tool) if example else "", room)
+    rest = _fit(_what(error), _where(error), _expected(error, offered), lead, room)
     return _joined(rest, example)
 
 
@@ -150,7 +151,7 @@ def _in_dialect(
         "Write the whole call again, in this form (here for a tool get with an argument n):",
     )
     if dialect.written:
-        example, lead = _example(tool, given, False, dialect, offered, _named_in(error, tool)), _lead(tool)
+        lead, example = _shown(tool, given, False, dialect, offered, _named_in(error, tool))
         # The example says it better, and a form with words in place of its parts may be read as a call.
         error = replace(error, hint=_FORM.sub("", error.hint.replace(dialect.form, "")) if example else error.hint)
     room = most - len(example) - 1 if len(example) <= most else _BESIDE_LONG
@@ -302,25 +303,32 @@ def _choose(error: CallError, tools: list[Tool]) -> tuple[Tool | None, bool]:
     return found or next(iter(called or tools), None), bool(called) or len(tools) == 1
 
 
-def _lead(tool: Tool | None) -> str:
-    if tool is None:
-        return "Write the whole call again in this form:"
-    name = _one_line(tool.name)
-    return f"Write the whole call again. A correct call of {name} looks like this, with your own values:"
-
-
-def _example(
+def _shown(
     tool: Tool | None,
     given: dict[str, Any],
     with_server: bool,
     dialect: Dialect = FORGE,
     offered: Sequence[Tool] = (),
     wanted: Iterable[str] = (),
+) -> tuple[str, str]:
+    """The sentence that asks for the call again, and the call that it shows: one of the tool, or else the form."""
+    if tool and (example := _example(tool, given, with_server, dialect, offered, wanted)):
+        name = _one_line(tool.name)
+        return f"{_AGAIN} A correct call of {name} looks like this, with your own values:", example
+    form = _written(STAND_IN, None, with_server, dialect, offered)
+    return "Write the whole call again in this form:" if form else _AGAIN, form
+
+
+def _example(
+    tool: Tool,
+    given: dict[str, Any],
+    with_server: bool,
+    dialect: Dialect,
+    offered: Sequence[Tool],
+    wanted: Iterable[str],
 ) -> str:
-    """The smallest right call: with the values that the model gave, where they fit and can be written."""
-    if tool is None:
-        call = ToolCall(id="", name="name_of_the_tool", arguments={"name_of_the_argument": "value"})
-        return _written(call, None, with_server, dialect, offered)
+    """The smallest right call: with the values that the model gave, where they fit and can be written. Nothing if none
+    can be made up."""
     wrong = {problem.path[0] for problem in find_problems(given, tool.shape) if problem.path}
     shown = {*wanted, *(name for name in wrong if isinstance(name, str))}
     sample = example_arguments(tool.shape, smallest=True, wanted=shown)
