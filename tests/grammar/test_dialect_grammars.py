@@ -18,7 +18,7 @@ from support.dialect_grammar_laws import DIALECTS, FORMATS, OTHERS, SAMPLE_TOOLS
 from support.dialect_marks import write
 from support.often import share
 
-from xmltools.dialects import FORGE, Body, Dialect, named
+from xmltools.dialects import FORGE, Body, Dialect, Pairs, named
 from xmltools.errors import XMLToolsError
 from xmltools.grammar import build_grammar, engine_issues, for_engine, grammar_issues
 from xmltools.grammar.rules.written_form import written_form
@@ -316,6 +316,56 @@ def test_elements_of_other_names_than_forges_have_no_grammar(own: Dialect, other
 def test_elements_that_are_called_as_forges_have_its_grammar() -> None:
     own = replace(FORGE, name="crow", example="")
     assert build_grammar(TOOLS, "gbnf", dialect=own) == build_grammar(TOOLS, "gbnf")
+
+
+SECTION = Dialect(
+    name="section",
+    body=Body.PAIRS,
+    start="[CALLS]",
+    end="[/CALLS]",
+    many=True,
+    example='[CALLS][CALL]get[ARGS]{"n": 1}[/CALL][/CALLS]',
+    pairs=Pairs(name="[CALL]", name_end="[ARGS]", end="[/CALL]", json=True, bare=True),
+)
+
+
+@every_format
+def test_a_dialect_of_ones_own_has_a_grammar(format: str) -> None:
+    judged = judge(TOOLS, SECTION, format)
+    assert judged.accepts('[CALLS][CALL]get[ARGS]{"n": 1}[/CALL][/CALLS]')
+    assert not judged.prefix("[CALLS][CALL]no")
+
+
+def test_without_an_example_there_is_no_grammar_and_the_error_shows_one() -> None:
+    with pytest.raises(XMLToolsError) as error:
+        build_grammar(TOOLS, "gbnf", dialect=replace(SECTION, example=""))
+    assert "the record of 'section' has no `example`" in str(error.value)
+    said = str(error.value).partition("example='")[2].rstrip("'")
+    assert build_grammar(TOOLS, "gbnf", dialect=replace(SECTION, example=said))
+
+
+@pytest.mark.parametrize(
+    ("example", "read"),
+    [
+        ("get(n=1)", "the text 'get(n=1)'"),
+        ('[CALLS][CALL]get[ARGS]{"n": 2}[/CALL][/CALLS]', "a call of 'get' with {\"n\": 2}"),
+        ('[CALLS][CALL]put[ARGS]{"n": 1}[/CALL][/CALLS]', "the error unknown_tool: "),
+        ('[CALLS][CALL]get[ARGS]{"n": "1"}[/CALL]', "a call of 'get' with {\"n\": 1}, with the repair "),
+        ('Hi [CALLS][CALL]get[ARGS]{"n": 1}[/CALL][/CALLS]', "the text 'Hi ' and a call of 'get' with {\"n\": 1}"),
+    ],
+)
+def test_an_example_that_is_no_such_call_is_named_with_what_it_is_read_as(example: str, read: str) -> None:
+    with pytest.raises(XMLToolsError) as error:
+        build_grammar(TOOLS, "gbnf", dialect=replace(SECTION, example=example))
+    assert "the `example` of 'section' is not read as a call of the tool `get` with `n` = 1; " in str(error.value)
+    assert f"and read as {read}" in str(error.value) and "example='[CALLS][CALL]get" in str(error.value)
+
+
+def test_an_example_in_a_form_that_no_grammar_writes_is_named_with_what_would_be_written() -> None:
+    with pytest.raises(XMLToolsError) as error:
+        build_grammar(TOOLS, "gbnf", dialect="cohere")
+    assert "no grammar can be made for calls in 'cohere': a grammar would write '<|START_ACTION|>{" in str(error.value)
+    assert "where its `example` has '<|START_ACTION|>[{" in str(error.value)
 
 
 def test_relaxng_is_for_elements_only() -> None:

@@ -19,7 +19,7 @@ from support.engines.llguidance_judge import LlguidanceJudge
 from support.engines.vocabulary import KINDS, Vocabulary, of_pieces
 from support.engines.xgrammar_judge import XgrammarJudge
 
-from xmltools.dialects import named
+from xmltools.dialects import Dialect, named
 from xmltools.errors import Code, XMLToolsError
 from xmltools.grammar import GrammarIssue, build_grammar, grammar_issues
 from xmltools.models import Reasoning, Reply, Text, ToolCall
@@ -60,7 +60,7 @@ def random_tools(rng: Random, *, wild: bool = False) -> list[Tool]:
 
 
 @lru_cache
-def vocabulary_of(dialect: str) -> Vocabulary:
+def vocabulary_of(dialect: str | Dialect) -> Vocabulary:
     """Return a vocabulary to walk with: the pieces of Forge's, and the marks of a dialect, whole and cut."""
     forms = named(dialect).forms
     openers = [form.opener for form in forms[:1]] + [form.opener + "\n" for form in forms[:1]]
@@ -86,7 +86,7 @@ def vocabulary_of(dialect: str) -> Vocabulary:
     return of_pieces({kind: [*pieces, *filter(None, own.get(kind, ()))] for kind, pieces in kinds.items()})
 
 
-def judge(tools: list[Tool], dialect: str, format: str, **options: Any) -> Any:
+def judge(tools: list[Tool], dialect: str | Dialect, format: str, **options: Any) -> Any:
     """Return an engine that judges by the grammar of the tools."""
     grammar = build_grammar(tools, format, dialect=dialect, **options)
     if format == "lark":

@@ -200,7 +200,8 @@ class Dialect:
     variants: tuple[Dialect, ...] = ()
     """Other forms that models of the same dialect write. They have its name, and are read beside it."""
     example: str = ""
-    """A call of the tool `get` with `n` = 1."""
+    """A call of the tool `get` with `n` = 1. It is shown to people, and tells a grammar in which form calls are
+    written: there is none without it."""
     reasoning: tuple[str, ...] = ("think", "thinking")
     """Elements whose content is reasoning, unless the parser is told otherwise."""
     thoughts: tuple[tuple[str, str], ...] = ()

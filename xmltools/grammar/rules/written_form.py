@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NoReturn
 
 from xmltools.dialects import Body, Dialect
 from xmltools.dialects import all as all_dialects
 from xmltools.errors import XMLToolsError
 from xmltools.parser import parse
+from xmltools.render.example_calls import misread
 from xmltools.render.writable import ORDINARY_NAME, escape_name
 from xmltools.tools import Tool
 
@@ -82,23 +84,52 @@ class WrittenForm:
 def written_form(dialect: Dialect) -> WrittenForm:
     """Return the form of a dialect in which a grammar writes calls. Raises XMLToolsError if it writes none."""
     found = _form_of(dialect)
-    if found is None:
-        names = ", ".join(each.name for each in all_dialects() if each.body is Body.ELEMENTS or _form_of(each))
-        raise XMLToolsError(f"dialect: no grammar can be made for calls in {dialect.name!r}; there are: {names}")
+    if found is None or misread(dialect.example, dialect):
+        _refuse(dialect)
     return found
 
 
 def _form_of(dialect: Dialect) -> WrittenForm | None:
-    forms = (WrittenForm(form) for form in dialect.forms if form.body in (Body.PAIRS, Body.JSON))
     example = "".join(dialect.example.split())
-    return next((form for form in forms if _is_like(form, example)), None)
+    return next((form for form in _candidates(dialect) if "".join(_sample(form).split()) == example), None)
 
 
-def _is_like(form: WrittenForm, example: str) -> bool:
-    pairs = form.dialect.pairs
-    if form.dialect.json_name_is_key or (pairs is not None and (pairs.python or pairs.quote or pairs.tag_mark)):
-        return False
-    return "".join(form.sample("get", "n", "1", is_text=False).split()) == example
+def _candidates(dialect: Dialect) -> list[WrittenForm]:
+    """The forms of a dialect of the kinds that have rules."""
+    return [WrittenForm(form) for form in dialect.forms if _is_known_kind(form)]
+
+
+def _is_known_kind(form: Dialect) -> bool:
+    if form.body is Body.JSON:
+        return not form.json_name_is_key
+    pairs = form.pairs
+    return form.body is Body.PAIRS and pairs is not None and not (pairs.python or pairs.quote or pairs.tag_mark)
+
+
+def _sample(form: WrittenForm) -> str:
+    """Return the call of `get` with `n` = 1."""
+    return form.sample("get", "n", "1", is_text=False)
+
+
+def _refuse(dialect: Dialect) -> NoReturn:
+    """Raise the error that says why there is no grammar."""
+    name, example = repr(dialect.name), dialect.example
+    readable = (sample for form in _candidates(dialect) if not misread(sample := _sample(form), dialect))
+    sample = next(readable, "")
+    so = sample and f", as example={sample!r}"
+    if _candidates(dialect) and not example:
+        raise XMLToolsError(
+            f"dialect: the record of {name} has no `example`, by which a grammar knows in which form calls are "
+            f"written; give it a call of the tool `get` with `n` = 1{so}"
+        )
+    if example and (found := misread(example, dialect)):
+        raise XMLToolsError(
+            f"dialect: the `example` of {name} is not read as a call of the tool `get` with `n` = 1; it is "
+            f"{example!r}, and read as {found}. Give it such a call{so}"
+        )
+    why = f": a grammar would write {sample!r}, where its `example` has {example!r}" if sample else ""
+    names = ", ".join(each.name for each in all_dialects() if each.body is Body.ELEMENTS or _form_of(each))
+    raise XMLToolsError(f"dialect: no grammar can be made for calls in {name}{why}; there are: {names}")
 
 
 # Names
