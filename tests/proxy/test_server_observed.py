@@ -13,6 +13,7 @@ import pytest
 from proxy.test_server_upstream import (
     BODIES,
     CALL,
+    DONE,
     Answer,
     Cut,
     Gate,
@@ -22,6 +23,7 @@ from proxy.test_server_upstream import (
     eventually,
     reply,
     stream,
+    whole,
     world,
 )
 from xmltools.proxy.bridge import Settings
@@ -257,6 +259,105 @@ def test_the_log_says_why_an_answer_is_not_whole(answer: Answer, cause: str, rec
         it.post(stream=True)
     (line,) = [each for each in fields(records) if each.get("route") == CHAT]
     assert (line["outcome"], line["error"], line["upstream_status"]) == ("upstream_error", cause, 200)
+
+
+PAGE = Answer([b"<!doctype html><title>Log in</title>"], headers={"content-type": "text/html"})
+LOADING = {"error": {"message": f"{CANARY}: the model is loading"}}
+# What an upstream says to a request that is passed on as it is; the error in the log, and the words of the live view.
+FAILED_ANSWERS = {
+    **{f"status {status}": (as_json(LOADING, status), None, "the model is loading") for status in (401, 404, 429, 500)},
+    "no words": (Answer([b"<html>"], 502, {"content-type": "text/html"}), None, "answered with status 502"),
+    "an error object": (as_json(LOADING), "an error in the upstream's answer", "the model is loading"),
+    "an error event": (
+        Answer([chunk("On it"), b"data: %s\n\n" % json.dumps(LOADING).encode(), DONE]),
+        "an error in the upstream's answer",
+        "the model is loading",
+    ),
+    "a named error event": (
+        Answer([b'event: error\ndata: {"message": "no memory"}\n\n']),
+        "an error in the upstream's answer",
+        "no memory",
+    ),
+    "a page": (PAGE, "the upstream's answer is a web page, no JSON", "a web page"),
+    "a page of no type": (
+        Answer([b"\n<HTML>"], headers={"content-type": "text/plain"}),
+        "the upstream's answer is a web page, no JSON",
+        "a web page",
+    ),
+    "no JSON": (Answer([b'{"choi'], headers={"content-type": "application/json"}), "no JSON object", "no JSON object"),
+    "broken off": (Answer([chunk("On it")]), "the upstream broke off its reply", "broke off"),
+    "in pieces": (Answer([chunk("On it")[:9], chunk("On it")[9:]]), "the upstream broke off its reply", "broke off"),
+    "only the end": (Answer([DONE]), "the upstream broke off its reply", "broke off"),
+}
+WHOLE_ANSWERS = {
+    "in one piece": whole("Hi"),
+    "a stream": Answer(stream("Hi")),
+    "no end": Answer([chunk("Hi"), chunk(finish="stop")]),
+    "no reason": Answer([chunk("Hi"), DONE]),
+    "words about an error": Answer([chunk('{"error": "no"}'), chunk(finish="stop"), DONE]),
+    "no error": Answer([chunk("Hi", error=None), chunk(finish="stop"), DONE]),
+    "long": whole('{"error": "no"}' * 9_000),
+}
+
+
+@pytest.mark.parametrize(("answer", "cause", "words"), FAILED_ANSWERS.values(), ids=FAILED_ANSWERS)
+def test_an_answer_that_is_passed_on_is_told_as_the_failure_that_it_is(
+    answer: Answer, cause: str | None, words: str, records: list[logging.LogRecord]
+) -> None:
+    with world(Upstream(answer, make=None), live=True) as it:
+        response = it.post(tools=[], stream=True)
+        eventually(lambda: it.metric("xmltools_requests_total", route=CHAT, outcome="upstream_error"), "it was counted")
+        shown = it.client.get("/live/exchange?number=1").json()
+    assert (response.status_code, response.content) == (answer.status, b"".join(answer.steps))  # type: ignore[arg-type]
+    (line,) = [each for each in fields(records) if each.get("route") == CHAT]
+    assert line["outcome"] == "upstream_error"
+    assert cause is None or cause in line["error"]
+    assert ("error" in line) == (cause is not None)
+    assert CANARY not in str(line)
+    assert [each.levelname for each in records if getattr(each, "fields", None) == line] == ["WARNING"]
+    assert shown["state"] == "failed" and words in shown["message"]
+
+
+@pytest.mark.parametrize("answer", WHOLE_ANSWERS.values(), ids=WHOLE_ANSWERS)
+def test_an_answer_that_is_passed_on_whole_is_no_failure(answer: Answer, records: list[logging.LogRecord]) -> None:
+    with world(Upstream(answer, make=None), live=True) as it:
+        it.post(tools=[], stream=True)
+        eventually(lambda: it.metric("xmltools_requests_total", route=CHAT), "it was counted")
+        assert it.client.get("/live/exchange?number=1").json()["state"] == "done"
+    (line,) = [each for each in fields(records) if each.get("route") == CHAT]
+    assert (line["outcome"], "error" in line) == ("ok", False)
+
+
+@pytest.mark.parametrize("key", [None, "up"])
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/embeddings"])
+@pytest.mark.parametrize("answer", [as_json(LOADING, 401), as_json(LOADING), PAGE], ids=["401", "an error", "a page"])
+def test_all_else_that_is_passed_on_tells_of_failures_too(
+    answer: Answer, path: str, key: str | None, records: list[logging.LogRecord]
+) -> None:
+    with world(Upstream(answer, make=None), upstream_key=key) as it:
+        it.client.get(path)
+        eventually(lambda: fields(records), "it was logged")
+        assert it.metric("xmltools_requests_total", outcome="upstream_error") == 1
+    assert fields(records)[0]["outcome"] == "upstream_error"
+
+
+def test_what_tells_of_its_own_failure_is_an_answer(records: list[logging.LogRecord]) -> None:
+    job = {"id": "ftjob-1", "object": "fine_tuning.job", "error": {"code": "x", "message": "no data"}}
+    with world(Upstream(as_json(job), make=None)) as it:
+        it.client.get("/v1/fine_tuning/jobs/ftjob-1")
+        eventually(lambda: fields(records), "it was logged")
+    assert fields(records)[0]["outcome"] == "ok"
+
+
+def test_a_client_gets_an_error_that_is_passed_on_and_the_log_has_it(records: list[logging.LogRecord]) -> None:
+    openai = pytest.importorskip("openai")
+    with world(Upstream(as_json(LOADING, 429), make=None)) as it:
+        client = openai.OpenAI(base_url=f"{it.url}/v1", api_key="k", max_retries=0)
+        with pytest.raises(openai.RateLimitError, match="loading"):
+            client.chat.completions.create(model="m", messages=BODIES[CHAT]["messages"])
+        eventually(lambda: fields(records), "it was logged")
+    (line,) = fields(records)
+    assert (line["outcome"], line["status"]) == ("upstream_error", 429)
 
 
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:

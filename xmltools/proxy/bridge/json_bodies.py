@@ -16,6 +16,7 @@ _SECRETS = frozenset(
 _SERVERS = ("tools", "mcp_servers")
 """Fields whose entries may be servers that want credentials."""
 _HIDDEN = b"[a key]"
+NO_OBJECT = "the upstream sent what is no JSON object"
 SHORTEST_KEY = 8
 """Characters from which a key is found in no ordinary word."""
 
@@ -48,7 +49,7 @@ def parse_answer(body: bytes) -> dict[str, Any]:
     try:
         return parse_object(body)
     except Refusal:
-        raise Refusal("the upstream sent what is no JSON object", status=502, code="upstream_error") from None
+        raise Refusal(NO_OBJECT, status=502, code="upstream_error") from None
 
 
 def encoded(value: Any) -> bytes:

@@ -18,7 +18,7 @@ from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message
 from xmltools.proxy.server.http_responses import Answer, send_bytes
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import Translation
-from xmltools.proxy.server.upstream import Request, UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.upstream import BROKEN_OFF, Request, UpstreamError, UpstreamStatusError
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -127,7 +127,7 @@ class StreamedAnswer(Answer):
     async def _end(self, *, is_whole: bool = False) -> bool:
         """End the upstream's turn; `is_whole`: it said that this was all. Returns whether there is another one."""
         if not (self._exchange.stats.finish_reasons or self._exchange.done or (is_whole and self._exchange.begun)):
-            raise UpstreamError("the upstream broke off its reply")
+            raise UpstreamError(BROKEN_OFF)
         if await self._exchange.end(self._ready, is_whole=is_whole):
             await self._flush()
             return True

@@ -17,12 +17,15 @@ from xmltools.proxy.bridge import Refusal, error_body, error_message
 from xmltools.proxy.bridge.json_bodies import encoded
 from xmltools.proxy.server.http_responses import Answer
 from xmltools.proxy.server.logging import record_of
+from xmltools.proxy.server.passed_answers import Fault, PassedAnswer
 from xmltools.proxy.server.request_bodies import Upload, check_size
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.upstream import Content, UpstreamAnswer, UpstreamError
 
 _PREFIX = b"/v1"
 _EVENTS = "text/event-stream"
+_COMPLETIONS = b"/completions"
+"""What paths end with below which a model replies; their streams say that they have ended."""
 
 
 class Passthrough:
@@ -99,6 +102,7 @@ class _Forwarding(Answer):
                 if self._config.upstream_key is not None and answer.status >= 400:
                     await self._send_error_of(answer)
                     return
+                passed = PassedAnswer(answer, is_chat=self._path.endswith(_COMPLETIONS))
                 await self._begin(answer)
                 async with aclosing(answer.pieces) as pieces:
                     async for piece in pieces:
@@ -106,19 +110,29 @@ class _Forwarding(Answer):
                         if self._record.ttft is None:
                             self._record.ttft = time.perf_counter() - self._asked
                         await self._pass_on(piece)
+                        passed.take(piece)
                         self._wait_on(self._config.idle_timeout)
         except UpstreamError:
             if self._upload is not None and self._upload.failure is not None:
                 raise self._upload.failure from None  # it was not the upstream that broke off
             raise
+        self._judge(passed.fault())
         self._watch.finish()
         await self._send({"type": "http.response.body", "body": b""})
+
+    def _judge(self, fault: Fault | None) -> None:
+        """Tell log, metrics and the live view what is wrong with the answer, which the client got as it is."""
+        if fault is not None:
+            self._record.outcome = "upstream_error"
+            self._record.error = fault.cause
+            self._note(fault.message)
 
     async def _send_error_of(self, answer: UpstreamAnswer) -> None:
         """Pass on an error without the upstream's key, which is not the client's."""
         headers = [(name, value) for name, value in answer.passed_headers() if name != b"content-length"]
         error = await answer.error()
         body = error.body
+        self._judge(Fault("", error_message(body, answer.status)))
         # What is compressed, though nobody asked for it, can't be searched.
         if answer.header(b"content-encoding") not in ("", "identity"):
             headers = answer.limit_headers()
