@@ -154,6 +154,40 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(path: str, streams: bool
     assert f"the upstream at http://127.0.0.1:{port}/v1 can't be reached: " in message and "refused" in message
 
 
+PAGE = Answer([b"<!DOCTYPE html><title>Log in</title>"], headers={"content-type": "text/html"})
+LOADING = {"error": {"message": "the model is loading"}}
+
+
+@apis
+@streams
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (PAGE, "the upstream's answer is a web page, no JSON"),
+        (Answer(PAGE.steps, headers={"content-type": "text/plain"}), "the upstream's answer is a web page, no JSON"),
+        (as_json(LOADING), "the model is loading"),
+    ],
+    ids=["a page", "a page of no type", "an error"],
+)
+def test_an_answer_with_status_200_that_is_none_says_what_it_is(
+    path: str, streams: bool, answer: Answer, told: str
+) -> None:
+    with world(Upstream(answer)) as it:
+        response = it.post(path, stream=streams)
+    assert response.status_code == 502 and told in response.json()["error"]["message"]
+
+
+def test_an_answer_of_another_kind_than_a_stream_says_so() -> None:
+    with world(Upstream(Answer([b"Hello!"], headers={"content-type": "text/plain"}))) as it:
+        response = it.post(stream=True)
+    assert response.json()["error"]["message"] == "the upstream's answer has no server-sent events"
+
+
+def test_an_error_in_place_of_models_is_an_error_in_the_words_of_anthropic() -> None:
+    with world(Upstream(as_json(LOADING))) as it, pytest.raises(anthropic.APIStatusError, match="model is loading"):
+        anthropic.Anthropic(base_url=it.url, api_key="k", max_retries=0).models.list()
+
+
 def test_an_answer_that_is_too_large_is_a_bad_gateway() -> None:
     with world(Upstream(make=reply("x" * 5000)), max_answer=4000) as it:
         assert it.post().status_code == 502

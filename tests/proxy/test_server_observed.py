@@ -360,6 +360,27 @@ def test_a_client_gets_an_error_that_is_passed_on_and_the_log_has_it(records: li
     assert (line["outcome"], line["status"]) == ("upstream_error", 429)
 
 
+NO_ANSWERS = {
+    "a page": (PAGE, "the upstream's answer is a web page, no JSON"),
+    "an error": (as_json(LOADING), "an error in the upstream's answer"),
+    "no completion": (as_json({"id": CANARY}), "the upstream"),
+    "no JSON": (Answer([CANARY.encode()], headers={"content-type": "application/json"}), "the upstream"),
+}
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(("answer", "cause"), NO_ANSWERS.values(), ids=NO_ANSWERS)
+def test_the_log_says_why_an_answer_is_none(
+    answer: Answer, cause: str, streams: bool, records: list[logging.LogRecord]
+) -> None:
+    with world(Upstream(answer, make=None)) as it:
+        it.post(stream=streams)
+        eventually(lambda: fields(records), "it was logged")
+    (line,) = fields(records)
+    assert (line["outcome"], line["status"], cause in line["error"]) == ("upstream_error", 502, True)
+    assert CANARY not in str(line)
+
+
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:
     bad = Answer([b'data: {"error": {"message": "%s"}}\n\n' % CANARY.encode()])
     broken = Answer([chunk(CANARY), f"data: {CANARY}\n\n".encode()])

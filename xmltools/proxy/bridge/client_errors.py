@@ -26,6 +26,8 @@ _ANTHROPIC_TYPES = {
     529: "overloaded_error",
 }
 
+ERROR_IN_ANSWER = "an error in the upstream's answer"
+"""What a log has of an error whose status says that there is none."""
 _LONGEST = 2_000
 """Characters of a message that are shown."""
 _DEEPEST = 4
@@ -35,16 +37,29 @@ _WORDS = ("error", "message", "detail", "msg")
 class Refusal(XMLToolsError):  # noqa: N818 - what HTTP calls a client error
     """A request that cannot be honoured: the message says why, and what to send instead.
 
-    `status` is that of HTTP, `code` a stable name, `param` the field of the request that is meant.
+    `status` is that of HTTP, `code` a stable name, `param` the field of the request that is meant. `quotes`: the
+    message is in the upstream's own words, which may repeat what it was asked; `in_log` is what a log may have of it.
     """
 
     def __init__(
-        self, message: str, *, status: int = 400, code: str = "invalid_request_error", param: str | None = None
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str = "invalid_request_error",
+        param: str | None = None,
+        quotes: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.param = param
+        self.quotes = quotes
+
+    @property
+    def in_log(self) -> str:
+        """What a log may have of the message."""
+        return ERROR_IN_ANSWER if self.quotes else str(self)
 
     def body(self, api: Api, request_id: str | None = None) -> dict[str, Any]:
         """Return the body of the response in the words of an API."""
@@ -71,6 +86,11 @@ def error_body(
 def is_error(said: Any) -> bool:
     """Return whether a JSON value is an error: with one in it, or marked as one, as older vLLM did."""
     return isinstance(said, dict) and (bool(said.get("error")) or said.get("object") == "error")
+
+
+def error_in_answer(said: Any) -> Refusal:
+    """Return an error that an upstream sent in place of an answer as what the client is told, in the same words."""
+    return Refusal(error_message(said), status=error_status(said), code="upstream_error", quotes=True)
 
 
 def error_message(said: Any, status: int | None = None) -> str:

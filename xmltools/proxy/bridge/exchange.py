@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
-from xmltools.proxy.bridge.client_errors import Api, Refusal, error_message, error_status, is_error
+from xmltools.proxy.bridge.client_errors import Api, Refusal, error_in_answer, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
 from xmltools.proxy.bridge.reply import CUT, ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
@@ -206,7 +206,7 @@ class Exchange:
         A chunk that is none says nothing. Raises Refusal for an error that the upstream sent.
         """
         if is_error(chunk):
-            raise Refusal(error_message(chunk), status=error_status(chunk), code="upstream_error")
+            raise error_in_answer(chunk)
         usage = chunk.get("usage")
         if usage is not None and isinstance(usage, Mapping):
             self._count(usage)
@@ -381,8 +381,10 @@ class Exchange:
     def answer(self, completion: Mapping[str, Any]) -> dict[str, Any] | None:
         """Take the upstream's completion; return the client's response, or None if `request` is to be sent first.
 
-        Raises Refusal if it is no completion, or a call was required and is not in it.
+        Raises Refusal if it is an error or no completion, or a call was required and is not in it.
         """
+        if is_error(completion):
+            raise error_in_answer(completion)
         choices = completion.get("choices") if isinstance(completion, Mapping) else None
         if not isinstance(choices, list) or not choices:
             raise Refusal("the upstream's answer is no chat completion", status=502, code="upstream_error")

@@ -149,7 +149,7 @@ class Exchanges:
         try:
             said |= self._do(number, head, body, sent)
         except Refusal as refusal:
-            given = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
+            given = {"status": refusal.status, "code": refusal.code, "param": refusal.param, "quotes": refusal.quotes}
             said["refusal"] = {"message": str(refusal), **given}
         except XMLToolsError as error:
             said["error"] = str(error)

@@ -96,6 +96,8 @@ class Answer:
             self._record.outcome = self._refused_as
             if self._refused_as == "refused":
                 self._record.reason = refusal.code
+            elif refusal.code == "upstream_error":
+                self._record.error = refusal.in_log
             refusal = self._safe(refusal)
             self._note(str(refusal))
             await self._send_refusal(refusal)
@@ -107,7 +109,8 @@ class Answer:
         """Return a refusal, which may quote the upstream, without the upstream's key."""
         said = str(refusal).encode("utf-8", "surrogatepass")
         message = self._service.upstream.hide(said).decode("utf-8", "surrogatepass")
-        return Refusal(message, status=refusal.status, code=refusal.code, param=refusal.param)
+        status, code, param = refusal.status, refusal.code, refusal.param
+        return Refusal(message, status=status, code=code, param=param, quotes=refusal.quotes)
 
     async def _work(self) -> None:
         raise NotImplementedError

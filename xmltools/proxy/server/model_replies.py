@@ -14,17 +14,26 @@ from contextlib import aclosing
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message
+from xmltools.proxy.bridge import Refusal, SSEDecoder, error_in_answer, error_message, is_error
+from xmltools.proxy.bridge.json_bodies import parse_answer
 from xmltools.proxy.server.http_responses import Answer, send_bytes
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import Translation
-from xmltools.proxy.server.upstream import BROKEN_OFF, Request, UpstreamError, UpstreamStatusError
+from xmltools.proxy.server.upstream import (
+    BROKEN_OFF,
+    WEB_PAGE,
+    Request,
+    UpstreamAnswer,
+    UpstreamError,
+    UpstreamStatusError,
+)
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+_NO_EVENTS = "the upstream's answer has no server-sent events"
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
@@ -52,6 +61,7 @@ class StreamedAnswer(Answer):
         self._kept_alive: anyio.Event | None = None
         self._ready: list[bytes] = []
         self._started = False
+        self._has_events = False
         self._all_said = False  # the upstream says that this was all
 
     async def run(self) -> None:
@@ -80,18 +90,23 @@ class StreamedAnswer(Answer):
                     return True
                 raise
             if answer.content_type.startswith("application/json"):
+                said = parse_answer(await answer.read(self._config.max_answer))
+                if is_error(said):
+                    raise error_in_answer(said)
                 raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
             async with aclosing(answer.pieces) as pieces:
-                return await self._relay(pieces)
+                return await self._relay(answer, pieces)
 
-    async def _relay(self, pieces: AsyncGenerator[bytes, None]) -> bool:
+    async def _relay(self, answer: UpstreamAnswer, pieces: AsyncGenerator[bytes, None]) -> bool:
         decoder = SSEDecoder()
-        self._all_said = False
+        self._all_said = self._has_events = False
+        begins = b""
         fast, last = 0, 0.0
         async for piece in pieces:
             self._watch.busy()
             if self._record.ttft is None:
                 self._record.ttft = time.perf_counter() - self._asked
+            begins = begins or piece
             try:
                 await self._exchange.feed(self._data(decoder.feed(piece)), self._ready)
             finally:  # what stood in front of something that can't be read was said, however the bytes were cut
@@ -107,6 +122,8 @@ class StreamedAnswer(Answer):
                 await anyio.sleep(_GATHERING)
             self._wait_on(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
+        if begins and not self._has_events:
+            raise UpstreamError(WEB_PAGE if answer.is_page(begins) else _NO_EVENTS)
         return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
@@ -117,6 +134,7 @@ class StreamedAnswer(Answer):
     def _data(self, events: list[tuple[str, str]]) -> list[str]:
         """Return the data of chunks, up to what says that this was all."""
         found: list[str] = []
+        self._has_events = self._has_events or bool(events)
         for _, data in events:
             if data.startswith("[DONE]"):
                 self._all_said = True
@@ -217,5 +235,7 @@ class WholeAnswer(Answer):
                 self._record.ttft = time.perf_counter() - self._asked
             await answer.check()
             body = await answer.read(self._config.max_answer)
+            if answer.is_page(body):
+                raise UpstreamError(WEB_PAGE)
         self._watch.busy()
         return body

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.proxy.bridge import Api
+from xmltools.proxy.bridge import Api, error_in_answer, is_error
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
 from xmltools.proxy.server.http_responses import send_bytes, send_error, send_json
@@ -144,6 +144,8 @@ async def _models(service: Service, scope: Scope, receive: Receive, send: Send) 
 
     async def reply(ask: Ask) -> bytes:
         value = parse_answer(await ask(service.upstream.get(scope, upstream_path(scope))))
+        if is_error(value):
+            raise error_in_answer(value)
         return encoded(_anthropic_models(value) if isinstance(value.get("data"), list) else _anthropic_model(value))
 
     await WholeAnswer(service, reply, scope, receive, send).run()

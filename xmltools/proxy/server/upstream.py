@@ -50,8 +50,6 @@ _USER_AGENT = f"xmltools/{__version__}".encode()
 _MAX_ERROR = 1024 * 1024
 
 WEB_PAGE = "the upstream's answer is a web page, no JSON; its URL mostly ends in /v1"
-ERROR_IN_ANSWER = "an error in the upstream's answer"
-"""What the log has of an error whose status says that there is none: its words may quote what was asked."""
 BROKEN_OFF = "the upstream broke off its reply"
 _PAGES = (b"<!doctype html", b"<html")
 
