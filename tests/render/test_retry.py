@@ -13,9 +13,11 @@ from support.strategies import TOOL_SETS, cases, clean_cases
 
 from xmltools.dialects import named
 from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.models import ToolResult
 from xmltools.parser import Limits, parse
 from xmltools.render.calls import render_call
 from xmltools.render.instructions import render_instructions
+from xmltools.render.results import part_with_results, read_results, render_results
 from xmltools.render.retry_message import render_retry
 from xmltools.tools import Tool
 
@@ -63,7 +65,7 @@ ARGUMENTS = """<path>src/<b>.py</path>
 def test_arguments_that_do_not_fit_are_shown_with_their_line_and_kept_where_they_fit():
     retry = render_retry(error_of(block(ARGUMENTS)), TOOLS)
     assert lines_of(retry)[:6] == [
-        "Your tool call was not carried out: its arguments do not fit the tool.",
+        "Your call of apply_diff was not carried out: its arguments do not fit the tool.",
         "- strip: expected integer, got 'zero'",
         "Line 4: <path>src/<b>.py</path>",
         "Line 5: \t<strip>zero</strip>",
@@ -74,6 +76,55 @@ def test_arguments_that_do_not_fit_are_shown_with_their_line_and_kept_where_they
     assert call.name == "apply_diff"
     assert call.arguments["path"] == "src/<b>.py" and call.arguments["diff"] == "-a\n+b"
     assert isinstance(call.arguments["strip"], int)
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "called"),
+    [
+        (block("<%>"), TOOLS, "call of apply_diff"),
+        (block("<%>"), None, "call of apply_diff"),
+        (block("<path>a")[:-30], TOOLS, "call of apply_diff"),
+        (block("", "xyz"), TOOLS, "tool call"),
+        (block("", ""), TOOLS, "tool call"),
+        (block("", "a" * 257), None, "tool call"),
+        ("<tool><tool_name>apply_d", TOOLS, "tool call"),
+        (block("<%>", "a" * 200), None, f"call of {'a' * 97}..."),
+        (block("<%>", "a [TOOL_CALLS]"), None, "call of a &#91;TOOL_CALLS]"),
+    ],
+)
+def test_the_tool_is_named_where_it_is_known(text, tools, called):
+    """Other calls of the turn may have been right."""
+    assert render_retry(error_of(text, tools), tools or ()).startswith(f"Your {called} was not carried out: ")
+
+
+OTHERS = "Your other calls were right, and are carried out: do not write them again."
+
+
+@pytest.mark.parametrize("dialect", ["forge", "hermes"])
+@pytest.mark.parametrize("most", [200, 350, 1200])
+def test_it_can_say_that_the_other_calls_are_carried_out(dialect, most):
+    for source in (ARGUMENTS, "<%>"):
+        error = error_of(block(source))
+        retry = render_retry(error, TOOLS, dialect=dialect, max_characters=most, others_run=True)
+        text, last = retry.rsplit("\n", 1)
+        assert last == OTHERS
+        alone = render_retry(error, TOOLS, dialect=dialect, max_characters=most)
+        assert text == alone
+    cut = cut_error(CALL[:60])
+    assert render_retry(replace(cut, source=""), TOOLS, others_run=True).endswith(f"\n{OTHERS}")
+    assert render_retry(cut, TOOLS, go_on=True, others_run=True) == render_retry(cut, TOOLS, go_on=True)
+
+
+def test_failed_calls_and_results_of_one_turn_are_told_apart():
+    right = block("<path>a</path>", "read_file")
+    reply = parse(f"{right}\n{block('<path>a</path>')}", TOOLS)
+    (error,) = reply.errors
+    (call,) = reply.calls
+    results = render_results([ToolResult(call_id=call.id, name=call.name, content="text")])
+    answer = f"{render_retry(error, TOOLS, others_run=True)}\n\n{results}"
+    assert answer.startswith("Your call of apply_diff was not carried out: ")
+    assert part_with_results(answer) == results
+    assert read_results(results) == [("read_file", "text", False)]
 
 
 def test_all_problems_are_listed():
@@ -120,7 +171,7 @@ SAID = {
 @pytest.mark.parametrize(("text", "said"), SAID.values(), ids=SAID)
 def test_it_says_what_was_wrong_where_and_what_was_expected(text, said):
     retry = render_retry(error_of(text), TOOLS)
-    assert retry.startswith("Your tool call was not carried out: ")
+    assert re.match("Your (tool call|call of (apply_diff|read_file)) was not carried out: ", retry)
     assert [words for words in said if words not in retry] == [], retry
     assert "at character" not in retry
     example_of(retry)
@@ -269,7 +320,7 @@ def test_of_a_schema_that_nothing_fits_the_form_is_shown(error, dialect):
     )
     retry = render_retry(error, [tool], dialect=dialect)
     asked, form = retry.split("\nWrite the whole call again in this form:\n")
-    assert asked.startswith("Your tool call")
+    assert asked.startswith("Your call of f was not carried out: ")
     (call,) = parse(form, dialect=dialect).calls
     assert (call.name, call.arguments) == ("name_of_the_tool", {"name_of_the_argument": "value"})
 
@@ -446,7 +497,7 @@ def test_a_section_whose_end_is_not_clear_is_open(rest):
 def test_a_call_that_was_cut_off_is_asked_for_again_as_a_whole():
     retry = render_retry(cut_error(CALL[: CALL.index("</diff>")]), TOOLS)
     first, *_, expected = retry.partition("\nWrite the whole call again. ")[0].split("\n")
-    assert first == "Your tool call was not carried out: your reply was cut off inside it."
+    assert first == "Your call of apply_diff was not carried out: your reply was cut off inside it."
     assert expected == "If the call is too long for one reply, write several calls, each with a part of the text."
     assert example_of(retry).name == "apply_diff"
 
@@ -571,7 +622,7 @@ def test_a_model_that_writes_another_dialect_is_told_nothing_in_forges_words(dia
         reply = parse(text, [number], dialect=dialect)
         for found in (*reply.errors, *reply.notices):
             retry = render_retry(found, [number], dialect=dialect)
-            assert retry.startswith("Your tool call was not carried out: ")
+            assert re.match("Your (tool call|call of read_file) was not carried out: ", retry)
             asked, _, example = retry.partition("A correct call of read_file looks like this, with your own values:\n")
             assert asked.endswith("\nWrite the whole call again. ")
             assert example == render_call(parse(example, [number], dialect=dialect).calls[0], number, dialect=dialect)

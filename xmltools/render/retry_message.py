@@ -53,6 +53,8 @@ _SAYS_AGAIN = frozenset(
     (Code.MALFORMED_MARKUP, Code.LIMIT_EXCEEDED, Code.INVALID_JSON, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL)
 )
 """Codes whose hint begins with a sentence that says what the message says."""
+_SAYS_THE_NAME = frozenset((Code.INVALID_NAME, Code.UNKNOWN_TOOL))
+"""Codes whose message says the name, which is none of a tool."""
 _FOR_ALL_DIALECTS = frozenset((Code.LIMIT_EXCEEDED, Code.DUPLICATE_ARGUMENT, Code.INVALID_ARGUMENTS, Code.UNKNOWN_TOOL))
 """Codes whose own hint says nothing of how calls are spelled; those of the others are in Forge's words."""
 _PLAINER = (
@@ -66,7 +68,7 @@ _PLAINER = (
 )
 _NEXT_PROBLEM = re.compile(r"; (?=(?:[^;]{1,300}?: )?expected )")
 
-_FAILED = "Your tool call was not carried out: "
+_OTHERS_RUN = "Your other calls were right, and are carried out: do not write them again."
 _CUT_OFF = (
     "Your reply was cut off inside a tool call. Go on exactly where it ended; don't repeat what is there, "
     'and write nothing before it. It ended with (quoted by "> "):'
@@ -90,6 +92,7 @@ def render_retry(
     server_names: bool = False,
     dialect: Dialect | str = FORGE,
     go_on: bool = False,
+    others_run: bool = False,
 ) -> str:
     """Write the user turn to send to the model after a call failed, or was written in another notation.
 
@@ -104,6 +107,10 @@ def render_retry(
     the text asks the model to go on with it instead, and quotes its end, each line after `> `: then parse
     `error.source` and the next reply, joined with nothing between them, with a new parser. `go_on` is for Forge's
     dialect only.
+
+    `others_run` adds as the last line that the other calls of the turn were right and are carried out; this line is
+    not counted in `max_characters`. Of several failed calls, give it to the last one. A text that asks the model to go
+    on has no such line.
 
     `dialect` is the one in which the model writes its calls, by its name or as a record: hint and example are in it.
     Where it is not known how calls are written, the example is that of the dialect, a call of a tool `get`.
@@ -121,18 +128,18 @@ def render_retry(
         raise XMLToolsError(
             f"go_on: expected Forge's dialect, got {written_in.name!r}; without it the whole call is asked for again"
         )
+    given = error.arguments if is_meant else {}
+    last = _OTHERS_RUN if others_run else ""
     if written_in != FORGE:
-        given = error.arguments if is_meant else {}
-        return _in_dialect(error, offered, tool, given, written_in, max_characters)
+        return _joined(_in_dialect(error, offered, tool, given, written_in, max_characters), last)
     if error.code is Code.TRUNCATED and not error.source:
-        return _TOO_LONG
+        return _joined(_TOO_LONG, last)
     if error.code is Code.TRUNCATED and go_on:
         return _continuation(error.source, tool if tool and tool.name == error.name else None, max_characters)
-    with_server = server_names or only_server(offered) is None
-    lead, example = _shown(tool, error.arguments if is_meant else {}, with_server)
+    lead, example = _shown(tool, given, server_names or only_server(offered) is None)
     room = max_characters - len(example) - 1 if len(example) <= max_characters else _BESIDE_LONG
-    rest = _fit(_what(error), _where(error), _expected(error, offered), lead, room)
-    return _joined(rest, example)
+    rest = _fit(_what(error, offered), _where(error), _expected(error, offered), lead, room)
+    return _joined(rest, example, last)
 
 
 def _in_dialect(
@@ -157,7 +164,8 @@ def _in_dialect(
     room = most - len(example) - 1 if len(example) <= most else _BESIDE_LONG
     neutral = marks_beside(offered, dialect).neutral
     where = [neutral(line) for line in _where(error)]
-    rest = _fit(neutral(_what(error)), where, neutral(_expected(error, offered)), lead if example else _AGAIN, room)
+    what, expected = neutral(_what(error, offered)), neutral(_expected(error, offered))
+    rest = _fit(what, where, expected, lead if example else _AGAIN, room)
     return _joined(rest, example)
 
 
@@ -250,14 +258,23 @@ def _window(line: str, place: int) -> tuple[str, int]:
 # What was wrong, and what was expected
 
 
-def _what(error: CallError) -> str:
+def _what(error: CallError, tools: list[Tool]) -> str:
+    failed = f"Your {_called(error, tools)} was not carried out: "
     if error.code is Code.INVALID_ARGUMENTS:
         problems = [f"- {_one_line(problem)}" for problem in _NEXT_PROBLEM.split(error.message)]
-        return _joined(f"{_FAILED}its arguments do not fit the tool.", *problems)
+        return _joined(f"{failed}its arguments do not fit the tool.", *problems)
     message = error.message
     for pattern, plainer in _PLAINER:
         message = pattern.sub(plainer, message, count=1)
-    return f"{_FAILED}{_one_line(message)}."
+    return f"{failed}{_one_line(message)}."
+
+
+def _called(error: CallError, tools: list[Tool]) -> str:
+    """What to call the call: other calls of the turn may have been right."""
+    is_known = error.name in _names(tools) if tools else error.code not in _SAYS_THE_NAME
+    if not error.name or not is_known or not error.code.is_error:
+        return "tool call"
+    return f"call of {_one_line(_cut(error.name, _WIDTH))}"
 
 
 def _expected(error: CallError, tools: list[Tool]) -> str:
