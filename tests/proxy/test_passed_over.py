@@ -716,4 +716,16 @@ def test_strict_requests_are_those_of_the_server(lines: Any) -> None:
         assert answer.status_code == 400
         assert answer.json()["error"]["param"] == "frobnicate"
         assert it.post("/v1/messages", context_management={"edits": [1]}).status_code == 400
-    assert lines("ignored") == []
+        assert lines("ignored") == []
+
+
+def test_strict_requests_have_no_unknown_field_where_it_would_be_passed_over() -> None:
+    with world(Upstream(make=reply("Hi")), settings=STRICT) as it:
+        for path, param in (("/v1/responses", "frobnicate"), ("/v1/messages", None)):
+            answer = it.post(path, frobnicate=1)
+            assert (answer.status_code, answer.json()["error"].get("param")) == (400, param)
+            assert answer.json()["error"]["message"].startswith("frobnicate: this field is not known here")
+        assert it.post("/v1/messages", top_k=3).status_code == 200
+        assert it.post("/v1/chat/completions", frobnicate=1, top_k=3).status_code == 200
+        assert [each.json.get("top_k") for each in it.upstream.seen] == [3, 3]
+        assert it.upstream.seen[1].json["frobnicate"] == 1  # nothing of chat completions is passed over

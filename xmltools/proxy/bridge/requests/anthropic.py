@@ -15,6 +15,7 @@ from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.client_tools import anthropic_client_tool
 from xmltools.proxy.bridge.requests.incoming import (
     SAMPLING,
+    UNKNOWN_FIELD,
     Choice,
     Incoming,
     Notes,
@@ -46,6 +47,7 @@ _REFUSED = dict.fromkeys(
     ("n", "stop", "response_format", "functions", "function_call"),
     "this is a field of OpenAI's API, not of this one; leave it out",
 )
+_REFUSED_IF_STRICT = {**_REFUSED, **_HINTS, "output_config": _NO_FORMAT, "output_format": _NO_FORMAT}
 _ENGINE = SAMPLING | {
     *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "ignore_eos"),
     *("reasoning_effort", "skip_special_tokens", "include_stop_str_in_output", "cache_prompt", "grammar"),
@@ -84,10 +86,8 @@ def read_messages_request(body: Mapping[str, Any], *, strict: bool = False) -> I
 
 def _fields(body: Mapping[str, Any], notes: Notes, may_call: bool) -> dict[str, Any]:
     """Return the fields for the upstream's chat completions."""
-    if notes.strict:
-        return fields_of(body, _KNOWN, {**_REFUSED, **_HINTS, "output_config": _NO_FORMAT, "output_format": _NO_FORMAT})
     fields: dict[str, Any] = {}
-    for name, value in fields_of(body, _KNOWN, _REFUSED).items():
+    for name, value in fields_of(body, _KNOWN, _REFUSED_IF_STRICT if notes.strict else _REFUSED).items():
         if name in _ENGINE:
             fields[name] = value
         elif name == "output_config" and isinstance(value, Mapping):
@@ -98,7 +98,7 @@ def _fields(body: Mapping[str, Any], notes: Notes, may_call: bool) -> dict[str, 
         elif name == "output_format":
             fields |= _reply_format(value, name, may_call)
         elif value not in (None, False, [], {}):
-            notes.ignore(name, "")
+            notes.ignore(name, UNKNOWN_FIELD)
     return fields
 
 

@@ -19,6 +19,7 @@ SAMPLING = frozenset(
     )
 )
 """How tokens are chosen, by the names that chat completions have for it: OpenAI's, and those of inference engines."""
+UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from xmltools.proxy.bridge.requests.incoming import (
     SAMPLING,
+    UNKNOWN_FIELD,
     Choice,
     Incoming,
     Notes,
@@ -105,7 +106,7 @@ def _check_fields(body: Object, notes: Notes) -> None:
             continue
         if name in _REFUSED:
             raise refusal(name, _REFUSED[name])
-        notes.ignore(name, _HINTS.get(name, "this field is not known here, and may mean much; leave it out"))
+        notes.ignore(name, _HINTS.get(name, UNKNOWN_FIELD))
     if body.get("n") not in (None, 1):
         raise refusal("n", "expected 1, since this API makes one response; send a request for each one that you want")
     if body.get("truncation") not in (None, "auto", "disabled"):
