@@ -597,6 +597,7 @@ def test_no_chunk_of_an_upstream_raises(chunk: Any) -> None:
         ("chat", chat(parallel_tool_calls="no"), "parallel_tool_calls: expected true or false"),
         ("messages", anthropic(tools=[7]), "tools[0]: expected a tool definition"),
         ("messages", anthropic(tools={}), "tools: expected a list"),
+        ("messages", anthropic(tools=[*TOOLS]), "tools[0]: expected name and input_schema"),
         ("messages", anthropic(tool_choice={"type": "some"}), "tool_choice: expected"),
         ("chat", [], "a JSON object, not list"),
     ],

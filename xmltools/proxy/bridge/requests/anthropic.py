@@ -146,6 +146,12 @@ def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:
     kind = definition.get("type") if isinstance(definition, Mapping) else None
     if kind in (None, "custom"):
         return read_tool(definition, at)
+    if kind == "function":
+        why = (
+            "expected name and input_schema, as Anthropic's API has them, got a tool in the form of OpenAI's; send "
+            '{"name": ..., "description": ..., "input_schema": {...}}'
+        )
+        raise Refusal(f"{at}: {why}", param=at, code="invalid_tool")
     known = None if notes.strict else anthropic_client_tool(definition)
     if known is not None:
         return read_tool(known, at)
