@@ -259,6 +259,85 @@ def test_a_required_call_that_is_missing_is_an_error(path: str) -> None:
         assert it.post(path, tool_choice=choice).status_code == 422
 
 
+OTHER = "<tool><tool_name>look</tool_name><arguments><path>a</path></arguments></tool>"
+CHOICES: dict[str, Any] = {
+    "/v1/chat/completions": {"type": "function", "function": {"name": "write"}},
+    "/v1/messages": {"type": "tool", "name": "write"},
+    "/v1/responses": {"type": "function", "name": "write"},
+}
+
+
+def with_another_tool(path: str) -> dict[str, Any]:
+    """Two tools, of which one is asked for."""
+    first = BODIES[path]["tools"][0]
+    second = json.loads(json.dumps(first).replace('"write"', '"look"'))
+    return {"tools": [first, second], "tool_choice": CHOICES[path]}
+
+
+def error_event(answer: Any) -> dict[str, Any]:
+    """The error that ends a stream."""
+    data = [json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: {")]
+    found: dict[str, Any] = next(
+        each.get("error") or each["response"]["error"]
+        for each in data
+        if each.get("error") or (each.get("response") or {}).get("error")
+    )
+    return found
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("No.", "the model did not call a tool"),
+        (OTHER, "the model called look, but tool_choice asks for a call of write"),
+    ],
+    ids=["no call", "another tool"],
+)
+def test_a_call_that_was_asked_for_by_name_and_is_missing_is_the_same_error_everywhere(
+    path: str, said: str, told: str
+) -> None:
+    with world(Upstream(make=reply(said))) as it:
+        whole_one = it.post(path, **with_another_tool(path))
+        streamed = it.post(path, **with_another_tool(path), stream=True)
+        assert it.metric("xmltools_requests_total", route=path, outcome="call_failed") >= 1
+    assert whole_one.status_code == 422
+    for error in (whole_one.json()["error"], error_event(streamed)):
+        assert error["message"].startswith(told) and "retries" not in error["message"]
+        if path == "/v1/messages":
+            assert error["type"] == "invalid_request_error"
+        else:
+            assert error["code"] == "tool_choice_not_honoured"
+
+
+def test_the_client_of_openai_tells_a_missing_call_from_a_dead_upstream() -> None:
+    with world(Upstream(make=reply(OTHER))) as it:
+        ask: dict[str, Any] = {"model": "m", "messages": MESSAGES, **with_another_tool("/v1/chat/completions")}
+        with pytest.raises(openai.UnprocessableEntityError, match="asks for a call of write") as whole_one:
+            openai_client(it.url).chat.completions.create(**ask)
+        with pytest.raises(openai.APIError, match="asks for a call of write") as streamed:
+            list(openai_client(it.url).chat.completions.create(**ask, stream=True))
+    assert whole_one.value.code == streamed.value.code == "tool_choice_not_honoured"
+
+
+def test_a_tool_that_the_choice_leaves_out_is_said_to_be_that() -> None:
+    inner = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "write"}}]}
+    given = with_another_tool("/v1/chat/completions")["tools"]
+    with world(Upstream(make=reply(OTHER))) as it:
+        choice = {"type": "allowed_tools", "allowed_tools": inner}
+        message = it.post(tools=given, tool_choice=choice).json()["choices"][0]["message"]
+    assert message["content"] == "The call of look was not made: tool_choice allows only write."
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_live_call_that_fails_has_a_code_of_its_own(path: str) -> None:
+    wrong = "<tool><tool_name>write</tool_name><arguments><text>t</text></arguments></tool>"
+    with world(Upstream(make=reply(wrong)), settings=Settings(live_arguments=True, retries=0)) as it:
+        error = error_event(it.post(path, stream=True))
+    assert error["message"].startswith("The call of write was not made")
+    assert error["type"] == "invalid_request_error" if path == "/v1/messages" else error["code"] == "call_failed"
+
+
 def test_models_are_the_upstreams_in_the_words_of_the_client() -> None:
     listed = {"object": "list", "data": [{"id": "a/b", "object": "model", "created": 1_700_000_000, "owned_by": "x"}]}
 

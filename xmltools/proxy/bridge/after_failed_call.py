@@ -4,7 +4,7 @@ said again in another try is dropped. These are filters as those in `text_filter
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from xmltools.errors import CallError, Code
@@ -144,11 +144,15 @@ class Outgoing:
 
     A failure of a call that the client has heard of is `broken`: nothing follows it, and the reply can only end with an
     error. `failed` has the errors of both.
-    `before` is the text that the client has already. If `is_new`, what follows is a paragraph of its own.
+    `before` is the text that the client has already. If `is_new`, what follows is a paragraph of its own. `explain`
+    makes of an error the one that the client is told.
     """
 
-    def __init__(self, *, keeps: bool, before: str, is_new: bool) -> None:
+    def __init__(
+        self, *, keeps: bool, before: str, is_new: bool, explain: Callable[[CallError], CallError] = lambda error: error
+    ) -> None:
         self._keeps = keeps
+        self._explain = explain
         self._texts = Rope()
         self._tail = before[-2:]
         self._is_new = is_new
@@ -173,6 +177,7 @@ class Outgoing:
             if self.broken is not None:
                 return
             if isinstance(event, CallFailed):
+                event = CallFailed(self._explain(event.error), event.id)
                 self.failed.append(event.error)
                 if event.id is not None:
                     self.broken = event.error

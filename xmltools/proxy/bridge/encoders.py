@@ -62,8 +62,8 @@ class Encoder:
         """Return the whole response, after `end`. Calls are complete in it: those that failed are text."""
         raise NotImplementedError
 
-    def fail(self, message: str, status: int) -> bytes:
-        """Return the error that ends a stream which has begun; clients raise it."""
+    def fail(self, message: str, status: int, code: str) -> bytes:
+        """Return the error that ends a stream which has begun; clients raise it. `code` is a stable name."""
         raise NotImplementedError
 
 
@@ -118,8 +118,8 @@ class _ChatEncoder(Encoder):
         body = {"object": "chat.completion", **self._head, "choices": choices}
         return body if usage is None else {**body, "usage": dict(usage)}
 
-    def fail(self, message: str, status: int) -> bytes:
-        return to_sse([error_body("chat", message, status=status, code="upstream_error")]) + SSE_DONE
+    def fail(self, message: str, status: int, code: str) -> bytes:
+        return to_sse([error_body("chat", message, status=status, code=code)]) + SSE_DONE
 
 
 def _fold(body: dict[str, Any], choice: Mapping[str, Any]) -> None:
@@ -200,7 +200,7 @@ class _MessagesEncoder(Encoder):
             self._body["content"][index]["input"] = json.loads("".join(fragments) or "{}")
         return self._body
 
-    def fail(self, message: str, status: int) -> bytes:
+    def fail(self, message: str, status: int, code: str) -> bytes:
         return to_sse([("error", error_body("messages", message, status=status))])
 
 
@@ -236,8 +236,10 @@ class _ResponsesEncoder(Encoder):
     def body(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
         return self._response
 
-    def fail(self, message: str, status: int) -> bytes:
-        return to_sse(self._stream.fail(message, "rate_limit_exceeded" if status == 429 else "server_error"))
+    def fail(self, message: str, status: int, code: str) -> bytes:
+        if code == "upstream_error":  # which this API has words for
+            code = "rate_limit_exceeded" if status == 429 else "server_error"
+        return to_sse(self._stream.fail(message, code))
 
 
 def _anthropic_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -287,7 +287,7 @@ class Exchange:
         self.stats.finish_reasons.append(reason)
         if reason not in CUT and self._misses_call:
             self.stats.missed = True
-            return sent + self._end_with_error(self._miss_in_words, 422)
+            return sent + self._end_with_error(self._miss_in_words, 422, _NOT_HONOURED)
         return sent + self._encoder.finish(index, reason, reader.stop_found)
 
     def _break(self, index: int) -> bytes:
@@ -299,22 +299,25 @@ class Exchange:
         self.stats.failed = len(self.failures)
         self.stats.finish_reasons.append("error")
         self._is_broken = True
-        return self._end_with_error(failure_in_words(error), 422)
+        return self._end_with_error(failure_in_words(error), 422, "call_failed")
 
-    def _end_with_error(self, message: str, status: int) -> bytes:
+    def _end_with_error(self, message: str, status: int, code: str) -> bytes:
         self.failure = message
-        return self._encoder.fail(message, status)
+        return self._encoder.fail(message, status, code)
 
     @property
     def _misses_call(self) -> bool:
         is_required = self._incoming.choice.mode == "required" and bool(self._tools)
-        return is_required and not self._calls and not self.stats.failed
+        return is_required and not self._calls and all(map(self._incoming.is_barred, self.failures))
 
     @property
     def _miss_in_words(self) -> str:
         """Say that a call is missing which is required."""
+        if self.failures:
+            called = ", ".join(dict.fromkeys(error.name or "" for error in self.failures))
+            return f"the model called {called:.200}, but {self.failures[0].message:.400}; {_WHAT_TO_DO}"
         if not self.stats.unread:
-            return _MISSED
+            return f"the model did not call a tool, though tool_choice requires it; {_WHAT_TO_DO}"
         return (
             "the model did not call a tool as it was asked to, though tool_choice requires it, but in another notation"
             f" ({self.stats.unread}): whoever runs the proxy should give --dialect, or --also known"
@@ -369,7 +372,7 @@ class Exchange:
         all clients take notice of errors."""
         open_ones = [index for index, reader in enumerate(self._readers) if reader.is_call_open]
         ended = [self._encoder.feed(index, [CallFailed(_LOST, "")]) for index in open_ones]
-        return b"".join(ended) + self._end_with_error(message, status)
+        return b"".join(ended) + self._end_with_error(message, status, "upstream_error")
 
     def abandon(self) -> None:
         """Say that nobody wants any more of the reply, nor hears of its events. Else what is open in it, and what
@@ -400,7 +403,7 @@ class Exchange:
             )
         if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             self.stats.missed = True
-            raise Refusal(self._miss_in_words, status=422, code="tool_choice_not_honoured", param="tool_choice")
+            raise Refusal(self._miss_in_words, status=422, code=_NOT_HONOURED, param="tool_choice")
         self._encoder.end(self.stats.usage)
         return self._encoder.body(self.stats.usage)
 
@@ -427,4 +430,5 @@ class _Listener:
 
 
 _LOST = CallError(code=Code.TRUNCATED, span=(0, 0), message="the upstream broke off", hint=Code.TRUNCATED.hint)
-_MISSED = "the model did not call a tool, though tool_choice requires it; try again, or allow more retries"
+_NOT_HONOURED = "tool_choice_not_honoured"
+_WHAT_TO_DO = "try again, or leave the choice to the model (tool_choice auto)"

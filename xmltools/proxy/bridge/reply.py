@@ -79,7 +79,7 @@ class ReplyReader:
         self._keeps_text = keep_failure
         self._invention = NoInvention(result_starts(self._dialect, (tool.name for tool in tools))) if tools else None
         is_new = bool(sent_before) and not source
-        self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new)
+        self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new, explain=incoming.explain)
         """The last filter, which knows what the client has."""
         self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
         self._stop = StopText(incoming.stop) if incoming.stop and tools else None

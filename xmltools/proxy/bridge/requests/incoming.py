@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from xmltools.errors import XMLToolsError
+from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 from xmltools.proxy.bridge.client_errors import Refusal
@@ -101,6 +101,21 @@ class Incoming:
     client_tools: Mapping[str, str] = field(default_factory=dict)
     """The types of tools that the client knows by their type, for the names that the model knows."""
     notes: Notes = field(default_factory=Notes)
+
+    def is_barred(self, error: CallError) -> bool:
+        """Return whether a call failed only since tool_choice leaves its tool out."""
+        may_be_called = self.choice.names is None or error.name in self.choice.names
+        return (
+            error.code is Code.UNKNOWN_TOOL and not may_be_called and error.name in {tool.name for tool in self.tools}
+        )
+
+    def explain(self, error: CallError) -> CallError:
+        """Return an error as the client is told of it: a tool that it left out itself is not one that there is not."""
+        if not self.is_barred(error):
+            return error
+        names = ", ".join(self.choice.names or ())
+        asks = f"tool_choice asks for a call of {names}" if self.choice.named else f"tool_choice allows only {names}"
+        return replace(error, message=asks)
 
     @property
     def is_plain(self) -> bool:
