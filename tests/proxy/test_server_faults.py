@@ -188,6 +188,22 @@ def test_an_error_in_place_of_models_is_an_error_in_the_words_of_anthropic() -> 
         anthropic.Anthropic(base_url=it.url, api_key="k", max_retries=0).models.list()
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [whole("Hi"), Answer(stream("Hi")), Answer(stream("Hi")[:-1]), Answer([chunk("Hi"), DONE])],
+    ids=["whole", "a stream", "without an end", "without a reason"],
+)
+def test_an_upstream_that_makes_fewer_replies_than_were_asked_for_has_failed(answer: Answer) -> None:
+    streams = answer.headers["content-type"] == "text/event-stream"
+    with world(Upstream(answer)) as it:
+        response = it.post(n=2, stream=streams)
+        eventually(lambda: it.metric("xmltools_requests_total", route=CHAT, outcome="upstream_error"), "it was counted")
+    error = error_in(response.content) if streams else response.json()["error"]
+    assert response.status_code == (200 if streams else 502)
+    assert "fewer choices than were asked for (n): 1 of 2" in error["message"]
+    assert b'"index":1' not in response.content
+
+
 def test_an_answer_that_is_too_large_is_a_bad_gateway() -> None:
     with world(Upstream(make=reply("x" * 5000)), max_answer=4000) as it:
         assert it.post().status_code == 502

@@ -90,6 +90,7 @@ class Exchange:
         self.failure = ""
         """The error that ended the client's stream, if one did."""
         self._finished: set[int] = set()
+        self._heard: set[int] = set()  # choices of which the upstream has said anything
         most_retries = self._settings.retries if self._incoming.choices == 1 else 0
         self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
         identity = id or new_id(api)
@@ -227,6 +228,7 @@ class Exchange:
         if index < 0 or self._again or self._is_broken:
             return b""
         self.begun = True
+        self._heard.add(index)
         delta = choice.get("delta") or choice.get("message")
         if index in self._finished:
             self._readers[index].goes_on |= isinstance(delta, dict) and not is_silent(delta)
@@ -342,9 +344,13 @@ class Exchange:
 
         A stream that ends without saying why broke off: the client gets an error. But if the upstream said that this
         was all (`is_whole`), and it is not nothing, it ended as replies do: some servers give no reason.
+
+        Raises Refusal if a choice that was asked for is missing, as it is where an upstream knows no `n`.
         """
         if self._again or self._is_broken:
             return b""  # there is another turn, or the error was the end
+        if self._finished and not self._heard.issuperset(range(len(self._readers))):
+            raise self._too_few()
         if is_whole and self.begun:
             sent = b"".join(self._finish(index, "stop") for index in range(len(self._readers)) if self._lacks(index))
             return sent if self._again else sent + self.end()
@@ -353,6 +359,11 @@ class Exchange:
         if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             return b""  # the error was the end
         return self._encoder.end(self.stats.usage)
+
+    def _too_few(self) -> Refusal:
+        there, wanted = len(self._heard), len(self._readers)
+        message = f"the upstream's answer has fewer choices than were asked for (n): {there} of {wanted}"
+        return Refusal(f"{message}; send a request for each", status=502, code="upstream_error")
 
     def next_turn(self) -> bool:
         """Return whether the upstream is to be asked once more, with `request`, and begin with that turn."""
@@ -398,9 +409,7 @@ class Exchange:
         if self.next_turn():
             return None
         if len(self._finished) < len(self._readers):
-            raise Refusal(
-                "the upstream's answer has fewer choices than were asked for", status=502, code="upstream_error"
-            )
+            raise self._too_few()
         if self._misses_call and not any(reason in CUT for reason in self.stats.finish_reasons):
             self.stats.missed = True
             raise Refusal(self._miss_in_words, status=422, code=_NOT_HONOURED, param="tool_choice")
