@@ -225,6 +225,15 @@ def test_a_stream_that_breaks_off_ends_with_the_protocols_error(path: str, end: 
     assert "upstream" in error_in(response.content)["message"] or "no memory" in error_in(response.content)["message"]
 
 
+@pytest.mark.parametrize("text", ["Half a ", '"pattern" ' * 500], ids=["here", "in another process"])
+def test_the_error_of_a_stream_of_anthropic_has_the_id_of_the_request(text: str) -> None:
+    messages = [{"role": "user", "content": text}]
+    with world(Upstream(Answer([chunk("Half a "), Cut()]))) as it:
+        response = it.post("/v1/messages", stream=True, messages=messages)
+    event = next(line for line in response.text.split("\n") if line.startswith('data: {"type":"error"'))
+    assert json.loads(event[6:])["request_id"] == response.headers["request-id"]
+
+
 @pytest.mark.parametrize("cut", [Cut(), b"data: {nonsense\n\n"], ids=str)
 def test_the_official_clients_hear_of_a_stream_that_breaks_off(cut: Step) -> None:
     answer = Answer([chunk(CALL[:90]), cut])

@@ -152,7 +152,8 @@ def _choice(index: int, made: dict[str, Any]) -> dict[str, Any]:
 class _MessagesEncoder(Encoder):
     keepalive = b'event: ping\ndata: {"type":"ping"}\n\n'
 
-    def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str) -> None:
+    def __init__(self, incoming: Incoming, tools: Sequence[Tool], id: str, request_id: str | None) -> None:
+        self._request_id = request_id
         self._stream = AnthropicStream(id=id, model=incoming.model, tools=tools, on_failure="spoil")
         self._streams = incoming.stream
         self._body: dict[str, Any] = {}
@@ -201,7 +202,7 @@ class _MessagesEncoder(Encoder):
         return self._body
 
     def fail(self, message: str, status: int, code: str) -> bytes:
-        return to_sse([("error", error_body("messages", message, status=status))])
+        return to_sse([("error", error_body("messages", message, status=status, request_id=self._request_id))])
 
 
 class _ResponsesEncoder(Encoder):
@@ -250,10 +251,12 @@ def _anthropic_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: count for name, count in counted.items() if isinstance(count, int)}
 
 
-def make_encoder(api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int) -> Encoder:
-    """Return the encoder for the reply to a request; `created` are seconds since 1970."""
+def make_encoder(
+    api: Api, incoming: Incoming, tools: Sequence[Tool], id: str, created: int, request_id: str | None = None
+) -> Encoder:
+    """Return the encoder for the reply to a request; `created` are seconds since 1970, `request_id` is for errors."""
     if api == "chat":
         return _ChatEncoder(incoming, tools, id, created)
     if api == "messages":
-        return _MessagesEncoder(incoming, tools, id)
+        return _MessagesEncoder(incoming, tools, id, request_id)
     return _ResponsesEncoder(incoming, tools, id, created)

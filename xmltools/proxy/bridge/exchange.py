@@ -42,7 +42,8 @@ class Exchange:
 
     Takes the API ("chat": OpenAI's chat completions, "messages": Anthropic's, "responses": OpenAI's Responses), the
     body as JSON, or what `read_request` has made of it, and the settings; `id` and `created` (seconds since 1970) for
-    the response are made if not given. Raises Refusal for a request that can't be honoured.
+    the response are made if not given; `request_id` stands in Anthropic's errors. Raises Refusal for a request that
+    can't be honoured.
 
     `request` is the body for the upstream's chat completions; while `plain`, it is the client's own, and the answer is
     to be passed on untouched. Without `streams`, give the upstream's completion to `answer`. Else give each of its
@@ -63,6 +64,7 @@ class Exchange:
         *,
         id: str | None = None,
         created: int | None = None,
+        request_id: str | None = None,
     ) -> None:
         if not isinstance(body, (Mapping, Incoming)):
             raise Refusal(f"the body of a request is a JSON object, not {type(body).__name__}")
@@ -95,7 +97,9 @@ class Exchange:
         self._retry = Retry(self._tools, self.stats, most_retries, self._settings)
         identity = id or new_id(api)
         self._new_id = CallIds(api, identity)
-        self._encoder = make_encoder(api, self._incoming, self._tools, identity, created or int(time.time()))
+        self._encoder = make_encoder(
+            api, self._incoming, self._tools, identity, created or int(time.time()), request_id
+        )
         self._messages: list[dict[str, Any]] = []
         if self.plain and isinstance(body, Mapping):
             self.request = dict(body)

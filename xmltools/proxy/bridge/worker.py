@@ -48,10 +48,10 @@ def pack_message(head: dict[str, Any], body: bytes = b"") -> bytes:
     return LENGTHS.pack(len(written), len(body)) + written + body
 
 
-def open_exchange(api: Any, body: bytes, settings: Settings, id: str, created: int) -> Exchange:
+def open_exchange(api: Any, body: bytes, settings: Settings, id: str, created: int, request_id: str | None) -> Exchange:
     """Make the exchange of a request. Raises Refusal for one that can't be honoured."""
     try:
-        return Exchange(api, parse_object(body), settings, id=id, created=created)
+        return Exchange(api, parse_object(body), settings, id=id, created=created, request_id=request_id)
     except RecursionError:
         raise Refusal("the body is JSON that is nested too deeply", code="invalid_json") from None
 
@@ -191,7 +191,8 @@ class Exchanges:
         return {}
 
     def _open(self, number: int, head: dict[str, Any], body: bytes, sent: list[bytes]) -> dict[str, Any]:
-        exchange = open_exchange(head["api"], body, Settings(**head["settings"]), head["id"], head["created"])
+        settings = Settings(**head["settings"])
+        exchange = open_exchange(head["api"], body, settings, head["id"], head["created"], head.get("request_id"))
         Journal.play(head["steps"], exchange)
         if exchange.plain:
             return {"plain": True}

@@ -164,6 +164,7 @@ class _Forwarding(Answer):
         if not self._started:
             await super()._send_failure(error)
         elif self._is_stream and self._tail.endswith((b"\n\n", b"\r\r", b"\r\n\r\n")):
-            body = error_body(self._record.api, str(error), status=error.status, code="upstream_error")
+            status, id = error.status, self._record.id
+            body = error_body(self._record.api, str(error), status=status, code="upstream_error", request_id=id)
             data = to_sse([("error", body) if self._record.api == "messages" else body])
             await self._send({"type": "http.response.body", "body": data})

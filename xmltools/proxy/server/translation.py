@@ -90,7 +90,8 @@ class Translation:
         except UpstreamError as error:
             raise Refusal(str(error), status=error.status, code="server_error") from None
         began = time.perf_counter()
-        exchange = open_exchange(self._api, self._body, self._settings, self._id, self._created)
+        settings, request_id = self._settings, self._record.id
+        exchange = open_exchange(self._api, self._body, settings, self._id, self._created, request_id)
         self.exchange = exchange
         if self._record.live is not None:
             self._record.live.opened(exchange)
@@ -204,7 +205,9 @@ class Translation:
                 _, sent = await self._ask({"do": "fail", "message": message, "status": status})
                 return sent
         # Where the other process is gone, nobody knows more than the form of an error.
-        exchange = self.exchange or Exchange(self._api, SMALLEST_REQUESTS[self._api], id=self._id)
+        exchange = self.exchange or Exchange(
+            self._api, SMALLEST_REQUESTS[self._api], id=self._id, request_id=self._record.id
+        )
         return exchange.fail(message, status=status)
 
     def abandon(self) -> None:
@@ -229,6 +232,7 @@ class Translation:
             self.exchange.abandon()
             self.exchange = None
         given = {"api": self._api, "settings": asdict(self._settings), "id": self._id, "created": self._created}
+        given["request_id"] = self._record.id
         said, request = await self._ask({"do": "open", **given, "steps": steps}, self._body)
         _raise_error(said)
         self._body, self._journal = b"", Journal()
