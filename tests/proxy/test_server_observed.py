@@ -381,6 +381,47 @@ def test_the_log_says_why_an_answer_is_none(
     assert CANARY not in str(line)
 
 
+BAD = "{not JSON"
+WITH_BAD_CALLS: dict[str, dict[str, Any]] = {
+    CHAT: {
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "write", "arguments": BAD}}],
+            },
+            {"role": "tool", "tool_call_id": "c", "content": "done"},
+        ]
+    },
+    "/v1/messages": {
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "write", "input": BAD}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "done"}]},
+        ]
+    },
+    "/v1/responses": {
+        "input": [
+            {"role": "user", "content": "Go."},
+            {"type": "function_call", "call_id": "c", "name": "write", "arguments": BAD},
+            {"type": "function_call_output", "call_id": "c", "output": "done"},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_call_of_the_history_that_is_written_without_its_arguments_is_in_the_log(
+    path: str, records: list[logging.LogRecord]
+) -> None:
+    with world(Upstream(make=reply("Hi"))) as it:
+        assert it.post(path, **WITH_BAD_CALLS[path]).status_code == 200
+        it.post(path)
+        eventually(lambda: len(fields(records)) == 2, "both were logged")
+    assert [line.get("bad_arguments") for line in fields(records)] == [1, None]
+
+
 def test_neither_words_nor_keys_are_logged_whatever_happens(records: list[logging.LogRecord]) -> None:
     bad = Answer([b'data: {"error": {"message": "%s"}}\n\n' % CANARY.encode()])
     broken = Answer([chunk(CANARY), f"data: {CANARY}\n\n".encode()])

@@ -77,6 +77,7 @@ class Exchange:
         self._tools = self._incoming.choice.of(self._incoming.tools)
         notes = self._incoming.notes
         self.stats = Stats(self._incoming.model, self._settings.dialect, ignored=notes.fields, left_out=notes.tools)
+        self.stats.bad_arguments = notes.bad_arguments
         self._listener = _Listener(self.stats)
         self.failures: list[CallError] = []
         self._again = False

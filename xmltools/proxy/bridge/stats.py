@@ -15,8 +15,9 @@ class Stats:
     each: "ok", "repaired", or the code of its error. `failed`: calls that the client was told of as not made, after all
     retries; `missed`: it was told that the call which it required was not made. `invented`: results that the model made
     up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one in the last reply that the
-    client got, which called one of its tools; empty if there was none. `ignored` are the names of fields of the request
-    that were passed over, `left_out` the types of such tools.
+    client got, which called one of its tools; empty if there was none. `bad_arguments`: calls of the history that the
+    model sees without arguments, as theirs are no JSON object. `ignored` are the names of fields of the request that
+    were passed over, `left_out` the types of such tools.
     """
 
     model: str = ""
@@ -34,6 +35,7 @@ class Stats:
     unread: str = ""
     usage: dict[str, Any] | None = None
     finish_reasons: list[str] = field(default_factory=list)
+    bad_arguments: int = 0
     ignored: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 

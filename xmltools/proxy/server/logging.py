@@ -147,7 +147,7 @@ def _reply_fields(record: Record) -> Iterator[tuple[str, Any]]:
     for name, counts in (("repairs", stats.repairs), ("errors", stats.errors)):
         if counts:
             yield name, ",".join(f"{code}:{number}" for code, number in sorted(counts.items()))
-    for name in ("retries", "failed", "invented", "foreign"):
+    for name in ("retries", "failed", "invented", "foreign", "bad_arguments"):
         if count := getattr(stats, name):
             yield name, count
     if stats.unread:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation
 from xmltools.proxy.bridge.client_errors import Refusal
 from xmltools.proxy.bridge.requests.client_tools import anthropic_client_tool
@@ -131,14 +131,17 @@ def _thinking(value: Any, notes: Notes) -> bool:
 def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         raise refusal("messages", "expected a list of at least one message")
+    issues: list[Issue] = []
     source = {"messages": _plain_blocks(body["messages"], notes)}
     if body.get("system"):
         source["system"] = body["system"]
     try:
-        return system_first(formats.load(source, "anthropic", issues=[]))
+        loaded = formats.load(source, "anthropic", issues=issues)
     except XMLToolsError as error:
         at = "system" if str(error).startswith("system: ") else "messages"
         raise refusal(at, str(error).removeprefix("system: ")) from None
+    notes.take(issues)
+    return system_first(loaded)
 
 
 def _tool(definition: Any, at: str, notes: Notes) -> Tool | None:

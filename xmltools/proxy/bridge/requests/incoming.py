@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.errors import CallError, Code, Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.models.json_fields import expect, fail
 from xmltools.proxy.bridge.client_errors import Refusal
@@ -26,12 +26,18 @@ UNKNOWN_FIELD = "this field is not known here, and may mean much; leave it out"
 class Notes:
     """What a request asks for that is passed over here; if `strict`, it is refused instead.
 
-    `fields` are names of fields, `tools` types of tools, in the order of the request.
+    `fields` are names of fields, `tools` types of tools, in the order of the request. `bad_arguments`: calls of the
+    history whose arguments are no JSON object; the model sees them without any.
     """
 
     strict: bool = False
     fields: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
+    bad_arguments: int = 0
+
+    def take(self, issues: Iterable[Issue]) -> None:
+        """Note what the reading of the history found."""
+        self.bad_arguments += sum(issue.code == "invalid_arguments" for issue in issues)
 
     def ignore(self, name: str, why: str, at: str = "") -> None:
         """Pass over a field; `at` is its place, if that is not its name.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xmltools import formats
-from xmltools.errors import XMLToolsError
+from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation
 from xmltools.proxy.bridge.requests.client_tools import read_custom_tool
 from xmltools.proxy.bridge.requests.incoming import (
@@ -55,7 +55,7 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
         raise wrong("stream_options", "an object", options)
     return Incoming(
         model=model_of(body),
-        conversation=_conversation(body.get("messages")),
+        conversation=_conversation(body.get("messages"), notes),
         tools=tools,
         choice=choice,
         parallel=flag(body, "parallel_tool_calls", True),
@@ -69,13 +69,16 @@ def read_chat_request(body: Mapping[str, Any], *, strict: bool = False) -> Incom
     )
 
 
-def _conversation(messages: Any) -> Conversation:
+def _conversation(messages: Any, notes: Notes) -> Conversation:
+    issues: list[Issue] = []
     if not isinstance(messages, list) or not messages:
         raise wrong("messages", "a list of at least one message", messages)
     try:
-        return formats.load(messages, "openai", issues=[])
+        loaded = formats.load(messages, "openai", issues=issues)
     except XMLToolsError as error:
         raise refusal("messages", str(error)) from None
+    notes.take(issues)
+    return loaded
 
 
 def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:

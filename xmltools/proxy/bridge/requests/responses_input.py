@@ -14,7 +14,7 @@ from typing import Any
 from xmltools import formats
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import Conversation, Message, Part, Text, ToolResult
-from xmltools.proxy.bridge.requests.incoming import system_first
+from xmltools.proxy.bridge.requests.incoming import Notes, system_first
 from xmltools.proxy.bridge.requests.responses_fields import Object, list_in, object_in, refusal, text_in, wrong
 from xmltools.proxy.bridge.requests.responses_tools import SEARCH, Toolbox
 
@@ -45,7 +45,7 @@ def read_input(body: Object, box: Toolbox) -> Conversation:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else _with_call_ids(given)
     for number, each in enumerate(items):
         said.append((f"input[{number}]", _message_of(each, f"input[{number}]", box)))
-    conversation = _load([(at, message) for at, message in said if message is not None])
+    conversation = _load([(at, message) for at, message in said if message is not None], box.notes)
     results = (each for each in items if each.get("type") == "apply_patch_call_output")
     return _marked(conversation, {each["call_id"] for each in results if each.get("status") == "failed"})
 
@@ -79,12 +79,13 @@ def _marked(conversation: Conversation, failed: Collection[str]) -> Conversation
     )
 
 
-def _load(said: list[tuple[str, dict[str, Any]]]) -> Conversation:
+def _load(said: list[tuple[str, dict[str, Any]]], notes: Notes) -> Conversation:
     issues: list[Issue] = []
     try:
         loaded = formats.load([message for _, message in said], "openai", issues=issues)
     except XMLToolsError as error:
         raise refusal("input", str(error)) from None
+    notes.take(issues)
     for issue in issues:
         if issue.code == "orphan_result":
             at, _ = said[issue.index or 0]
