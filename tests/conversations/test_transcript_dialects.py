@@ -314,3 +314,20 @@ def test_misuse_is_refused():
     unsayable = Conversation().assistant("", [ToolCall(id="1", name="get", arguments={"n": [1]})])
     with pytest.raises(XMLToolsError, match=r"message 0 \(assistant\): the call of 'get' .*write it in 'hermes'"):
         inline(unsayable, dialect="glm")
+
+
+@every_dialect
+def test_results_stand_in_the_order_of_their_calls(dialect: str) -> None:
+    tool = Tool(name="weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
+    calls = [ToolCall(id=id, name="weather", arguments={"city": city}) for id, city in (("a", "Oslo"), ("b", "Rome"))]
+    late = [
+        ToolResult(call_id="b", name="weather", content="sun"),
+        ToolResult(call_id="a", name="weather", content="rain"),
+    ]
+    ask = Conversation().user("?").assistant("", calls)
+    for results in (map(Message.tool, late), [Message(role="tool", parts=tuple(late))]):
+        plain = inline(ask.with_messages([*ask, *results]), [tool], dialect=dialect)
+        written = "".join(message.text for message in plain[2:])
+        assert written.index("rain") < written.index("sun")
+        read = extract(plain, [tool], dialect=dialect)
+        assert [(result.call_id, result.text) for result in read.results] == [("a", "rain"), ("b", "sun")]

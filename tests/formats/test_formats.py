@@ -162,3 +162,48 @@ def test_what_is_more_than_bookkeeping_is_still_refused(part: dict[str, Any], co
     assert [issue.code for issue in issues] == [code]
     with pytest.raises(xt.XMLToolsError, match=r"^strict: message 0"):
         xt.convert(stored, "wolo", "anthropic", strict=True)
+
+
+WEATHER = [xt.ToolCall(id=id, name="weather", arguments={"city": city}) for id, city in (("a", "Oslo"), ("b", "Rome"))]
+SUN, RAIN = (
+    xt.ToolResult(call_id="b", name="weather", content="sun"),
+    xt.ToolResult(call_id="a", name="weather", content="rain"),
+)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "results",
+    [[xt.Message.tool(SUN), xt.Message.tool(RAIN)], [xt.Message(role="tool", parts=(SUN, RAIN))]],
+    ids=["apart", "together"],
+)
+def test_results_that_came_in_another_order_stay_those_of_their_calls(format: str, results: list[xt.Message]) -> None:
+    said = xt.Conversation(messages=(xt.Message.user("?"), xt.Message.assistant("", WEATHER), *results))
+    issues: list[xt.Issue] = []
+    read = xt.load(xt.dump(said, format, issues=issues), format, issues=[])
+    cities = {call.id: call.arguments["city"] for call in read.calls}
+    assert {cities[result.call_id]: result.text for result in read.results} == {"Oslo": "rain", "Rome": "sun"}
+    is_moved = format in ("wolo", "forge", "gemini")
+    assert ("moved_result" in {issue.code for issue in issues}) == is_moved
+    assert [result.text for result in read.results] == (["rain", "sun"] if is_moved else ["sun", "rain"])
+
+
+@pytest.mark.parametrize("format", ["forge", "gemini"])
+def test_results_that_their_names_tell_apart_stay_where_they_are(format: str) -> None:
+    calls = [xt.ToolCall(id="a", name="weather"), xt.ToolCall(id="b", name="time")]
+    results = (xt.Message.tool("b", "time", "noon"), xt.Message.tool("a", "weather", "rain"))
+    said = xt.Conversation(messages=(xt.Message.user("?"), xt.Message.assistant("", calls), *results))
+    issues: list[xt.Issue] = []
+    read = xt.load(xt.dump(said, format, issues=issues), format)
+    assert [(result.name, result.text) for result in read.results] == [("time", "noon"), ("weather", "rain")]
+    assert {issue.code for issue in issues} == {"call_ids"}
+
+
+@pytest.mark.parametrize("format", ["forge", "gemini"])
+def test_the_result_of_no_call_is_not_taken_for_that_of_one(format: str) -> None:
+    old = xt.Message.tool("gone", "weather", "old")
+    said = xt.Conversation(
+        messages=(xt.Message.user("?"), xt.Message.assistant("", WEATHER[:1]), old, xt.Message.tool(RAIN))
+    )
+    read = xt.load(xt.dump(said, format, issues=[]), format, issues=[])
+    assert next(result.text for result in read.results if result.call_id == read.calls[0].id) == "rain"

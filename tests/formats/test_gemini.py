@@ -380,3 +380,27 @@ def test_it_is_recognised(obj: Any) -> None:
 )
 def test_what_others_say_too_is_not_recognised(obj: Any) -> None:
     assert not gemini.recognise(obj)
+
+
+def test_ids_that_are_written_are_not_reported_as_lost() -> None:
+    said = Conversation().user("?").assistant("", [ToolCall(id="a", name="f")]).tool("a", content="x")
+    issues: list[Issue] = []
+    assert "a" in json.dumps(dump(said, "gemini", ids=True, issues=issues)) and issues == []
+    dump(said, "gemini", issues=issues)
+    assert [str(issue) for issue in issues] == [
+        "message 1: gemini cannot hold ids of calls (give dump ids=True to write them)"
+    ]
+    issues.clear()
+    with_ids = same(ASK, model(call(id="a")), user(response(id="a")))
+    assert dump(load(with_ids, "gemini"), "gemini", issues=issues) == with_ids and issues == []
+
+
+def test_results_with_ids_stay_in_their_order() -> None:
+    calls = model(call(id="a"), call(id="b"))
+    results = user(response({"output": "2"}, id="b"), response({"output": "1"}, id="a"))
+    assert dump(load(same(ASK, calls, results), "gemini"), "gemini", issues=[]) == same(ASK, calls, results)
+
+
+def test_results_of_replies_that_follow_each_other_stay_in_their_order() -> None:
+    given = same(ASK, model(call()), model(call()), user(response({"output": "1"}), response({"output": "2"})))
+    assert dump(load(given, "gemini"), "gemini", issues=[]) == given

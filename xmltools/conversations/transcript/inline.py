@@ -17,6 +17,7 @@ from xmltools.conversations.transcript.escaping import (
 )
 from xmltools.conversations.transcript.ids import add_note
 from xmltools.conversations.transcript.in_dialects import Notation
+from xmltools.conversations.transcript.turns import in_order_of_calls
 from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -60,12 +61,14 @@ def inline(
     - A message that holds results, in whatever role, and each message of a tool gets the role `result_role`. Its
       results become one text, as `render_results` writes them, after which stand their media. Texts and media that
       come after the results in the message follow, the first text with a blank line in front.
+    - Text holds no ids, so the results of a turn stand in the order of its calls, each in the place of another one.
+      In Forge's dialect, whose results say the names of their tools, they stay where each name has its own in order.
 
     `extract` with the same tools gives all that again, in the role "tool" what became results. It can't give what
     `render_results` does not keep (texts of one result that are apart, the word `Result: ` or `Error: ` that content
-    begins with), what calls, results and reasoning hold beside (`extra`, the status and times of a call), nor a call
-    that its tool refuses: that stays text. With `bracket_reasoning` it needs that option too, and a paragraph of a text
-    that stands in brackets is read as reasoning then.
+    begins with), the order of results that were moved, what calls, results and reasoning hold beside (`extra`, the
+    status and times of a call), nor a call that its tool refuses: that stays text. With `bracket_reasoning` it needs
+    that option too, and a paragraph of a text that stands in brackets is read as reasoning then.
 
     `dialect`, a name or a record, is the one that the model was trained to write: calls, results and reasoning are
     written as in it, and `extract` needs the same dialect. There a call is written with its type, or not at all (see
@@ -86,8 +89,9 @@ def inline(
         refuse_forges_options(spelled, server_names=server_names, bracket_reasoning=bracket_reasoning)
         notation = Notation(spelled, listed)
     writer = _Writer(listed, result_role, reasoning, exact, server_names, bracket_reasoning, notation)
+    ordered = in_order_of_calls(conversation.messages, are_named=notation is None)
     messages: list[Message] = []
-    for number, message in enumerate(conversation.messages):
+    for number, message in enumerate(ordered):
         try:
             messages.append(writer.message(message))
         except XMLToolsError as error:
@@ -175,6 +179,7 @@ class _Writer:
         return write_call(call, None, exact=self._exact, server_names=named)
 
     def _results(self, message: Message) -> Message:
+        notation = self._notation
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         rest = message.parts[len(results) :]
         _check_order(results, rest)
@@ -182,11 +187,11 @@ class _Writer:
         if not results:
             parts = self._hide_header(rest, self._result_role)
             extra = add_note(message.extra, result_ids=ids)
-        elif self._notation is None:
+        elif notation is None:
             parts = (*render_result_parts(results), *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids)
         else:
-            written = render_result_parts(results, dialect=self._notation.dialect, tools=self._notation.tools)
+            written = render_result_parts(results, dialect=notation.dialect, tools=notation.tools)
             parts = (*written, *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids, result_names=[result.name for result in results])
         return message.model_copy(update={"role": self._result_role, "parts": parts, "extra": extra})

@@ -8,7 +8,8 @@
   brackets cannot hold, such as a blank line, is written in `<think>`. A text with a paragraph in brackets
   would be read as reasoning. Both are reported. Lines in a code fence, and lists in JSON, are never reasoning.
 - Results stand one in a message (GROUPED is False), but several in one are read and written too. There are no ids:
-  calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name.
+  calls are `call_1`, `call_2` and so on, and a result answers the first open call of its name. Where two results of one
+  tool would be taken for each other, the results of the turn are written in the order of their calls (`moved_result`).
 - What stands in a message of another role than the format has for it comes in a message of its own, and is reported.
 - Content that says the same as what would be written, but is spelled otherwise, and other keys of a message, are kept
   in `extra["forge"]` and written again as long as the message says the same.

@@ -9,6 +9,7 @@ from itertools import chain, groupby, islice
 from typing import Any, Literal
 
 from xmltools.conversations.transcript import extract, inline
+from xmltools.conversations.transcript.turns import in_order_of_calls, moved
 from xmltools.dialects import FORGE
 from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.losses import Report
@@ -33,7 +34,9 @@ def dump(
 ) -> list[dict[str, Any]]:
     """Write Forge's messages (see `forge.dump` and `forge.json_to_xml`)."""
     given = listed_tools(tools)
-    messages = list(conversation.messages)
+    messages = in_order_of_calls(conversation.messages, are_named=True)
+    for index in moved(conversation.messages, messages):
+        report.add("moved_result", f"{NAME} has no ids: results come in the order of their calls", index)
     as_they_were = [_as_it_was(message, result_role, brackets) for message in messages]
     # Only the others are written anew. Their places stay, since issues name them.
     new = [message if kept is None else None for message, kept in zip(messages, as_they_were, strict=True)]

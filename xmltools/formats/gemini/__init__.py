@@ -10,7 +10,9 @@ An answer with "candidates" is one reply, its `finishReason` the `finish_reason`
 Normal form, which is what `load` returns: one system message, at the start; results that follow each other in one
 message, the text of each before its files; no empty texts; calls have the ids call_1, call_2, …, by counting, and a
 result without an id is that of the first call of its name that has none. `dump` writes the request. Ids are only
-written where they were read, or if `ids` asks for them: older models refuse them, as they do files in results.
+written where they were read, or if `ids` asks for them: older models refuse them, as they do files in results. Where
+two results of one tool would be taken for each other, since they have no ids, the results of the turn are written in
+the order of their calls, which is reported as `moved_result`.
 """
 
 from __future__ import annotations
@@ -18,14 +20,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from xmltools.conversations.transcript.turns import in_order_of_calls, moved
 from xmltools.errors import XMLToolsError
 from xmltools.formats.gemini.reading import NAME, Reader, camel
-from xmltools.formats.gemini.writing import Writer
+from xmltools.formats.gemini.writing import Writer, says_id
 from xmltools.formats.shared.api_turns import system_first
 from xmltools.formats.shared.api_values import entries, objects
 from xmltools.formats.shared.extra import answered, at, extra_of, kept_for, plain, rest
 from xmltools.formats.shared.finish_reasons import read_finish_reason
-from xmltools.formats.shared.losses import Holds, Report
+from xmltools.formats.shared.losses import WORDS, Holds, Report
 from xmltools.models import Conversation, Message, Text
 from xmltools.models.json_fields import expect, fail
 
@@ -35,6 +38,8 @@ HOLDS = Holds(reasoning=True, media=True, result_media=True, call_ids=False, err
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "response"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
+REPORTS = frozenset(("call_ids",))
+"""A loss that is reported here: it is known here which ids are written."""
 GROUPED = True
 """The results of a turn stand in one message."""
 
@@ -114,10 +119,25 @@ def dump(conversation: Conversation, report: Report, *, ids: bool = False) -> An
     """
     writer = Writer(report, ids)
     system, numbered = system_first(conversation, report)
+    numbered = _in_order(numbered, report, ids)
+    for index, message in numbered:
+        if message.is_assistant and any(call.id and not says_id(call, ids) for call in message.calls):
+            report.add("call_ids", f"{NAME} cannot hold {WORDS['call_ids']}", index, "give dump ids=True to write them")
     prompt = writer.system(system)
     written: dict[str, Any] = {} if prompt is None else {"systemInstruction": prompt}
     others = rest(kept_for(conversation, NAME), () if prompt is None else _SYSTEM)
     return {**written, "contents": writer.contents(numbered), **others}
+
+
+def _in_order(numbered: list[tuple[int, Message]], report: Report, ids: bool) -> list[tuple[int, Message]]:
+    """Return the messages with the results that say no ids in the order of their calls."""
+    places, messages = [index for index, _ in numbered], [message for _, message in numbered]
+    ordered = in_order_of_calls(
+        messages, are_named=True, across_replies=True, is_moved=lambda result: not says_id(result, ids)
+    )
+    for place in moved(messages, ordered):
+        report.add("moved_result", f"{NAME} has no ids: results come in the order of their calls", places[place])
+    return list(zip(places, ordered, strict=True))
 
 
 def recognise(obj: Any) -> bool:

@@ -79,7 +79,7 @@ class Writer:
         return completed({"text": part.text}, own) if part.text or own else None
 
     def _call(self, call: ToolCall, spelled: Mapping[str, Any]) -> _Object:
-        written: _Object = {"id": call.id} if self.ids or spelled.get("id") is True else {}
+        written: _Object = {"id": call.id} if says_id(call, self.ids) else {}
         written["name"] = call.name
         if call.arguments or "args" not in spelled:
             written["args"] = dict(call.arguments)
@@ -87,7 +87,7 @@ class Writer:
 
     def _result(self, index: int, result: ToolResult) -> _Object:
         spelled = _under(kept_for(result, NAME), "functionResponse")
-        written: _Object = {"id": result.call_id} if self.ids or spelled.get("id") is True else {}
+        written: _Object = {"id": result.call_id} if says_id(result, self.ids) else {}
         written |= {"name": result.name, **_response(result, spelled)}
         media = [] if isinstance(result.content, str) else [each for each in result.content if isinstance(each, Media)]
         if media and _is_text_behind(result.content):
@@ -110,6 +110,12 @@ class Writer:
         else:
             file["data"] = medium.data.translate(_TO_URL_SAFE) if "data" in spelled else medium.data
         return completed({key: completed(file, rest(spelled, ("mimeType",)))}, own)
+
+
+def says_id(part: ToolCall | ToolResult, ids: bool) -> bool:
+    """Return whether a call or a result is written with its id: it was read with one, or `ids` asks for them."""
+    key = "functionCall" if isinstance(part, ToolCall) else "functionResponse"
+    return ids or _under(kept_for(part, NAME), key).get("id") is True
 
 
 def _content(role: Any, parts: list[_Object], own: Mapping[str, Any]) -> _Object:
