@@ -1,6 +1,6 @@
 """An agent with the library alone: text streams, calls that are right run, and a wrong one is asked for again."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from scripted_model import ScriptedModel
@@ -26,19 +26,19 @@ MODEL = ScriptedModel(
 )
 
 
-def handle(events: Iterable[xt.Event]) -> Iterator[str]:
-    """Show text, run calls, and yield what the model is to be told."""
+def handle(events: Iterable[xt.Event], results: list[xt.ToolResult], errors: list[xt.CallError]) -> None:
+    """Show text, run calls, and keep what they gave, or what was wrong with them."""
     for event in events:
         match event:
             case xt.TextDelta(text):
                 print(text, end="", flush=True)
             case xt.CallCompleted(call):
                 print(f"[{call.name} {call.arguments}, repairs: {[each.code.value for each in call.repairs]}]")
-                result = FUNCTIONS[call.name](**call.arguments)
-                yield xt.render_result(xt.ToolResult(call_id=call.id, name=call.name, content=result))
+                said = FUNCTIONS[call.name](**call.arguments)
+                results.append(xt.ToolResult(call_id=call.id, name=call.name, content=said))
             case xt.CallFailed(error):
                 print(f"[refused: {error.message}]")
-                yield xt.render_retry(error, TOOLS)
+                errors.append(error)
 
 
 def main() -> None:
@@ -46,13 +46,15 @@ def main() -> None:
     prompt = xt.render_instructions(TOOLS)
     messages: list[Any] = [{"role": "system", "content": prompt}, {"role": "user", "content": "Note: milk & eggs."}]
     while messages[-1]["role"] == "user":
-        parser, reply, answers = xt.Parser(TOOLS), "", []
+        parser, reply, results, errors = xt.Parser(TOOLS), "", [], []
         for piece in MODEL.stream(messages):
             reply += piece
-            answers += handle(parser.feed(piece))
-        answers += handle(parser.close())
+            handle(parser.feed(piece), results, errors)
+        handle(parser.close(), results, errors)
         messages.append({"role": "assistant", "content": reply})
-        messages += [{"role": "user", "content": "\n\n".join(answers)}] if answers else []
+        told = [xt.render_retry(each, TOOLS, others_run=bool(results) and each is errors[-1]) for each in errors]
+        answer = "\n\n".join([*told, *([xt.render_results(results)] if results else [])])
+        messages += [{"role": "user", "content": answer}] if answer else []
 
 
 if __name__ == "__main__":

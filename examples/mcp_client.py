@@ -28,14 +28,15 @@ async def main() -> None:
         while messages[-1]["role"] != "assistant":
             text = MODEL.answer(messages)
             messages.append({"role": "assistant", "content": text})
-            reply, answers = xt.parse(text, tools), []
+            reply, results = xt.parse(text, tools), []
             if reply.text.strip():
                 print(reply.text)
             for call in reply.calls:
-                result = xt.ToolResult.from_mcp(await session.call_tool(call.name, call.arguments), call)
-                print(f"[{call.name} {call.arguments}: {result.text}]")
-                answers.append(xt.render_result(result))
-            answers += [xt.render_retry(error, tools) for error in reply.errors]
+                results.append(xt.ToolResult.from_mcp(await session.call_tool(call.name, call.arguments), call))
+                print(f"[{call.name} {call.arguments}: {results[-1].text}]")
+            answers = [xt.render_retry(error, tools) for error in reply.errors]
+            if results:  # they come last: what stands after one would be read as a part of it
+                answers.append(xt.render_results(results))
             if answers:
                 messages.append({"role": "user", "content": "\n\n".join(answers)})
 

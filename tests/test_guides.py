@@ -28,6 +28,7 @@ from support.guide_model import CALL as GUIDE_CALL
 from support.guide_model import GuideModel
 from support.pages import GUIDES, README, ROOT
 
+from xmltools import read_results
 from xmltools.cli.commands import _parse_arguments
 from xmltools.engine_plugins.names import PREFIX, reasoning_parsers, tool_parsers
 
@@ -133,7 +134,15 @@ def test_the_readme_leads_to_every_guide() -> None:
 def run_loop(folder: Path, replies: list[str], tools: str | None = None, typed: str = "") -> str:
     """What the loop of the guide prints for these replies of a model, with the guide's tools or others."""
     files = {title: text for _, title, text in blocks_of(ROOT / "docs" / "guides" / "build_an_agent.md") if title}
-    model = f"replies = {replies!r}\n\n\ndef stream(messages):\n    yield from replies.pop(0)\n"
+    model = f"""from pathlib import Path
+
+replies = {replies!r}
+
+
+def stream(messages):
+    Path("asked.txt").write_text(messages[-1]["content"])
+    yield from replies.pop(0)
+"""
     for name, text in (("tools.py", tools or files["tools.py"]), ("agent.py", files["agent.py"]), ("model.py", model)):
         (folder / name).write_text(text, encoding="utf-8")
     command = [sys.executable, "-c", "import agent, tools; print(tools.NOTES)"]
@@ -149,6 +158,19 @@ def test_in_the_loop_of_the_guide_a_call_that_was_cut_off_runs_once_as_do_those_
     replies = [f"{first}\n{second.partition('tea')[0]}", second, "Done."]
     printed = run_loop(tmp_path, replies)
     assert printed.endswith("Done.\n{'first': 'tea', 'second': 'tea'}\n"), printed
+
+
+def test_the_loop_of_the_guide_tells_results_and_failed_calls_apart(tmp_path: Path) -> None:
+    right, wrong = (f'{{"name": "shop", "text": {text}}}' for text in ('"tea"', "5"))
+    calls = [GUIDE_CALL.format("write_note", arguments) for arguments in (right, wrong, right, wrong)]
+    run_loop(tmp_path, ["\n".join(calls), "Done."])
+    asked = (tmp_path / "asked.txt").read_text()
+    one, other, results = asked.split("\n\n")
+    others = "Your other calls were right, and are carried out: do not write them again."
+    for retry, ends in ((one, False), (other, True)):
+        assert retry.startswith("Your call of write_note was not carried out: ") and retry.endswith(others) == ends
+    found = read_results(results, dialect="hermes")
+    assert [each.content for each in found] == ["shop has 3 characters"] * 2
 
 
 PAGE_TOOLS = """
