@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from random import Random
 
@@ -12,8 +13,9 @@ from support.often import examples
 from support.written import WRITTEN, draw, law, law_of_several
 
 from xmltools import dialects
-from xmltools.dialects import Writing
+from xmltools.dialects import Body, Dialect, Pairs, Writing
 from xmltools.errors import XMLToolsError
+from xmltools.grammar import build_grammar
 from xmltools.models import ToolCall
 from xmltools.parser import parse
 from xmltools.render import render_call, render_calls, render_instructions
@@ -216,3 +218,89 @@ def test_elements_of_other_names_than_forges_are_not_written(write) -> None:
     own = replace(dialects.FORGE, name="crow", block="action", writing=Writing())
     with pytest.raises(XMLToolsError, match="'crow' are elements, which are written in 'forge' only"):
         write(own)
+
+
+# Records whose writing does not go with their marks
+
+SECTION = Dialect(
+    name="section",
+    body=Body.PAIRS,
+    start="[CALLS]",
+    end="[/CALLS]",
+    many=True,
+    pairs=Pairs(name="[CALL]", name_end="[ARGS]", end="[/CALL]", json=True, bare=True),
+    writing=Writing(start="[CALLS]", end="[/CALLS]", between=""),
+)
+MARKS = Dialect(name="marks", body=Body.JSON, start="@call", end="@end", writing=Writing())
+
+
+def test_a_section_is_written_with_its_marks_around_the_calls() -> None:
+    text = render_calls([call_of(n=1), call_of(n=2)], [GET], dialect=SECTION)
+    assert text == '[CALLS][CALL]get[ARGS]{"n": 1}[/CALL][CALL]get[ARGS]{"n": 2}[/CALL][/CALLS]'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "writing", "said"),
+    [
+        (
+            SECTION,
+            Writing(start="[CALLS]", end="[/CALLS]", call_start="[CALL]", call_end="[/CALL]"),
+            "leave '[CALL]' out of `call_start` and leave '[/CALL]' out of `call_end`",
+        ),
+        (SECTION, Writing(start="[CALLS]"), "The mark '[/CALLS]' is missing: write it in `end` or `call_end`"),
+        (MARKS, Writing(), "The mark '@call' is missing: write it in `start` or `call_start` of `writing`"),
+        (
+            MARKS,
+            Writing(call_start="@call", call_end="@end@end"),
+            "and read as a call of 'get' with {\"n\": 1} and the",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda dialect: render_call(call_of(n=1), GET, dialect=dialect),
+        lambda dialect: render_instructions([GET], dialect=dialect),
+    ],
+)
+def test_a_writing_that_does_not_go_with_the_marks_is_refused(dialect, writing, said, write) -> None:
+    with pytest.raises(XMLToolsError) as error:
+        write(replace(dialect, writing=writing))
+    message = str(error.value)
+    assert message.startswith(f"dialect {dialect.name!r}: its `writing` does not go with its marks: a call of the tool")
+    assert " written '" in message and ", and read as " in message and said in message
+
+
+def test_what_stands_between_two_calls_is_tried_when_two_are_written() -> None:
+    own = replace(SECTION, writing=replace(SECTION.writing, between=" and [CALLS] "))
+    assert render_call(call_of(n=1), GET, dialect=own)
+    with pytest.raises(XMLToolsError, match="two calls of the tool `get` are written"):
+        render_calls([call_of(n=1)] * 2, [GET], dialect=own)
+
+
+def test_attributes_are_written_apart_from_the_mark_before_them() -> None:
+    pairs = Pairs(
+        name="<crow:call",
+        name_end=">",
+        name_attribute="tool",
+        end="</crow:call>",
+        key="<crow:arg",
+        key_end=">",
+        key_attribute="key",
+        value_end="</crow:arg>",
+        bare=True,
+    )
+    whole = '<crow:call tool="get"><crow:arg key="n">1</crow:arg></crow:call>'
+    own = Dialect(
+        name="crow",
+        body=Body.PAIRS,
+        block="crow:calls",
+        many=True,
+        pairs=pairs,
+        writing=Writing(start="<crow:calls>", end="</crow:calls>"),
+        example=f"<crow:calls>{whole}</crow:calls>",
+    )
+    assert render_call(call_of(n=1), GET, dialect=own) == own.example
+    assert own.form.startswith('<crow:calls><crow:call tool="tool name"><crow:arg key="key">')
+    tool = Tool(name="get", parameters={"type": "object", "properties": {"n": {"const": 1}}, "required": ["n"]})
+    assert re.fullmatch(build_grammar(tool, "regex", dialect=own, white_space=0), own.example)

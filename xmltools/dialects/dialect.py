@@ -82,6 +82,21 @@ class Pairs:
     bare: bool = False
     """Whether a call may begin with `name`, without the block's start mark."""
 
+    @property
+    def name_start(self) -> str:
+        """What is written before the name of the tool, up to it or to its attribute."""
+        return _apart(self.name, self.name_attribute)
+
+    @property
+    def key_start(self) -> str:
+        """What is written before the name of an argument, up to it or to its attribute."""
+        return _apart(self.key, self.key_attribute)
+
+
+def _apart(mark: str, attribute: str) -> str:
+    """A mark with a blank at its end, if an attribute follows that would else be a part of it."""
+    return f"{mark} " if attribute and mark and not mark[-1].isspace() else mark
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
@@ -129,15 +144,18 @@ class ResultForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """How calls, results and tools are laid out where the model's chat template writes them. The marks of a call are
-    those with which it is read."""
+    """How calls, results and tools are laid out where the model's chat template writes them.
+
+    The marks in `pairs` are written by themselves. Those with which a block begins and ends stand where they are given
+    here: around all calls of a turn, or around each.
+    """
 
     start: str = ""
-    """What stands before all calls of a turn."""
+    """What stands before all calls of a turn: the start mark, if it stands once for all of them."""
     end: str = ""
     """What stands after all calls of a turn."""
     call_start: str = ""
-    """What stands before each call: its start mark, and white space."""
+    """What stands before each call: the start mark, if each has one, and white space; not the `name` of `pairs`."""
     call_end: str = ""
     """What stands after each call."""
     between: str = "\n"
@@ -421,8 +439,8 @@ class Dialect:
         else:
             kind = f' {pairs.kind}="{"string" if pairs.kind == "type" else "true"}"' if pairs.kind else ""
             key = f'{pairs.key_attribute}="key"{kind}' if pairs.key_attribute else "key"
-            value = f"{pairs.key}{key}{pairs.key_end}{pairs.value}value{pairs.value_end}"
-        return f"{pairs.name}{name}{pairs.name_end}{value}{pairs.end}"
+            value = f"{pairs.key_start}{key}{pairs.key_end}{pairs.value}value{pairs.value_end}"
+        return f"{pairs.name_start}{name}{pairs.name_end}{value}{pairs.end}"
 
     @property
     def json_names(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Calls in other dialects than Forge's, laid out as the models' chat templates write them.
 
-What is written is read back as the same calls, and clean. For ordinary calls that is known from how they are written.
-All others are read by the parser before they are returned: what a dialect can't say is an error that names one that
-can.
+What is written is read back as the same calls, and clean. For ordinary calls that is known from how they are written,
+once an example has shown that a dialect's `writing` goes with its marks. All others are read by the parser before they
+are returned: what a dialect can't say is an error that names one that can.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xmltools.dialects import Body, Dialect, Pairs, Writing
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, TextDelta
+from xmltools.render.example_calls import example_call, misread
 from xmltools.render.forge_calls import is_its_text, write_call, write_elements
 from xmltools.render.marks import turn_marks
 from xmltools.render.writable import ORDINARY_NAME, escape_name, same, scalar_text
@@ -42,7 +43,8 @@ Write = Callable[[Dialect, Writing, ToolCall, ObjectShape | None], Piece | None]
 
 
 def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
-    """Return the form in which calls of a dialect are written, and how. Raises XMLToolsError if none is known."""
+    """Return the form in which calls of a dialect are written, and how. Raises XMLToolsError if none is known, or if
+    what is written is not read back."""
     form = dialect.written
     if form is None or form.writing is None:
         known = ", ".join(each.name for each in dialects.all() if each.written or each == dialects.FORGE)
@@ -53,7 +55,41 @@ def form_of(dialect: Dialect) -> tuple[Dialect, Writing]:
             f"calls in the dialect {dialect.name!r} {why}; "
             f"write Forge's, which any model can be asked for, or another that is written: {known}"
         )
+    _check_writing(dialect, 1)
     return form, form.writing
+
+
+@lru_cache(maxsize=128)
+def _check_writing(dialect: Dialect, times: int) -> None:
+    """Refuse a record whose `writing` does not go with the marks by which it is read: so many calls are tried."""
+    form = dialect.written
+    assert form is not None and form.writing is not None
+    call, tool = example_call(dialect)
+    writings = [numbered(form.writing, number) for number in range(times)]
+    pieces = [_writer_of(form)(form, writing, call, tool.shape) for writing in writings]
+    text = _joined([piece.text for piece in pieces if piece is not None], form.writing)
+    if found := misread(text, dialect, times):
+        what = "a call of the tool `get` with `n` = 1 is" if times == 1 else "two calls of the tool `get` are"
+        raise XMLToolsError(
+            f"dialect {dialect.name!r}: its `writing` does not go with its marks: {what} written {text!r}, and read as "
+            f"{found}. {_advice(form, form.writing, text)}"
+        )
+
+
+def _advice(form: Dialect, writing: Writing, text: str) -> str:
+    """Say what is probably wrong with what was written."""
+    if form.pairs is not None:
+        twice = [
+            f"leave {mark!r} out of `{field}`"
+            for mark, field in ((form.pairs.name, "call_start"), (form.pairs.end, "call_end"))
+            if mark and mark.strip() in getattr(writing, field)
+        ]
+        if twice:
+            return f"The marks in `pairs` are written by themselves: {' and '.join(twice)}"
+    for mark, fields in ((form.opener, "`start` or `call_start`"), (form.closer, "`end` or `call_end`")):
+        if mark and mark not in text:
+            return f"The mark {mark!r} is missing: write it in {fields} of `writing`"
+    return "`writing` has the marks around a block and between its calls; those in `pairs` are written by themselves"
 
 
 def write_calls(
@@ -66,6 +102,8 @@ def write_calls(
     say.
     """
     form, writing = form_of(dialect)
+    if len(calls) > 1:
+        _check_writing(dialect, 2)
     if form.is_bare and not is_first:
         form, writing = _marked(dialect, form, writing)
     text = _try(calls, dialect, form, writing, exact)
@@ -93,10 +131,14 @@ def _try(
             return None
         pieces.append(found.text)
         are_sure = are_sure and found.is_sure
-    text = f"{writing.start}{writing.between.join(pieces)}{writing.end}"
+    text = _joined(pieces, writing)
     if are_sure or len(calls) == 1 or _reads_back(text, calls, dialect, exact):
         return text
     return None
+
+
+def _joined(pieces: Sequence[str], writing: Writing) -> str:
+    return f"{writing.start}{writing.between.join(pieces)}{writing.end}"
 
 
 def numbered(writing: Writing, number: int) -> Writing:
@@ -116,8 +158,7 @@ def _written(
     """Return a call as text, None if it is not read back as it is."""
     if tool is None and call.server != dialect.default_server:
         return None  # nothing in the text says it
-    write = _WRITERS[form.body] if form.pairs is None else _WRITERS[_kind_of(form.pairs)]
-    piece = write(form, writing, call, tool.shape if tool else None)
+    piece = _writer_of(form)(form, writing, call, tool.shape if tool else None)
     if piece is None or (piece.is_sure and ORDINARY_NAME.fullmatch(call.name) and call.name not in _words_of(dialect)):
         return piece
     is_read = _reads_back(f"{writing.start}{piece.text}{writing.end}", [(call, tool)], dialect, exact)
@@ -141,7 +182,7 @@ def _reads_back(text: str, calls: Sequence[tuple[ToolCall, Tool | None]], dialec
 
     A call that its tool refuses has no right spelling, and is read as one of a tool that takes all.
     """
-    from xmltools.parser import Parser  # only here: ordinary calls are not read
+    from xmltools.parser import Parser  # only here: importing a renderer loads no parser
 
     offered: dict[tuple[str, str], Tool] = {}
     are_exact = []
@@ -311,7 +352,7 @@ def _write_pairs(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectS
         if pairs.framing and not around and (text[:1] in _BREAKS or text[-1:] in _BREAKS):
             around = "\n"  # or a line break of the value would be taken for its frame
         parts += (
-            _mark(pairs.key, pairs.key_end, pairs.key_attribute, key, kind),
+            _mark(pairs.key_start, pairs.key_end, pairs.key_attribute, key, kind),
             f"{writing.after_key}{pairs.value}{around}{text}{around}{pairs.value_end}{writing.after_value}",
         )
     parts += (pairs.end, writing.call_end)
@@ -324,7 +365,7 @@ _BREAKS = ("\n", "\r")
 def _head(pairs: Pairs, writing: Writing, name: str) -> str:
     """Return the mark with the name of the tool."""
     said = writing.name.replace("{name}", name) if writing.name != "{name}" else name
-    return _mark(pairs.name, pairs.name_end, pairs.name_attribute, said, writing.name_attributes)
+    return _mark(pairs.name_start, pairs.name_end, pairs.name_attribute, said, writing.name_attributes)
 
 
 def _mark(start: str, end: str, attribute: str, name: str, rest: str) -> str:
@@ -368,6 +409,10 @@ def _write_tags(form: Dialect, writing: Writing, call: ToolCall, shape: ObjectSh
     is_flat = not any(isinstance(value, (dict, list)) for value in call.arguments.values())
     is_plain = bool(names) and call.name.lower() not in (*names, *form.reasoning)
     return Piece(text, elements.sure and is_flat and is_plain)
+
+
+def _writer_of(form: Dialect) -> Write:
+    return _WRITERS[form.body if form.pairs is None else _kind_of(form.pairs)]
 
 
 def _kind_of(pairs: Pairs) -> str:

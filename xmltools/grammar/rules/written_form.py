@@ -50,7 +50,7 @@ class WrittenForm:
             said, arguments = (json.dumps(key) for key in keys)
             return "{", said, ":", json.dumps(name, ensure_ascii=False), ",", arguments, ":"
         if pairs.name_attribute:
-            text = f'{pairs.name}{pairs.name_attribute}="{escape_name(name)}"{pairs.name_end}'
+            text = f'{pairs.name_start}{pairs.name_attribute}="{escape_name(name)}"{pairs.name_end}'
         else:
             text = f"{pairs.name}{name}{pairs.name_end}"
         return (text.removeprefix(self.dialect.opener) if self.begins_itself else text,)
@@ -62,7 +62,7 @@ class WrittenForm:
         if not pairs.key_attribute:
             return tuple(filter(None, (f"{pairs.key}{name}{pairs.key_end}", pairs.value)))
         kind = f' {pairs.kind}="{str(is_text).lower()}"' if pairs.kind else ""
-        return (f'{pairs.key}{pairs.key_attribute}="{escape_name(name)}"{kind}{pairs.key_end}',)
+        return (f'{pairs.key_start}{pairs.key_attribute}="{escape_name(name)}"{kind}{pairs.key_end}',)
 
     @property
     def tail(self) -> str:
