@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ from xmltools.cli import serve as _cli_serve
 from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
 from xmltools.extras import install_line
-from xmltools.proxy.server import run_app
+from xmltools.proxy.server import ServeConfig, run_app
+from xmltools.proxy.server.app import check_elsewhere
 
 CHAT = "/v1/chat/completions"
 PROGRAM = """
@@ -70,6 +72,12 @@ def command(*arguments: str, **environment: str) -> Iterator[Running]:
         if made.process.poll() is None:
             made.process.kill()
             made.process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 def post(url: str, path: str = CHAT, **headers: str) -> httpx2.Response:
@@ -270,6 +278,29 @@ def test_an_address_that_is_taken_is_told_in_one_line() -> None:
         port = int(url.rpartition(":")[2])
         with pytest.raises(XMLToolsError, match=f"port {port}: Address already in use"):
             run_app(Upstream(), "127.0.0.1", port, "")
+
+
+@pytest.mark.parametrize(
+    ("host", "upstream"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:{}/v1"),
+        ("127.0.0.1", "http://localhost:{}"),
+        ("localhost", "http://LOCALHOST:{}/v1"),
+        ("0.0.0.0", "http://127.0.0.1:{}/v1"),
+        ("::", "http://[::1]:{}/v1"),
+    ],
+)
+def test_a_server_in_front_of_itself_does_not_start(host: str, upstream: str, unused_port: int) -> None:
+    given = options("--upstream", upstream.format(unused_port), "--host", host, "--port", str(unused_port))
+    with pytest.raises(XMLToolsError, match=r"--upstream: expected the URL of the model's server, but http://.*--port"):
+        _cli_serve.serve(given)
+
+
+def test_an_upstream_elsewhere_may_have_the_same_port(unused_port: int) -> None:
+    config = ServeConfig(upstream=f"http://192.0.2.1:{unused_port}/v1", host="0.0.0.0", port=unused_port)
+    check_elsewhere(config)
+    check_elsewhere(ServeConfig(upstream=f"http://127.0.0.1:{unused_port}/v1", port=unused_port % 65535 + 1))
+    check_elsewhere(ServeConfig(upstream=f"http://nowhere.invalid:{unused_port}/v1", port=unused_port))
 
 
 @pytest.mark.parametrize("name", ["uvicorn", "starlette", "httpx2"])

@@ -172,7 +172,10 @@ def serve(options: argparse.Namespace) -> int:
         warning = f"whoever reaches {config.host} can use the upstream, since no key is asked for"
         advice = "set --require-key-env, or listen at 127.0.0.1"
         tell(f"xmltools: warning: {warning}; {advice}", flush=True)
-    return run(config, log_format=options.log_format)
+    try:
+        return run(config, log_format=options.log_format)
+    except XMLToolsError as error:
+        raise XMLToolsError(as_typed(str(error))) from None
 
 
 def _config(options: argparse.Namespace) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import socket
 import sys
 import threading
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import uvicorn
@@ -49,6 +51,7 @@ _PATIENCE = 5.0
 _MOST = 1 << 20
 """Bytes of that answer that are looked at."""
 _MOST_NAMES = 10
+_PORTS = {"http": 80, "https": 443}
 _LONGEST = 100
 _LOOK = 0.1
 """Seconds after which it is looked whether the process was told again to stop."""
@@ -138,8 +141,9 @@ class _Server(uvicorn.Server):
 def run(config: ServeConfig, *, log_format: str = "text") -> int:
     """Serve until the process is told to stop. Returns the exit status.
 
-    `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at.
+    `log_format` is "text" or "json". Raises XMLToolsError if the address can't be listened at, or is the upstream's.
     """
+    check_elsewhere(config)
     app = create_app(config)
     _load_translators()
     # What was loaded stays. The garbage collector, which stops all streams while it looks, need not look at it.
@@ -153,6 +157,40 @@ def run(config: ServeConfig, *, log_format: str = "text") -> int:
     listening = None if config.demo else report.start
     what = f"in front of {target}"
     return run_app(app, config.host, config.port, what, grace=config.grace, hub=app.state.hub, listening=listening)
+
+
+def check_elsewhere(config: ServeConfig) -> None:
+    """Raise XMLToolsError if the upstream is the address to listen at: the server would ask itself without end."""
+    parts = urlsplit(config.base_url)
+    if config.demo or config.port == 0 or (parts.port or _PORTS[parts.scheme]) != config.port:
+        return
+    own, others = _addresses(config.host, config.port), _addresses(parts.hostname or "", config.port)
+    is_everywhere = any(ipaddress.ip_address(each).is_unspecified for each in own)
+    if own & others or (is_everywhere and any(map(_is_here, others))):
+        raise XMLToolsError(
+            f"upstream: expected the URL of the model's server, but {config.base_url} is where this server is to "
+            "listen itself; give the model's, or choose another --port for this one"
+        )
+
+
+def _addresses(host: str, port: int) -> set[str]:
+    """Return the addresses of a host, none if there is no such host: who connects to it says so."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    except (OSError, UnicodeError):
+        return set()
+    return {str(address[0]).partition("%")[0] for *_, address in found}
+
+
+def _is_here(address: str) -> bool:
+    """Return whether an address is one of this machine: nothing can be bound to any other."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
 
 
 def _load_translators() -> None:
