@@ -230,6 +230,21 @@ def test_a_sample_holds_what_is_required_and_what_shows_more(schema, usual, smal
     assert (sample(schema), sample(schema, smallest=True)) == (usual, smallest)
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (listing({"type": "object", "additionalProperties": {"type": ["integer", "string"]}}), [{"name": 1}]),
+        ({"type": "object", "additionalProperties": STRING}, {"name": "value"}),
+        ({"type": "object", "additionalProperties": STRING, "maxProperties": 0}, {}),
+        ({"type": "object", "additionalProperties": STRING, "propertyNames": {"maxLength": 3}}, {}),
+        ({"type": "object", "additionalProperties": IMPOSSIBLE}, {}),
+    ],
+)
+def test_the_smallest_sample_shows_an_entry_of_an_object_with_free_names_too(schema, value):
+    schema = thing({"x": schema}, "x")
+    assert sample(schema) == sample(schema, smallest=True) == {"x": value}
+
+
 def test_properties_stand_in_declared_order():
     schema = thing({"c": STRING, "items": listing(STRING), "a": STRING}, "a", "c")
     assert list(sample(schema)) == ["c", "items", "a"]

@@ -206,16 +206,17 @@ class _Maker:
         added = {name: self.value(optional[name], name) for name in extra}
         made |= {name: value for name, value in added.items() if value is not ABSENT}
         in_order = {name: made[name] for name in (*properties, *required) if name in made}
-        return in_order or self._entry(shape)
+        return in_order or ({} if is_root and self._lean else self._entry(shape))
 
     def _entry(self, shape: ObjectShape) -> dict[str, Any]:
         """Return an object that declares no properties: one entry, if the schema says what its values are."""
         schemas = [part["additionalProperties"] for part in shape.parts if part.get("additionalProperties")]
         child = shape.child("name")
-        if self._lean or not schemas or any(NEVER in each for each in schemas) or self._recurs(child):
+        if not schemas or any(NEVER in each for each in schemas) or self._recurs(child):
             return {}
         value = self.value(child, "value")
-        return {} if value is ABSENT or shape.properties else {"name": value}
+        entry = {"name": value}
+        return {} if value is ABSENT or shape.properties or not self.fits(shape, entry) else entry
 
 
 _TOLD = frozenset(("examples", "default"))
