@@ -331,3 +331,17 @@ def test_results_stand_in_the_order_of_their_calls(dialect: str) -> None:
         assert written.index("rain") < written.index("sun")
         read = extract(plain, [tool], dialect=dialect)
         assert [(result.call_id, result.text) for result in read.results] == [("a", "rain"), ("b", "sun")]
+
+
+@pytest.mark.parametrize(("dialect", "between"), [("kimi_k2", "\n\n"), ("kimi_k3", "")])
+def test_results_of_a_turn_are_counted_through_its_messages(dialect: str, between: str) -> None:
+    tool = Tool(name="f", parameters={"type": "object", "properties": {}})
+    said = ["\n\n## Return of functions.f:7\nx", 'index="1"', "3"]
+    results = [ToolResult(call_id=f"c{n}", name="f", content=text) for n, text in enumerate(said)]
+    turn = [Message.user("?"), Message.assistant("", [ToolCall(id=each.call_id, name="f") for each in results])]
+    answers = [Message(role="tool", parts=tuple(results[:2])), Message.tool(results[2])]
+    plain = inline(Conversation(messages=(*turn, *answers) * 2), [tool], dialect=dialect)
+    for apart in (plain[2:4], plain[6:8]):
+        together = render_results(results, dialect=dialect, tools=[tool])
+        assert between.join(message.text for message in apart) == together
+    assert extract(plain, [tool], dialect=dialect).results == tuple(results * 2)

@@ -17,7 +17,7 @@ from xmltools.conversations.transcript.escaping import (
 )
 from xmltools.conversations.transcript.ids import add_note
 from xmltools.conversations.transcript.in_dialects import Notation
-from xmltools.conversations.transcript.turns import in_order_of_calls
+from xmltools.conversations.transcript.turns import in_order_of_calls, numbered_from, results_before
 from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -63,6 +63,7 @@ def inline(
       come after the results in the message follow, the first text with a blank line in front.
     - Text holds no ids, so the results of a turn stand in the order of its calls, each in the place of another one.
       In Forge's dialect, whose results say the names of their tools, they stay where each name has its own in order.
+      A dialect that numbers results counts them through the messages of a turn.
 
     `extract` with the same tools gives all that again, in the role "tool" what became results. It can't give what
     `render_results` does not keep (texts of one result that are apart, the word `Result: ` or `Error: ` that content
@@ -91,9 +92,9 @@ def inline(
     writer = _Writer(listed, result_role, reasoning, exact, server_names, bracket_reasoning, notation)
     ordered = in_order_of_calls(conversation.messages, are_named=notation is None)
     messages: list[Message] = []
-    for number, message in enumerate(ordered):
+    for number, (message, count) in enumerate(zip(ordered, results_before(ordered), strict=True)):
         try:
-            messages.append(writer.message(message))
+            messages.append(writer.message(message, count))
         except XMLToolsError as error:
             raise XMLToolsError(f"message {number} ({message.role}): {error}") from None
     return conversation.model_copy(update={"messages": tuple(messages)})
@@ -122,19 +123,19 @@ class _Writer:
         self._result_role = result_role
         self._reasoning = reasoning
 
-    def message(self, message: Message) -> Message:
-        """Write one message."""
+    def message(self, message: Message, count: int) -> Message:
+        """Write one message. `count` says how many results of its turn stand before it."""
         kinds = {part.type for part in message.parts}
         if "result" in kinds and message.role != "system":
             _refuse(kinds & {"call", "reasoning"}, "beside results; put results in a message of their own")
-            return self._results(message)
+            return self._results(message, count)
         if message.role == "assistant":
             return self._assistant(message)
         _refuse(kinds & {"call", "reasoning", "result"}, "here; put it in a message whose role has such parts")
         if message.role == "system":
             return message
         if message.role == "tool":
-            return self._results(message)
+            return self._results(message, count)
         parts = self._hide_header(message.parts, message.role)
         return message.model_copy(update={"parts": parts, "extra": add_note(message.extra)})
 
@@ -178,7 +179,7 @@ class _Writer:
         refuse_foreign(call.arguments, f"the call of {call.name!r:.80}")
         return write_call(call, None, exact=self._exact, server_names=named)
 
-    def _results(self, message: Message) -> Message:
+    def _results(self, message: Message, count: int) -> Message:
         notation = self._notation
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         rest = message.parts[len(results) :]
@@ -192,6 +193,7 @@ class _Writer:
             extra = add_note(message.extra, result_ids=ids)
         else:
             written = render_result_parts(results, dialect=notation.dialect, tools=notation.tools)
+            written = change_first_text(written, lambda text: numbered_from(text, notation.result, count))
             parts = (*written, *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids, result_names=[result.name for result in results])
         return message.model_copy(update={"role": self._result_role, "parts": parts, "extra": extra})

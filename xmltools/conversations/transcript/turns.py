@@ -6,8 +6,10 @@ calls at once send them as they come, so two of one tool would be taken for each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
+from xmltools.dialects import ResultForm
 from xmltools.models import Message, ToolCall, ToolResult
 
 
@@ -44,6 +46,31 @@ def in_order_of_calls(
 def moved(before: Sequence[Message], after: Sequence[Message]) -> list[int]:
     """Return the places of the messages in which `in_order_of_calls` put other results."""
     return [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old is not new]
+
+
+def results_before(messages: Iterable[Message]) -> list[int]:
+    """Return for each message how many results of its turn stand in the messages before it."""
+    counts: list[int] = []
+    count = 0
+    for message in messages:
+        count = count if _has_results(message) else 0
+        counts.append(count)
+        count += sum(isinstance(part, ToolResult) for part in message.parts)
+    return counts
+
+
+def numbered_from(text: str, form: ResultForm, first: int) -> str:
+    """Return results that were written in a form, counted from `first` on, where the form counts them."""
+    before, number, after = form.each_start.partition("{number}" if "{number}" in form.each_start else "{next}")
+    if not first or not number:
+        return text
+    start = rf"\A{re.escape(form.start)}|{re.escape(form.each_end + form.between)}"
+    pattern = rf"((?:{start}){_pattern(before)})(\d+)(?={_pattern(after)})"
+    return re.sub(pattern, lambda found: f"{found[1]}{int(found[2]) + first}", text)
+
+
+def _pattern(mark: str) -> str:
+    return re.escape(mark).replace(r"\{name\}", "[^\n]*?")
 
 
 def _has_results(message: Message) -> bool:
