@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xmltools import dialects
 from xmltools.dialects import FORGE, Body, Dialect
-from xmltools.errors import Code
+from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.parser.name_value_pairs import read_start
@@ -25,11 +25,16 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
 
     Of dialects with as many calls, the one comes first that has fewer errors, then the one in which more calls begin
     with the mark of a block, then that in which more begin with the mark that it writes, and not with one that it reads
-    as well, then the one that repairs less.
+    as well, then the one that repairs less. Raises XMLToolsError for what is no list of texts.
     """
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        one = "one " if isinstance(texts, (str, bytes)) else ""
+        raise XMLToolsError(f"detect: expected a list of texts, as [text], got {one}{type(texts).__name__}")
     known = None if tools is None else list(tools)
     calls, errors, marked, exact, repairs = (Counter[str]() for _ in range(5))
     for text in texts:
+        if not isinstance(text, str):
+            raise XMLToolsError(f"detect: expected a list of texts, got {type(text).__name__} in it")
         for dialect in _candidates(text, known):
             parser = Parser(known, dialect=dialect, argument_deltas=False)
             events = [*parser.feed(text), *parser.close()]
