@@ -143,15 +143,20 @@ def test_an_answer_that_is_none_is_a_bad_gateway(path: str, broken: str) -> None
 
 @apis
 @streams
-def test_an_upstream_that_is_not_there_is_a_bad_gateway(path: str, streams: bool) -> None:
+def test_an_upstream_that_is_not_there_is_a_bad_gateway(
+    path: str, streams: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     app = create_app(ServeConfig(upstream=f"http://127.0.0.1:{port}/v1"))
     with serving(app) as server:
         response = httpx2.post(server.url + path, json={**BODIES[path], "stream": streams}, trust_env=False)
     assert response.status_code == 502
-    message = response.json()["error"]["message"]
-    assert f"the upstream at http://127.0.0.1:{port}/v1 can't be reached: " in message and "refused" in message
+    assert response.json()["error"]["message"] == (
+        "the upstream can't be reached (connection refused); the log of this server says more"
+    )
+    (line,) = [each.fields for each in caplog.records if "outcome" in getattr(each, "fields", {})]  # type: ignore[attr-defined]
+    assert line["error"] == f"the upstream at http://127.0.0.1:{port}/v1 can't be reached: Connection refused"
 
 
 PAGE = Answer([b"<!DOCTYPE html><title>Log in</title>"], headers={"content-type": "text/html"})

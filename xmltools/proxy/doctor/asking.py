@@ -304,7 +304,7 @@ class Asking:
         except UpstreamStatusError as error:
             raise self._refused(error) from None
         except UpstreamError as error:
-            raise NoAnswerError(str(error), _ADVICE.get(error.why, "") if error.why is not None else "") from None
+            raise NoAnswerError(error.in_log, _ADVICE.get(error.why, "") if error.why is not None else "") from None
         except (Refusal, XMLToolsError) as error:
             raise NoAnswerError(short(str(error))) from None
 

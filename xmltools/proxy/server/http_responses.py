@@ -140,10 +140,10 @@ class Answer:
 
     async def _fail(self, error: UpstreamError, what: str = "") -> None:
         """Tell the client of an error; `what` is written to the log, where the error quotes the upstream."""
-        self._note(str(error), broke_off=True)
+        self._note(error.in_log, broke_off=True)
         if error.why is Why.TIMEOUT:
             error = UpstreamError(f"{error} (--connect-timeout)", error.status)
-        self._record.error = what or str(error)
+        self._record.error = what or error.in_log
         self._record.outcome = "timeout" if error.status == 504 else "upstream_error"
         await self._send_failure(error)
 

@@ -47,14 +47,24 @@ class Why(Enum):
     TIMEOUT = "timeout"
 
 
+_WHY = {
+    Why.REFUSED: "connection refused",
+    Why.NO_SUCH_HOST: "no such host",
+    Why.CERTIFICATE: "its certificate is not trusted",
+    Why.TLS: "no TLS there",
+    Why.TIMEOUT: "no connection in time",
+}
+
+
 class UpstreamError(Exception):
     """There is no answer, or not all of it. `status` is what a client is told that has not been sent anything; `why`
-    there is no connection, if it was that."""
+    there is no connection, if it was that. `in_log` is the message for who runs the server: it may name addresses."""
 
-    def __init__(self, message: str, status: int = 502, why: Why | None = None) -> None:
+    def __init__(self, message: str, status: int = 502, why: Why | None = None, in_log: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.why = why
+        self.in_log = in_log or message
 
 
 class Request(NamedTuple):
@@ -177,11 +187,17 @@ class Connections:
             message = f"the upstream took no connection within {seconds} seconds"
             raise UpstreamError(message, 504, Why.TIMEOUT) from None
         except aiohttp.ClientConnectorError as error:
-            raise UpstreamError(unreachable(self._base, error), why=_why(error)) from None
+            raise self._unreachable(error, _why(error)) from None
         except UnicodeError as error:  # of a host's name that can't be looked up, such as one with an empty part
-            raise UpstreamError(unreachable(self._base, error), why=Why.NO_SUCH_HOST) from None
+            raise self._unreachable(error, Why.NO_SUCH_HOST) from None
         except (aiohttp.ClientError, HttpProcessingError, OSError):
             raise UpstreamError(_BROKEN) from None
+
+    def _unreachable(self, error: BaseException, why: Why | None) -> UpstreamError:
+        """Return that there is no connection. Where the upstream is, and what the system says, is not for clients."""
+        cause = f" ({_WHY[why]})" if why is not None else ""
+        message = f"the upstream can't be reached{cause}; the log of this server says more"
+        return UpstreamError(message, why=why, in_log=unreachable(self._base, error))
 
     async def close(self) -> None:
         """Close all connections."""

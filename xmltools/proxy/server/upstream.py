@@ -209,7 +209,7 @@ class Upstream:
                         yield UpstreamAnswer(response, _kept(response.pieces, recording), self._keys)
         except UpstreamError as error:
             if not record.upstream_status:
-                record.error = str(error)
+                record.error = error.in_log
             raise
 
     def _recording(self, request: Request) -> Recording | None:
