@@ -578,6 +578,8 @@ def test_no_chunk_of_an_upstream_raises(chunk: Any) -> None:
     [
         ("chat", {"messages": USER}, "model: expected the name"),
         ("chat", {"model": "m"}, "messages: expected a list"),
+        ("chat", chat(messages=[]), "messages: expected a list of at least one message, got an empty list"),
+        ("messages", anthropic(messages=[]), "messages: expected a list of at least one message, got an empty list"),
         ("chat", chat(messages=[{"role": "wizard"}]), "messages: message 0"),
         ("chat", chat(tools=[7]), "tools[0]: expected a tool definition"),
         (

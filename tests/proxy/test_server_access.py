@@ -52,6 +52,9 @@ def test_without_the_servers_key_nothing_is_shown(path: str, headers: dict[str, 
     assert response.status_code == 401
     assert response.json()["error"]["type"] in ("invalid_request_error", "authentication_error")
     assert ("www-authenticate" in response.headers) != path.startswith("/v1")
+    is_wrong = any(headers.values())
+    begins = "the key is not the one of this server" if is_wrong else "expected the key of this server"
+    assert response.json()["error"]["message"].startswith(begins)
 
 
 def test_health_needs_no_key() -> None:

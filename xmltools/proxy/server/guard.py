@@ -129,8 +129,11 @@ class Guard:
                 code="unknown_origin",
             )
         if self._key is not None and scope["path"] not in _OPEN and not self._has_key(headers):
+            is_wrong = any(offered_keys(headers))
             raise Refusal(
-                "expected the key of this server, as Authorization: Bearer or x-api-key",
+                "the key is not the one of this server; ask whoever runs it"
+                if is_wrong
+                else "expected the key of this server, as Authorization: Bearer or x-api-key, got none",
                 status=401,
                 code="invalid_api_key",
             )

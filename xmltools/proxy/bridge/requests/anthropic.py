@@ -130,7 +130,7 @@ def _thinking(value: Any, notes: Notes) -> bool:
 
 def _conversation(body: Mapping[str, Any], notes: Notes) -> Conversation:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise refusal("messages", "expected a list of at least one message")
+        raise wrong("messages", "a list of at least one message", body.get("messages"))
     issues: list[Issue] = []
     source = {"messages": _plain_blocks(body["messages"], notes)}
     if body.get("system"):

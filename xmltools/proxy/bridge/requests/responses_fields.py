@@ -14,7 +14,8 @@ __all__ = ["Object", "check_only", "list_in", "object_in", "refusal", "text_in",
 
 def wrong(at: str, expected: str, got: Any, *, is_word: bool = False) -> Refusal:
     """Return the refusal of a value that is not what is expected at its place."""
-    return refusal(at, f"expected {expected}, got {found(got, is_word=is_word)}")
+    there = "an empty list" if got == [] else found(got, is_word=is_word)
+    return refusal(at, f"expected {expected}, got {there}")
 
 
 def object_in(source: Object, name: str, at: str = "") -> Object:
