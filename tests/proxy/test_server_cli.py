@@ -20,6 +20,7 @@ import pytest
 from proxy.running import running
 from proxy.test_server_faults import is_listening
 from proxy.test_server_upstream import BODIES, CALL, PATIENCE, Answer, Gate, Seen, Upstream, chunk, eventually, reply
+from xmltools.cli import main
 from xmltools.cli import serve as _cli_serve
 from xmltools.cli.shared import UsageError
 from xmltools.errors import XMLToolsError
@@ -251,6 +252,15 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
         (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "--grammar: a grammar goes with"),
         (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "choose --prompt ours"),
         (("--demo", "--dialect", "k2_horizon"), "let the upstream write them (--prompt upstream)"),
+        (("--demo", "--also", "nope"), "--also: "),
+        (
+            ("--demo", "--dialect", "coder=hermes", "--dialect", "coder=glm"),
+            "--dialect: expected one NAME for 'coder', got hermes and glm; leave one out",
+        ),
+        (
+            ("--demo", "--dialect", "hermes", "--dialect", "glm"),
+            "--dialect: expected one NAME for all models, got hermes and glm; give others as MODEL=NAME",
+        ),
         (("--demo", "--require-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
         (("--demo", "--upstream-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY"),
     ],
@@ -263,6 +273,8 @@ def test_values_that_make_no_sense_are_wrong_usage(arguments: tuple[str, ...], w
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--timeout", "-5"), "argument --timeout: expected a number above 0, got '-5'"),
+        (("--timeout", "x"), "argument --timeout: expected a number above 0, got 'x'"),
         (("--timeout", "0"), "argument --timeout: expected a number above 0, got '0'"),
         (("--keepalive", "0"), "argument --keepalive: expected a number above 0, got '0'"),
         (("--max-body", "16m"), "argument --max-body: expected a number of bytes from 1, such as 16777216"),
@@ -271,6 +283,22 @@ def test_values_that_make_no_sense_are_wrong_usage(arguments: tuple[str, ...], w
 def test_a_wrong_value_is_told_with_its_option_as_typed(arguments: tuple[str, str], words: str) -> None:
     with pytest.raises(argparse.ArgumentError, match=re.escape(words)):
         options("--demo", *arguments)
+
+
+@pytest.mark.parametrize("given", [("--upstrem", "http://a"), ("--upstrem=http://a",)], ids=" ".join)
+def test_an_option_that_is_spelled_wrongly_is_the_one_that_is_missing(
+    given: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", *given])
+    said = capsys.readouterr().err
+    assert "one of the arguments --upstream --demo is required; did you mean --upstream?" in " ".join(said.split())
+
+
+def test_recordings_that_are_not_there_are_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(tmp_path / "none")]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "expected a file that --record wrote, or its folder; there is nothing here" in said and "Errno" not in said
 
 
 def test_an_address_that_is_taken_is_told_in_one_line() -> None:

@@ -76,7 +76,24 @@ def _complain(message: str, status: int = 1) -> int:
 class _ArgumentParser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
+    _given: Sequence[str] = ()
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Read arguments, as argparse does."""
+        self._given = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        """Tell what is wrong, and end. Where something is missing, it may have been meant by what is not known."""
+        if "required" in message:
+            names = (each.partition("=")[0] for each in self._given if each.startswith("--"))
+            known = self._option_string_actions
+            near = next(
+                filter(None, (did_you_mean(each, known, cutoff=0.75) for each in names if each not in known)), ""
+            )
+            message = "; ".join(filter(None, (message, near)))
         tell(f"{self.prog}: {message} ({self.prog} --help says more)")
         self.exit(2)
 
@@ -181,8 +198,9 @@ COMMANDS = {
     ),
     "convert": _Command(
         "write a conversation in another format, and say what it cannot hold",
-        "Read a conversation in one of the formats and print it in another as JSON: a list of messages, or the API's "
-        "request object where system and messages are apart. What the other format cannot hold is named on stderr.",
+        "Read a file with one conversation in one of the formats and print it in another as JSON: a list of messages, "
+        "or the API's request object where system and messages are apart. What the other format cannot hold is named "
+        "on stderr.",
         "xmltools convert history.json --to anthropic",
         declare_convert,
         convert,

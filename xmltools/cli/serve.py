@@ -205,10 +205,19 @@ def _chosen_dialects(options: argparse.Namespace) -> dict[str, Any]:
     """Return the dialect, and those of single models. Raises `UsageError` for what is given twice."""
     plain = [each for each in options.dialect if "=" not in each]
     pairs = [each.rpartition("=")[::2] for each in options.dialect if "=" in each]
-    if len(plain) > 1 or len(dict(pairs)) < len(pairs):
-        raise UsageError("--dialect: one NAME for all models, and one MODEL=NAME for each model that has another")
+    if len(plain) > 1:
+        raise UsageError(
+            f"--dialect: expected one NAME for all models, got {_listed(plain)}; give others as MODEL=NAME"
+        )
+    for model in dict(pairs):
+        if len(names := [name for each, name in pairs if each == model]) > 1:
+            raise UsageError(f"--dialect: expected one NAME for {model!r:.80}, got {_listed(names)}; leave one out")
     chosen = argparse.Namespace(dialect=plain[0] if plain else None, model=options.model)
     return {"dialect": chosen.dialect if plain == ["auto"] else chosen_dialect(chosen), "dialects": tuple(pairs)}
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"{name:.80}" for name in names)
 
 
 _OPTIONS = {

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,10 @@ def number(text: str) -> float:
 
 def above_zero(text: str) -> float:
     """Read a number above 0, for argparse."""
-    if not (value := number(text)):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r:.80}")
-    return value
+    with suppress(argparse.ArgumentTypeError):
+        if value := number(text):
+            return value
+    raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r:.80}")
 
 
 def size(text: str) -> int:
@@ -113,7 +114,7 @@ def chosen_others(options: argparse.Namespace) -> str | tuple[str, ...] | None:
     try:
         return tuple(named(name).name for name in options.also) or None
     except XMLToolsError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"--also: {str(error).removeprefix('dialect: ')}") from None
 
 
 def add_dialect_options(

@@ -180,8 +180,13 @@ def read_recording(file: Path | str) -> Recorded:
     """
     try:
         lines = Path(file).read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        raise XMLToolsError(
+            f"{file}: expected a file that --record wrote, or its folder; there is nothing here"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise XMLToolsError(f"{file}: the recording can't be read: {error}") from None
+        cause = getattr(error, "strerror", None) or "it is no UTF-8"
+        raise XMLToolsError(f"{file}: the recording can't be read: {cause}") from None
     # A line without its line break was cut off while it was written.
     entries = [_entry(line, f"{file}, line {number}") for number, line in enumerate(lines[:-1], 1) if line]
     try:
