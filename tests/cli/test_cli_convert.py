@@ -129,3 +129,8 @@ def test_the_same_ids_and_times_are_made_for_a_given_time(convert: Convert) -> N
     assert (status, nothing) == (2, None)
     assert "--now is for wolo, which stores ids and times: give --to wolo" in said
     assert convert("--from", "wolo", "--to", "openai", "--strict", given=written)[:2] == (0, HISTORY)
+
+
+def test_a_result_without_call_is_told_once(convert: Convert) -> None:
+    _, _, said = convert("--from", "openai", "--to", "openai", given=HISTORY[3:])
+    assert said.count("orphan_result") == said.count("\n") == 1

@@ -207,3 +207,46 @@ def test_the_result_of_no_call_is_not_taken_for_that_of_one(format: str) -> None
     )
     read = xt.load(xt.dump(said, format, issues=[]), format, issues=[])
     assert next(result.text for result in read.results if result.call_id == read.calls[0].id) == "rain"
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_texts_of_a_message_stay_apart_or_are_reported(format: str, role: Any) -> None:
+    texts = (xt.Text(text="File a.py:"), xt.Text(text="import os"))
+    said = xt.Conversation(messages=(xt.Message(role=role, parts=texts),))
+    issues: list[xt.Issue] = []
+    options = {"content": "auto"} if format == "openai" else {}
+    read = xt.load(xt.dump(said, format, issues=issues, **options), format)
+    stay = xt.formats.holds(format).texts and (format, role) != ("clawtools", "system")
+    assert [issue.code for issue in issues] == ([] if stay else ["texts"])
+    assert [part.text for part in read[0].parts] == ([part.text for part in texts] if stay else [said[0].text])
+    if not stay:
+        with pytest.raises(xt.XMLToolsError, match="several texts in a message: they are joined, with nothing between"):
+            xt.dump(said, format, strict=True)
+
+
+def test_texts_with_something_between_are_not_joined() -> None:
+    parts = (xt.Text(text="a"), xt.Reasoning(text="hm"), xt.Text(text="b"), CALL, xt.Text(text=""), xt.Text(text="c"))
+    said = xt.Conversation(messages=(xt.Message(role="assistant", parts=parts),))
+    for format, expected in (("forge", False), ("wick", True)):
+        issues: list[xt.Issue] = []
+        xt.dump(said, format, issues=issues)
+        assert ("texts" in {issue.code for issue in issues}) == expected
+
+
+def test_arguments_that_cannot_be_read_are_reported_where_they_are_lost() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{broken"}}
+    wire = [{"role": "user", "content": "?"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    for target, codes in (("openai", ["invalid_arguments"]), ("clawtools", ["invalid_arguments", "lost_arguments"])):
+        issues: list[xt.Issue] = []
+        xt.convert(wire, "openai", target, issues=issues)
+        assert [issue.code for issue in issues] == codes
+    assert "the arguments of 'add' are left out, since they are no JSON object: '{broken'" in str(issues[-1])
+
+
+@pytest.mark.parametrize(("target", "times"), [("openai", 1), ("robotlab", 1), ("wolo", 2)])
+def test_a_result_without_call_is_told_once_unless_it_is_left_out(target: str, times: int) -> None:
+    wire = [{"role": "user", "content": "?"}, {"role": "tool", "tool_call_id": "gone", "content": "x"}]
+    issues: list[xt.Issue] = []
+    xt.convert(wire, "openai", target, issues=issues)
+    assert [issue.code for issue in issues].count("orphan_result") == times

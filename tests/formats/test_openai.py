@@ -14,7 +14,7 @@ from support.often import examples
 from support.seed_cases import cases
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import dump, load, openai, recognise
+from xmltools.formats import convert, dump, load, openai, recognise
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 ASK = {"role": "user", "content": "Weather?"}
@@ -334,14 +334,18 @@ def test_objects_of_the_sdk_are_read() -> None:
 
 def test_options_say_how_texts_and_reasoning_are_written() -> None:
     said = Conversation().assistant([Reasoning(text="hm"), Text(text="a"), Text(text="b")])
-    assert written(said) == ([{"role": "assistant", "content": "ab", "reasoning_content": "hm"}], [])
-    assert written(said, reasoning_key="reasoning")[0] == [{"role": "assistant", "content": "ab", "reasoning": "hm"}]
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    said_in_parts = {"role": "assistant", "content": parts, "reasoning_content": "hm"}
+    assert written(said, content="auto") == ([said_in_parts], [])
+    assert written(said, reasoning_key="reasoning") == (
+        [{"role": "assistant", "content": "ab", "reasoning": "hm"}],
+        ["texts"],
+    )
     assert written(said, content="parts", reasoning_key=None) == (
         [{"role": "assistant", "content": parts}],
         ["reasoning"],
     )
-    with pytest.raises(XMLToolsError, match='content: expected "string" or "parts", got 3'):
+    with pytest.raises(XMLToolsError, match='content: expected "string", "parts" or "auto", got 3'):
         dump(said, "openai", content=3)
 
 
@@ -574,3 +578,19 @@ def test_the_time_of_a_response_is_that_of_its_message(created: Any, time: float
     (stored,) = dump(said, "wolo", now=5.0)
     assert stored["timestamp"] == (time or 5.0)
     assert dump(said, "anthropic", strict=True) == dump(said, "anthropic")  # and no warning
+
+
+def test_several_texts_are_parts_or_joined_and_reported() -> None:
+    said = Conversation(messages=(Message(role="user", parts=(Text(text="a"), Text(text=""), Text(text="b"))),))
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert written(said, content="auto") == ([{"role": "user", "content": parts}], [])
+    assert written(said) == ([{"role": "user", "content": "ab"}], ["texts"])
+    read = load([{"role": "user", "content": parts}], "openai")
+    assert read[0].parts == (Text(text="a"), Text(text="b"))
+    assert written(read) == ([{"role": "user", "content": parts}], [])
+
+
+def test_convert_writes_several_texts_as_parts() -> None:
+    content = [{"type": "text", "text": "File a.py:"}, {"type": "text", "text": "import os"}]
+    wire = {"messages": [{"role": "user", "content": content}]}
+    assert convert(wire, "anthropic", "openai", strict=True) == [{"role": "user", "content": content}]

@@ -13,7 +13,7 @@ from typing import Any
 
 from xmltools.cli.shared import UsageError, number, one_standard_input, read_tools, read_values, tell
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats import FORMATS, dump, load, recognise
+from xmltools.formats import FORMATS, dump, load, new_issues, own_options, recognise
 from xmltools.formats.forge import json_to_xml
 from xmltools.models.foreign_fields import at
 from xmltools.tools import Tool
@@ -64,19 +64,22 @@ def convert(options: argparse.Namespace) -> int:
             raise UsageError("--bracket-reasoning is for forge: give --from forge or --to forge")
         if options.json_to_xml and (source, options.target) != ("forge", "forge"):
             raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
-        common: dict[str, Any] = {"issues": issues, "strict": options.strict}
+        strict: dict[str, Any] = {"strict": options.strict}
         with _progress(value) as watch:
+    lost: list[Issue] = []
             if options.json_to_xml:
-                written: Any = json_to_xml(watch("reading", value), tools=tools, **common)
+                written: Any = json_to_xml(watch("reading", value), tools=tools, issues=lost, **strict)
             else:
-                read = load(watch("reading", value), source, **common, **_of_text(source, options, tools))
+                read = load(
+                    watch("reading", value), source, issues=issues, **strict, **_of_text(source, options, tools)
+                )
                 read = read.model_copy(update={"messages": watch("writing", read.messages)})
-                own = _of_text(options.target, options, tools)
+                own = own_options(options.target) | _of_text(options.target, options, tools)
                 if options.now is not None:  # the same ids and times each time
                     numbers = itertools.count(1)
                     own |= {"now": options.now, "new_id": lambda: f"id_{next(numbers)}"}
-                written = dump(read, options.target, **common, **own)
-    _tell(place, issues)
+                written = dump(read, options.target, issues=lost, **strict, **own)
+    _tell(place, [*issues, *new_issues(lost, issues, options.target)])
     try:
         data = json.dumps(written, ensure_ascii=False, indent=2).encode()
     except UnicodeEncodeError:  # lone surrogates have no other spelling

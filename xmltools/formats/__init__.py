@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
-from xmltools.formats.shared.losses import BOOKKEEPING, ConversionWarning, Holds, Report, losses
+from xmltools.formats.shared.losses import BOOKKEEPING, ConversionWarning, Holds, Report, losses, untold
 from xmltools.models import Conversation
 from xmltools.models.conversation import checked_conversation
 from xmltools.tools import Tool
@@ -40,8 +40,13 @@ def load(
     for a format that there is not.
     """
     report = Report(strict=strict)
-    conversation: Conversation = _module(format).load(_copied(obj), report, **options)
+    conversation = _load(obj, format, report, options)
     report.tell(issues)
+    return conversation
+
+
+def _load(obj: Any, format: str, report: Report, options: dict[str, Any]) -> Conversation:
+    conversation: Conversation = _module(format).load(_copied(obj), report, **options)
     return conversation
 
 
@@ -54,14 +59,24 @@ def dump(
     messages. What it cannot hold is put into `issues`, or comes as a ConversionWarning; with `strict` it raises
     XMLToolsError, but for BOOKKEEPING. So does what is no conversation, and a format that there is not.
     """
+    report = Report(strict=strict)
+    written = _dump(conversation, format, report, options)
+    report.tell(issues)
+    return written
+
+
+def _dump(conversation: Conversation, format: str, report: Report, options: dict[str, Any]) -> Any:
     checked_conversation(conversation)
-    module, report = _module(format), Report(strict=strict)
+    module = _module(format)
     for issue in losses(conversation, format, module.HOLDS, _spelling):
         if issue.code not in getattr(module, "REPORTS", ()):
             report.add(issue.code, issue.message, issue.index, issue.hint)
-    written = _copied(module.dump(conversation, report, **options))
-    report.tell(issues)
-    return written
+    return _copied(module.dump(conversation, report, **options))
+
+
+def new_issues(issues: Iterable[Issue], before: Iterable[Issue], target: str) -> list[Issue]:
+    """Return what writing in the format `target` adds to what was told `before`, on reading."""
+    return list(issues) if getattr(_module(target), "LOSES_ORPHANS", False) else untold(issues, before)
 
 
 def convert(
@@ -78,10 +93,10 @@ def convert(
     """Read an object in the format `source` (None: whichever it is) and write it in the format `target`.
 
     `tools` give the calls their types where they are text (`forge`), and `bracket_reasoning` reads and writes the
-    reasoning there as paragraphs in square brackets; `options` are those of writing. Returns what `dump` returns;
-    `issues` gets what was repaired or left out on both ways, and `strict` refuses it, but for BOOKKEEPING. Raises
-    XMLToolsError as `load` and `dump` do, if the format of the object can't be told, and for `bracket_reasoning` where
-    neither format is forge.
+    reasoning there as paragraphs in square brackets; `options` are those of writing. Several texts of a message are a
+    list of parts in openai, as with `content="auto"`. Returns what `dump` returns; `issues` gets what was repaired or
+    left out on both ways, and `strict` refuses it, but for BOOKKEEPING. Raises XMLToolsError as `load` and `dump` do,
+    if the format of the object can't be told, and for `bracket_reasoning` where neither format is forge.
     """
     source = source or recognise(obj)
     if bracket_reasoning and "forge" not in (source, target):
@@ -91,8 +106,19 @@ def convert(
     text_options: dict[str, Any] = {"bracket_reasoning": True} if bracket_reasoning else {}
     if tools is not None:
         text_options["tools"] = list(tools)
-    conversation = load(obj, source, issues=issues, strict=strict, **_of_text(source, text_options))
-    return dump(conversation, target, issues=issues, strict=strict, **_of_text(target, text_options), **options)
+    report, written_report = Report(strict=strict), Report(strict=strict)
+    conversation = _load(obj, source, report, _of_text(source, text_options))
+    report.tell(issues)
+    own = {**own_options(target), **_of_text(target, text_options), **options}
+    written = _dump(conversation, target, written_report, own)
+    written_report.issues = new_issues(written_report.issues, report.issues, target)
+    written_report.tell(issues)
+    return written
+
+
+def own_options(target: str) -> dict[str, Any]:
+    """Return the options with which `convert` writes a format, if it is given no others: those that lose least."""
+    return {"content": "auto"} if target == "openai" else {}
 
 
 def _of_text(format: str, options: dict[str, Any]) -> dict[str, Any]:

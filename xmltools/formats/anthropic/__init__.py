@@ -31,7 +31,7 @@ from xmltools.models.json_fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
-HOLDS = Holds(reasoning=True, media=True, result_texts=True, result_media=True, error_flag=True)
+HOLDS = Holds(texts=True, reasoning=True, media=True, result_texts=True, result_media=True, error_flag=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "is_error", "response"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""

@@ -34,7 +34,7 @@ from xmltools.formats.clawtools.types import (
     UserMessage,
 )
 from xmltools.formats.shared.extra import answered, at, completed, extra_of, kept_for, plain, rest
-from xmltools.formats.shared.losses import Holds, Report
+from xmltools.formats.shared.losses import WORDS, Holds, Report
 from xmltools.models import Conversation, Message, Text, ToolResult
 from xmltools.models.json_fields import expect, fail
 
@@ -59,7 +59,7 @@ __all__ = [
     "recognise",
 ]
 
-HOLDS = Holds(media=True, result_texts=True, result_media=True, error_flag=True, reasoning=True)
+HOLDS = Holds(texts=True, media=True, result_texts=True, result_media=True, error_flag=True, reasoning=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "type", "details"))
 """Keys of its `extra` that only say how something was spelled; and `details`, which are "passed through, not shown to
@@ -151,6 +151,8 @@ def _write_prompt(prompts: list[tuple[int, Message]], report: Report) -> str:
             report.add("system_moved", "the system prompt stands before all messages", index)
         if any(not isinstance(part, Text) for part in message.parts):
             report.add("misplaced_part", "what is no text is left out of the system prompt", index)
+        if sum(isinstance(part, Text) and part.text != "" for part in message.parts) > 1:
+            report.add("texts", f"the system prompt of {NAME} cannot hold {WORDS['texts']}", index)
     return "\n\n".join(message.text for _, message in prompts if message.text)
 
 

@@ -8,12 +8,13 @@ with a made id; they are written again as they were. A completion is one reply, 
 as its `created_at`.
 
 Normal form, which is what `load` returns: each result in a message of its own; a reply is reasoning, texts, calls, in
-this order, each reasoning and text joined with its like and none empty; the type of a file that is a URL is the one
-that its ending tells, or "image/*". A reply without text has the content null if it calls, "" if not. Arguments are
+this order, the reasoning joined, and no text empty; the type of a file that is a URL is the one that its ending tells,
+or "image/*". One text is a string; several are joined, which is reported as `texts`, or with `content="auto"`, as
+`convert` writes them, a list of parts. A reply without text has the content null if it calls, "" if not. Arguments are
 compact JSON. What was spelled otherwise, and parts and keys that are not known, are kept and written again as they
 were. Results cannot say that they are errors. Images and other files of results are written in a message of the user
-after the results of the turn, which is reported as `result_media`, and are read back into the results. Several texts
-of a result are one with line breaks, reported as `result_texts`; with `content="parts"` they stay a list.
+after the results of the turn, which is reported as `result_media`, and are read back into the results. Several texts of
+a result are one with line breaks, reported as `result_texts`; with `content="parts"` they stay a list.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ from xmltools.models.json_fields import fail
 
 __all__ = ["GROUPED", "HOLDS", "NAME", "SPELLING", "dump", "load", "recognise"]
 
-HOLDS = Holds(order=False, reasoning=True, media=True, names=True)
+HOLDS = Holds(order=False, texts=True, reasoning=True, media=True, names=True)
 """What a conversation in this format can say."""
 SPELLING = frozenset(("arguments", "header", "key", "response", "type"))
 """Keys of its `extra` that are no loss: how something was spelled, and what a response says beside its reply."""
 GROUPED = False
 """Each result stands in a message of its own."""
 REPORTS = frozenset(("result_media", "result_texts"))
-"""Losses that are reported here: the files of results are only moved, and texts are joined only if they are no list."""
+"""Losses that are reported here: the files of results are only moved, and their texts are joined only if they are no
+list."""
 
 _RIGHT = 'a list of messages, {"messages": […]}, or a completion with "choices"'
 
@@ -99,12 +101,13 @@ def dump(
 ) -> Any:
     """Write the list of messages, or the request, if the conversation was read from one.
 
-    `content` says how several texts of one message are written: joined ("string"), or as "parts". `reasoning_key` is
-    the key for reasoning, None to leave it out; at its default, reasoning comes under the key that it was read from.
+    `content` says how several texts of one message, or of one result, are written: joined ("string"), or as "parts";
+    with "auto" those of a message are parts, and those of a result are joined by line breaks. `reasoning_key` is the
+    key for reasoning, None to leave it out; at its default, reasoning comes under the key that it was read from.
     Raises XMLToolsError for an unknown option.
     """
-    if content not in ("string", "parts"):
-        raise XMLToolsError(f'content: expected "string" or "parts", got {content!r:.40}')
+    if content not in ("string", "parts", "auto"):
+        raise XMLToolsError(f'content: expected "string", "parts" or "auto", got {content!r:.40}')
     writer = Writer(report, content, reasoning_key)
     messages = [each for index, message in enumerate(conversation) for each in writer.write(index, message)]
     messages += writer.attached()

@@ -24,7 +24,8 @@ class Writer:
 
     def __init__(self, report: Report, content: str, reasoning_key: str | None) -> None:
         self.report = report
-        self.as_parts = content == "parts"
+        self.result_as_parts = content == "parts"
+        self.as_parts = content != "string"
         self.reasoning_key = reasoning_key
         self.legacy: set[str] = set()
         """The calls that were written as function_call."""
@@ -53,14 +54,14 @@ class Writer:
         kinds = (Text,) if message.is_system else (Text, Media)
         own = kept_for(message, NAME)
         role = "developer" if message.is_system and own.get("role") == "developer" else message.role
-        written = {"role": role, **self._content(index, fitting(message, index, kinds, self.report), own, "text")}
+        written = {"role": role, **self._said_content(index, fitting(message, index, kinds, self.report), own, "text")}
         return [_finish(written, message)]
 
     def _reply(self, index: int, message: Message) -> _Object:
         parts = fitting(message, index, (Text, Reasoning, ToolCall), self.report)
         texts = [part for part in parts if isinstance(part, Text)]
         usual = "null" if message.calls else "text"
-        written = {"role": "assistant", **self._content(index, texts, kept_for(message, NAME), usual)}
+        written = {"role": "assistant", **self._said_content(index, texts, kept_for(message, NAME), usual)}
         written |= self._calls(index, message.calls)
         written |= self._reasoning(index, parts)
         return _finish(written, message)
@@ -129,10 +130,10 @@ class Writer:
             how.pop("content", None)
         elif media and result.text == placeholder(media):
             how["content"] = AS_PARTS  # or it would be read as ours
-        if sum(bool(text.text) for text in texts) > 1 and not self._comes_as_parts(texts, how):
+        if _are_several(texts) and not _comes_as_parts(texts, how, self.result_as_parts):
             self.report.add("result_texts", f"{NAME} cannot hold {WORDS['result_texts']}", index)
             texts = [Text(text=result.text)]
-        content = self._content(index, texts, how, "text")
+        content = self._content(index, texts, how, "text", self.result_as_parts)
         if own.get("role") == "function" and result.call_id in self.legacy | {""}:
             return completed({"role": "function", "name": result.name, **content}, rest(own, ("content",)))
         written = {"role": "tool", "tool_call_id": result.call_id, **content}
@@ -152,21 +153,25 @@ class Writer:
 
     # Content
 
-    def _content(self, index: int, parts: Sequence[Any], own: Mapping[str, Any], usual: str) -> _Object:
+    def _said_content(self, index: int, parts: Sequence[Any], own: Mapping[str, Any], usual: str) -> _Object:
+        """Return the content of a message that is no result."""
+        if _are_several(parts) and not _comes_as_parts(parts, own, self.as_parts):
+            hint = 'dump with content="auto" for a list of them'
+            self.report.add("texts", f"a string cannot hold {WORDS['texts']}", index, hint)
+        return self._content(index, parts, own, usual, self.as_parts)
+
+    def _content(self, index: int, parts: Sequence[Any], own: Mapping[str, Any], usual: str, as_parts: bool) -> _Object:
         """Return {"content": …}, or nothing if there was no such key and there is no content."""
         spelled = _under(own, "content")
-        if self._comes_as_parts(parts, own):
-            written = [each for part in parts if (each := self._part(index, part)) is not None]
+        if _comes_as_parts(parts, own, as_parts):
+            shown = parts if spelled.get("as") == "parts" else [part for part in parts if not _is_empty(part)]
+            written = [each for part in shown if (each := self._part(index, part)) is not None]
             return {"content": insert(written, spelled.get("others"))}
         text = "".join(part.text for part in parts)
         if text:
             return {"content": text}
         how = spelled.get("as", usual)
         return {} if how == "absent" else {"content": _EMPTY.get(how, "")}
-
-    def _comes_as_parts(self, parts: Sequence[Any], own: Mapping[str, Any]) -> bool:
-        is_list = _under(own, "content").get("as") == "parts"
-        return is_list or (self.as_parts and len(parts) > 1) or not all(map(_is_plain, parts))
 
     def _part(self, index: int, part: Text | Media) -> _Object | None:
         own = kept_for(part, NAME)
@@ -205,6 +210,20 @@ def _finish(written: _Object, message: Message) -> _Object:
     if message.name is not None:
         written = {"role": written.pop("role"), "name": message.name, **written}
     return completed(written, rest(kept_for(message, NAME), ("content", "response")))
+
+
+def _comes_as_parts(parts: Sequence[Any], own: Mapping[str, Any], as_parts: bool) -> bool:
+    """Return whether a content is written as a list, also where several texts are one if not `as_parts`."""
+    is_list = _under(own, "content").get("as") == "parts"
+    return is_list or (as_parts and _are_several(parts)) or not all(map(_is_plain, parts))
+
+
+def _are_several(parts: Sequence[Any]) -> bool:
+    return sum(not _is_empty(part) for part in parts) > 1
+
+
+def _is_empty(part: Text | Media) -> bool:
+    return isinstance(part, Text) and not part.text and _is_plain(part)
 
 
 def _is_plain(part: Text | Media) -> bool:

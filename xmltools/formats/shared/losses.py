@@ -7,7 +7,8 @@ A format is a module with these names:
 - `recognise(obj) -> bool`: does the object bear marks that only this format has?
 - `SPELLING`: keys of its `extra` that only say how something was spelled, so that nothing is lost without them; for
   those of an object in it `outer.inner`;
-- `REPORTS`, where it is needed: codes of what it does not hold, and reports by itself, as it knows what becomes of it.
+- `REPORTS`, where it is needed: codes of what it does not hold, and reports by itself, as it knows what becomes of it;
+- `LOSES_ORPHANS`, where it is true: it has no place for a result without a call.
 
 What a format leaves out by its nature is told by `HOLDS`, and reported by `losses` for all of them alike. Only what is
 special to a format is reported by its own code. Keys that only one format knows are kept in `extra`, under its name.
@@ -16,12 +17,14 @@ special to a format is reported by its own code. Keys that only one format knows
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from xmltools.errors import Issue, XMLToolsError
 from xmltools.models import DEFAULT_SERVER, Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
+from xmltools.syntax.json_reader import JSONError, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Holds:
 
     order: bool = True
     """Text after a call in one reply stays after it."""
+    texts: bool = False
+    """Several texts that follow each other in one message stay apart; where not, they are joined as they are."""
     reasoning: bool = False
     media: bool = False
     """Images and other files in messages of the user."""
@@ -119,6 +124,8 @@ def losses(
     for index, message in enumerate(conversation.messages):
         for code, what in _lost(message, holds, answers):
             yield Issue(code, f"{name} cannot hold {what}", index)
+        for call in message.calls:
+            yield from _unread_arguments(call, name, index)
         for other in sorted(foreign(message, name, spelling)):
             yield Issue("extra", f"what only {other} knows is left out", index)
 
@@ -128,6 +135,7 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
         "reasoning": any(isinstance(part, Reasoning) and part.text for part in message.parts),
         "media": bool(message.media),
         "order": _is_interleaved(message),
+        "texts": _has_neighbours(message, holds),
         "finished": not message.finished,
         "finish_reason": not (message.finish_reason is None or message.is_stopped or message.is_tool_stop),
         "message_ids": message.id is not None,
@@ -147,10 +155,46 @@ def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> 
             yield code, WORDS[code]
 
 
+def _unread_arguments(call: ToolCall, name: str, index: int) -> Iterator[Issue]:
+    """Yield an issue for arguments that another format keeps as they came, because they hold no object."""
+    if call.arguments:
+        return
+    for other, kept in call.extra.items():
+        given = kept.get("arguments", kept.get("args")) if isinstance(kept, Mapping) else None
+        if other in (name, NOTE) or _is_blank(given) or _is_object(given):
+            continue
+        what = f"the arguments of {call.name!r:.80} are left out, since they are no JSON object: {given!r:.80}"
+        yield Issue("lost_arguments", what, index, "correct them before they are converted")
+
+
+def _is_object(given: Any) -> bool:
+    """Return whether arguments are an object, or text that says one, or nothing."""
+    if not isinstance(given, str):
+        return isinstance(given, Mapping)
+    try:
+        return not given.strip() or isinstance(loads(given)[0], dict)
+    except JSONError:
+        return False
+
+
+def untold(issues: Iterable[Issue], before: Iterable[Issue]) -> list[Issue]:
+    """Return the issues of writing without the orphans that were told on reading: a result without a call that is
+    written all the same is one mistake, though both ways notice it."""
+    told = sum(issue.code == "orphan_result" for issue in before)
+    left = []
+    for issue in issues:
+        if issue.code == "orphan_result" and told:
+            told -= 1
+        else:
+            left.append(issue)
+    return left
+
+
 WORDS = {
     "reasoning": "reasoning",
     "media": "images and other files",
     "order": "text after a call in one message: the texts come first",
+    "texts": "several texts in a message: they are joined, with nothing between them",
     "finished": "that a message is not finished",
     "finish_reason": "why a reply was cut short",
     "message_ids": "ids of messages",
@@ -172,6 +216,17 @@ WORDS = {
 def _is_interleaved(message: Message) -> bool:
     kinds = [isinstance(part, ToolCall) for part in message.parts if isinstance(part, (ToolCall, Text))]
     return kinds != sorted(kinds)
+
+
+def _has_neighbours(message: Message, holds: Holds) -> bool:
+    """Return whether two texts follow each other in a message, without what the format leaves out."""
+    left_out = (*(() if holds.reasoning else (Reasoning,)), *(() if holds.media else (Media,)))
+    said = [part for part in message.parts if not isinstance(part, left_out) and not _is_without_text(part)]
+    return any(isinstance(one, Text) and isinstance(other, Text) for one, other in pairwise(said))
+
+
+def _is_without_text(part: Any) -> bool:
+    return isinstance(part, (Text, Reasoning)) and not part.text
 
 
 def _implied(result: ToolResult | None) -> str:

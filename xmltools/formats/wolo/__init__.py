@@ -63,6 +63,7 @@ __all__ = [
 ]
 
 HOLDS = Holds(
+    texts=True,
     reasoning=True,
     error_flag=True,
     status=True,
@@ -77,6 +78,8 @@ HOLDS = Holds(
 _SAME = ("id", "timestamp", "finished", "finish_reason", "text", "input", "start_time", "end_time")
 SPELLING = frozenset(("keys", *(f"values.{key}" for key in _SAME)))
 """Keys of its `extra` that only say how something was spelled, or what the id of a text is."""
+LOSES_ORPHANS = True
+"""A result without a call is left out."""
 GROUPED = False
 """Each result has a message of its own."""
 
