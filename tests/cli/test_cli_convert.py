@@ -90,6 +90,13 @@ def test_many_losses_of_one_kind_are_counted(convert: Convert) -> None:
         (["--to", "antropic"], "[]", 2, "invalid choice: 'antropic'"),
         ([], "[]", 2, "--to"),
         (["--to", "openai"], '[{"role": "user", "content": "x"}]', 1, "say which"),
+        (["--to", "openai"], "[]\n[]\n", 1, "-: expected one conversation as JSON, got JSON Lines, 2 values: give one"),
+        (
+            ["--from", "gemini", "--to", "openai"],
+            '[{"role": "user", "content": "x"}]',
+            1,
+            "-: content 0: parts: expected",
+        ),
         (["--to", "openai"], "", 1, "-: expected a conversation as JSON, got nothing"),
         (["--to", "openai"], "{", 1, "-:1:2: expected a conversation as JSON"),
         (["--to", "openai", "--from", "anthropic"], "5", 1, "-: "),

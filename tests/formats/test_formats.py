@@ -63,6 +63,8 @@ def test_formats_that_are_none() -> None:
     with pytest.raises(xt.XMLToolsError, match=r"expected xmltools\.Conversation, got list"):
         xt.dump([], "openai")  # type: ignore[arg-type]
     with pytest.raises(xt.XMLToolsError, match="is in no format that could be detected: say which"):
+        xt.convert([{"role": "user", "words": "x"}], None, "openai")
+    with pytest.raises(xt.XMLToolsError, match=r"fits openai and anthropic and .* and wick: say which it is"):
         xt.convert([{"role": "user", "content": "x"}], None, "openai")
 
 

@@ -404,3 +404,10 @@ def test_results_with_ids_stay_in_their_order() -> None:
 def test_results_of_replies_that_follow_each_other_stay_in_their_order() -> None:
     given = same(ASK, model(call()), model(call()), user(response({"output": "1"}), response({"output": "2"})))
     assert dump(load(given, "gemini"), "gemini", issues=[]) == given
+
+
+@pytest.mark.parametrize("key", ["content", "tool_calls"])
+def test_messages_of_another_format_are_refused(key: str) -> None:
+    with pytest.raises(XMLToolsError, match=f"content 1: parts: expected a list of parts.*'{key}'.*another format"):
+        load([ASK, {"role": "user", key: "x"}], "gemini")
+    assert load([{"role": "model"}], "gemini")[0].parts == ()  # an answer that was cut off at once

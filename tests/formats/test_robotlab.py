@@ -616,7 +616,10 @@ def test_texts_of_a_reply_and_of_a_result_are_joined() -> None:
     texts = (Text(text="a "), Text(text="b"))
     call = ToolCall(id="call_1", name="get_weather", arguments={"location": "Paris"}, status="completed")
     said = Conversation().assistant((*texts, call)).tool("call_1", content=texts)
-    assert write(said) == ([text("assistant", "a b", "tool"), CALLED, result({"data": "a \nb"})], ["texts", "result_texts"])
+    assert write(said) == (
+        [text("assistant", "a b", "tool"), CALLED, result({"data": "a \nb"})],
+        ["texts", "result_texts"],
+    )
 
 
 @pytest.mark.parametrize("junk", [5, [], {"text": 5, "tool_call": 5, "tool": 5, "content": 5, "arguments": 5}])

@@ -27,8 +27,13 @@ _SHOWN = 20
 def declare_convert(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `xmltools convert`."""
     add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", default="-", help="the conversation as JSON; - is standard input (default)")
-    add("--from", dest="source", choices=FORMATS, help="the format it is in (default: the one whose marks it bears)")
+    add("file", metavar="FILE", nargs="?", default="-", help="one conversation as JSON; - is standard input (default)")
+    add(
+        "--from",
+        dest="source",
+        choices=FORMATS,
+        help="the format it is in (default: the one whose marks it bears; plain texts bear none)",
+    )
     add("--to", dest="target", choices=FORMATS, required=True, help="the format to write")
     add("--tools", metavar="T.json", help="the tools, whose schemas give types to calls that are text (forge)")
     add(
@@ -56,8 +61,12 @@ def convert(options: argparse.Namespace) -> int:
     if options.now is not None and options.target != "wolo":
         raise UsageError("--now is for wolo, which stores ids and times: give --to wolo")
     tools = read_tools(options.tools) if options.tools else None
-    ((place, value),) = read_values(options.file, "a conversation")
+    (place, value), *others = read_values(options.file, "a conversation", lines=True)
+    if others:
+        many = f"got JSON Lines, {len(others) + 1:,} values"
+        raise XMLToolsError(f"{options.file}: expected one conversation as JSON, {many}: give one conversation a file")
     issues: list[Issue] = []
+    lost: list[Issue] = []
     with at(place):
         source = options.source or _recognise(value)
         if options.bracket_reasoning and "forge" not in (source, options.target):
@@ -66,7 +75,6 @@ def convert(options: argparse.Namespace) -> int:
             raise UsageError("--json-to-xml is for forge: give --from forge --to forge")
         strict: dict[str, Any] = {"strict": options.strict}
         with _progress(value) as watch:
-    lost: list[Issue] = []
             if options.json_to_xml:
                 written: Any = json_to_xml(watch("reading", value), tools=tools, issues=lost, **strict)
             else:

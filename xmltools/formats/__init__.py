@@ -136,7 +136,19 @@ def recognise(obj: Any) -> str:
         return found[0]
     if found:
         raise XMLToolsError(f"this can be {' or '.join(found)}: say which")
+    fitting = [name for name in FORMATS if _fits(obj, name)]
+    if len(fitting) > 1:
+        raise XMLToolsError(f"this bears the marks of no format, and fits {' and '.join(fitting)}: say which it is")
     raise XMLToolsError(f"this is in no format that could be detected: say which it is, of {', '.join(FORMATS)}")
+
+
+def _fits(obj: Any, name: str) -> bool:
+    """Return whether an object can be read in a format without any remark, and says something there."""
+    report = Report()
+    try:
+        return bool(_load(obj, name, report, {}).messages) and not report.issues
+    except XMLToolsError:
+        return False
 
 
 def holds(format: str) -> Holds:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
+from xmltools.errors import XMLToolsError
 from xmltools.formats.shared.api_turns import Ledger
 from xmltools.formats.shared.api_values import compact, objects, type_of_url
 from xmltools.formats.shared.extra import at, extra_of, plain, rest
@@ -22,6 +23,8 @@ _SNAKE = re.compile(r"(?<=[a-z])_([a-z])")
 _PARTS = 'a list of parts, [{"text": "…"}]'
 _ROLES = {"user": "user", "function": "user", "model": "assistant", "system": "system"}
 _FILE = 'an object, {"mimeType": "…", "data" or "fileUri": "…"}'
+_FOREIGN = {"content", "tool_calls", "tool_call_id"}
+"""Keys of messages in other formats, whose words would be passed over here."""
 _Object = Mapping[str, Any]
 
 
@@ -46,6 +49,9 @@ class Reader:
             fail("role", "user or model", given, is_word=True)
         if role != "assistant":
             self.ledger.end_turn()
+        if "parts" not in source and (foreign := _FOREIGN & source.keys()):
+            hint = "it is of another format, such as openai: load it as that"
+            raise XMLToolsError(f"parts: expected {_PARTS}, got a message with {min(foreign)!r} ({hint})")
         fields = rest(source, ("role", "parts"))
         if given != _usual(role):
             fields["role"] = given
