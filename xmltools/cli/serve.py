@@ -114,8 +114,13 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     add("--require-key-env", metavar="NAME", help="clients must send the key in this environment variable")
     add("--upstream-key-env", metavar="NAME", help="the upstream gets the key in this environment variable")
     for name, values, metavar, what in (
-        ("origin", "origins", "ORIGIN", "let web pages of ORIGIN use the server"),
-        ("host", "hosts", "NAME", "a name under which the server is reached"),
+        (
+            "origin",
+            "origins",
+            "ORIGIN",
+            "let web pages of ORIGIN, such as https://app.example, use the server; * lets all; may be repeated",
+        ),
+        ("host", "hosts", "NAME", "a name under which the server is reached, as in the Host header; may be repeated"),
     ):
         add(f"--allow-{name}", dest=values, metavar=metavar, action="append", default=[], help=what)
     add("--max-body", metavar="BYTES", type=size, default=16 << 20, help="size of a request (default: 16 MiB)")
@@ -124,9 +129,10 @@ def declare_serve(parser: argparse.ArgumentParser) -> None:
     helpers += "(default: as many as cores, 2 to 4; 0, or --demo: none)"
     add("--max-streams", metavar="N", type=whole_number(0, 99_999), default=1000, help=streams)
     add("--helpers", metavar="N", type=whole_number(0, 64), help=helpers)
+    first = "from a request to the upstream until it begins to answer, connecting included"
     for name, seconds, what in (
         ("connect-timeout", 10.0, "until the upstream takes the connection"),
-        ("timeout", 600.0, "from a request to the upstream until it begins to answer, connecting included"),
+        ("timeout", 600.0, f"{first}; if it does not stream, that is the whole generation"),
         ("idle-timeout", 120.0, "between two pieces of an answer"),
         ("keepalive", 15.0, "of silence until a streaming client is told that we are here"),
         ("grace", 30.0, "that open streams may go on when the server is stopped"),
