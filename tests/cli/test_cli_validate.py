@@ -76,6 +76,19 @@ def test_json_that_holds_calls_is_not_passed_over_in_silence(run, file):
     assert run(file("a.txt", "[I think so.]"))[2] == "No calls found\n"
 
 
+def test_json_lines_whose_escapes_are_errors_are_not_passed_over_in_silence(run, file):
+    hermes = '<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>'
+    name = file("replies.jsonl", 2 * (json.dumps({"reply": hermes}) + "\n"))
+    status, _, err = run(name, "--dialect", "hermes")
+    assert status == 1 and err.startswith("xmltools: replies.jsonl: looks like JSON") and "xmltools batch" in err
+
+
+def test_a_wrong_call_that_is_json_is_no_file_of_json(run, file):
+    name = file("a.txt", '{"name": "add", "parameters": {"a": "x"}}')
+    status, _, err = run(name, "--dialect", "llama3_json", "--tools", "t.json")
+    assert status == 1 and "looks like JSON" not in err
+
+
 def test_standard_input_is_a_file(run):
     status, out, _ = run("-", "--tools", "t.json", stdin=WRONG.encode())
     assert status == 1 and out.startswith("-:4:3: error: invalid_arguments: ")

@@ -9,6 +9,7 @@ import pytest
 from xmltools import dialects
 
 GLM = "Hi\n<tool_call>get<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>"
+HERMES = '<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>'
 
 
 def test_all_are_listed_with_an_example(run):
@@ -77,6 +78,87 @@ def test_what_has_no_call_is_in_none(run, file):
     assert run("dialects", "detect", file("reply.txt", "Just words."))[0] == 1
 
 
+ROWS = [{"id": str(number), "reply": text, "n": 1} for number, text in enumerate((GLM, "Just words.", GLM))]
+
+
+def lines_of(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_the_rows_of_json_lines_are_replies(run, file):
+    name = file("replies.jsonl", lines_of([*ROWS, {"id": "3", "reply": None}, {}]))
+    status, out, error = run("dialects", "detect", name)
+    assert (status, error) == (0, "") and out.startswith("glm           2 calls, 0 blocks without one\n")
+    file("replies.txt", lines_of(ROWS))
+    assert run("dialects", "detect", "replies.txt", "--column", "reply")[1].startswith("glm           2 calls")
+    status, out, _ = run("dialects", "detect", "-", "--column", "reply", stdin=lines_of(ROWS))
+    assert status == 0 and out.startswith("glm           2 calls")
+    assert run("dialects", "detect", name, file("reply.txt", GLM))[1].startswith("glm           3 calls")
+
+
+def test_the_only_column_with_text_is_that_of_the_replies(run, file):
+    name = file("said.jsonl", lines_of({"n": 1, "said": row["reply"]} for row in ROWS))
+    assert run("dialects", "detect", name)[1].startswith("glm           2 calls")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "said"),
+    [
+        (
+            [{"id": "a", "said": GLM}],
+            (),
+            "say with --column which one holds the replies; with text there are 'id', 'said'",
+        ),
+        ([{"n": 1}], (), "expected a column with replies as text; there are 'n'"),
+        (ROWS, ("--column", "said"), "--column: rows.jsonl: there is no column 'said'; there are 'id', 'reply', 'n'"),
+    ],
+)
+def test_a_column_that_is_not_clear_or_not_there_is_wrong_usage(run, file, rows, words, said):
+    status, out, error = run("dialects", "detect", file("rows.jsonl", lines_of(rows)), *words)
+    assert (status, out) == (2, "") and said in error
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"reply": "a"}\n{"reply": 1}\n', "rows.jsonl:2: expected text in 'reply', got int"),
+        ('{"reply": "a"}\n\n{"reply"\n', "rows.jsonl:3: expected a JSON object: "),
+        ("[1]", "rows.jsonl:1: expected a JSON object, got list"),
+    ],
+)
+def test_a_row_that_is_no_reply_is_named(run, file, text, said):
+    status, out, error = run("dialects", "detect", file("rows.jsonl", text))
+    assert (status, out) == (1, "") and said in error
+
+
+def test_the_rows_of_tables_are_replies(run, file, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from pyarrow import Table
+
+    parquet.write_table(Table.from_pylist(ROWS), "replies.parquet")
+    assert run("dialects", "detect", "replies.parquet")[1].startswith("glm           2 calls")
+    file("replies.csv", "id,reply\n1,Hi\n2," + GLM.replace("\n", " ") + "\n")
+    assert run("dialects", "detect", "replies.csv")[1].startswith("glm           1 call,")
+
+
+@pytest.mark.parametrize("said", [GLM, HERMES, "Just words."])
+def test_json_that_is_read_as_text_is_not_passed_over_in_silence(run, file, said):
+    _, _, error = run("dialects", "detect", file("replies.json", json.dumps([{"reply": said}])))
+    assert error.startswith("xmltools: replies.json: looks like JSON") and "--column" in error
+
+
+def test_a_reply_that_is_a_call_in_json_is_no_file_of_json(run, file):
+    status, out, error = run("dialects", "detect", file("reply.txt", dialects.named("llama3_json").example))
+    assert (status, out.split()[0], error) == (0, "llama3_json", "")
+
+
+def test_a_missing_file_with_rows_and_a_column_without_detect_are_wrong_usage(run):
+    status, _, error = run("dialects", "detect", "none.jsonl")
+    assert status == 2 and "none.jsonl: No such file" in error
+    status, _, error = run("dialects", "glm", "--column", "reply")
+    assert status == 2 and "detect" in error
+
+
 def test_detect_needs_files(run):
     status, _, error = run("dialects", "detect")
     assert status == 2 and "reply.txt" in error
@@ -133,7 +215,6 @@ def test_a_case_may_name_a_model_and_its_prompt(run):
     assert status == 0 and answer["reasoning"] == "Look." and answer["calls"][0]["arguments"] == {"n": "1"}
 
 
-HERMES = '<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>'
 TOOL = {"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 
 

@@ -245,8 +245,8 @@ COMMANDS = {
         "list the notations of calls that can be read, and tell which one replies are in",
         "List the dialects: how each writes a call, and some of its models; with NAME, all of them, and who says so. "
         "With --model, show the dialect of one model. With detect, read replies from files, and say in which dialects "
-        "there are calls in them, the likeliest first; the exit status is 1 if in none. Files of rows (JSON Lines, CSV, "
-        "Parquet, Arrow) have a reply in each.",
+        "there are calls in them, the likeliest first; the exit status is 1 if in none. A file of rows, such as JSON "
+        "Lines, has a reply in each.",
         "xmltools dialects detect reply.txt",
         declare_dialects,
         list_dialects,

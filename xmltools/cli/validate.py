@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmltools import __version__
+from xmltools.cli.reply_rows import NO_ROWS, looks_like_json
 from xmltools.cli.shared import (
     UsageError,
     add_also,
@@ -28,6 +28,7 @@ from xmltools.cli.shared import (
     show,
     tell,
 )
+from xmltools.dialects import Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.terminal import cells, columns_of, wrapped
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from xmltools.lint import Examined, Finding
 
 _FORMATS = ("text", "json", "github", "sarif")
-_JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"')
 
 
 def declare_validate(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +92,10 @@ def validate(options: argparse.Namespace) -> int:
     from xmltools.lint import examine, write_report, write_statistics
 
     tools = read_tools(options.tools) if options.tools is not None else None
+    dialect = named(chosen_dialect(options))
     how = {
         "strict": options.strict,
-        "dialect": chosen_dialect(options),
+        "dialect": dialect,
         "also": chosen_others(options),
         "starts_in_reasoning": options.starts_in_reasoning,
     }
@@ -107,9 +108,8 @@ def validate(options: argparse.Namespace) -> int:
             unread = True
             continue
         checked.append(examine(text, tools, source=name, **how))
-        if not checked[-1].blocks and _JSON.match(text):
-            note = "looks like JSON, and is read as text: calls in JSON strings are not found"
-            tell(f"xmltools: {name}: {note}")
+        if looks_like_json(text) and not _has_calls(checked[-1], dialect):
+            tell(f"xmltools: {name}: {NO_ROWS}")
     findings = [finding for each in checked for finding in each.findings]
     width = columns_of(sys.stdout) if options.format == "text" else None
     if options.statistics:
@@ -122,6 +122,13 @@ def validate(options: argparse.Namespace) -> int:
     sys.stdout.flush()
     tell(_summary(findings, checked))
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
+
+
+def _has_calls(found: Examined, dialect: Dialect) -> bool:
+    """Return whether there are calls in a text, and not only what goes wrong with the escapes of a JSON string."""
+    if any(form.is_bare for form in dialect.forms):  # a call is JSON itself
+        return found.blocks > 0
+    return found.blocks > sum(finding.severity == "error" for finding in found.findings)
 
 
 def _fitted(finding: Finding, width: int) -> Finding:
