@@ -243,6 +243,24 @@ def test_definitions(definition):
     assert Tool.load(definition, server="s") == Tool(name="t", description="d", parameters=SCHEMA, server="s")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"outputSchema": SCHEMA, "icons": [], "_meta": {}, "execution": {}, "annotations": {"title": "T"}},
+        {"output_schema": SCHEMA, "input_examples": [{"a": "b"}], "eager_input_streaming": True},
+        {"strict": True, "type": "custom", "format": {"type": "text"}},
+        {"behavior": "BLOCKING", "response": SCHEMA, "responseJsonSchema": SCHEMA},
+        {"arguments": [{"name": "a"}]},
+        {"max_uses": 5, "display_width_px": 9},
+        {5: "x"},
+    ],
+)
+def test_what_definitions_have_beside_is_passed_over(more):
+    assert Tool.load({"name": "t", **more}) == Tool(name="t")
+    whole = {"name": "t", "description": "d", "parameters": SCHEMA}
+    assert Tool.load({**whole, **more, "parametrs": {}, "args": {}}) == Tool(**whole)
+
+
 def test_a_dumped_tool_keeps_its_server():
     assert Tool.load({"name": "t", "server": "own"}, server="given").server == "own"
     assert Tool.load({"name": "t", "description": None}) == Tool(name="t")
@@ -274,6 +292,17 @@ def test_gemini_schemas():
         ({"name": "t", "description": 5}, "description is no text but int"),
         ({"name": "t" * 300}, "at most 256"),
         ({"name": "t", "server": 5}, "server"),
+        (
+            {"name": "t", "parametrs": SCHEMA},
+            "tool 't': expected the JSON Schema of the arguments in 'parameters', found no such key but 'parametrs'; "
+            "put what it holds in 'parameters'",
+        ),
+        ({"name": "t", "input_shema": SCHEMA}, "in 'input_schema', found no such key but 'input_shema'"),
+        ({"name": "t", "Parameters": SCHEMA}, "in 'parameters', found no such key but 'Parameters'"),
+        ({"type": "function", "function": {"name": "t", "parametrs": SCHEMA}}, "found no such key but 'parametrs'"),
+        ({"name": "t", "args": {"a": {"type": "string"}}}, "in 'parameters', found no such key but 'args'"),
+        ({"name": "t", "properties": {"a": {}}, "required": ["a"]}, "found no such key but 'properties'"),
+        ({"name": "t", "descripton": "d"}, "expected the description in 'description', found no such key but"),
     ],
 )
 def test_wrong_definitions(definition, words):

@@ -124,7 +124,8 @@ class Tool(BaseModel):
     def load(cls, definition: Mapping[str, Any], *, server: str = DEFAULT_SERVER) -> Tool:
         """Make a tool from a definition for OpenAI, Anthropic, MCP or Gemini, or from a dumped Tool.
 
-        A dumped tool keeps its own server. Raises XMLToolsError for anything else.
+        A dumped tool keeps its own server. Keys that say nothing about calls are passed over. Raises XMLToolsError for
+        anything else, and where the schema or the description is missing and another key seems to hold it.
         """
         if not isinstance(definition, Mapping):
             raise _no_definition(type(definition).__name__)
@@ -132,6 +133,7 @@ class Tool(BaseModel):
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str) or not inner["name"]:
             found = ", ".join(map(repr, definition)) or "nothing"
             raise _no_definition(f"an object with {found}")
+        _refuse_misnamed(inner)
         name, description = inner["name"], inner.get("description") or ""
         if not isinstance(description, str):
             raise XMLToolsError(f"tool {name!r}: the description is no text but {type(description).__name__}")
@@ -266,6 +268,44 @@ def _find_schema(definition: Mapping[str, Any]) -> dict[str, Any]:
         schema = _without_capitals(schema) if _is_gemini(schema) else dict(schema)
         return {**_no_parameters(), **schema} if schema.get("type") == "object" or not schema else schema
     return _no_parameters()
+
+
+# A tool whose schema is not found takes anything, so a typo would turn off the checks.
+_KNOWN_KEYS = frozenset(
+    (
+        *("name", "description", *_SCHEMA_KEYS),
+        *(  # noqa: SIM905 - a list would be twenty lines
+            "annotations behavior cache_control defer_loading eager_input_streaming execution format function icons "
+            "input_examples metadata outputSchema output_schema response responseJsonSchema response_json_schema "
+            "return returns server strict title type _meta"
+        ).split(),
+    )
+)
+"""What definitions for OpenAI, Anthropic, Gemini and MCP have."""
+_WORDS_FOR_SCHEMAS = ("args", "args_schema", "arguments", "input", "json_schema", "params", "properties", "schema")
+_NEAR = 0.8
+"""How much of a key is the same as in the one that was meant."""
+
+
+def _refuse_misnamed(definition: Mapping[str, Any]) -> None:
+    """Raise XMLToolsError for a key that is a slip of one that is missing."""
+    unknown = [key for key in definition if isinstance(key, str) and key not in _KNOWN_KEYS]
+    for wanted, keys in (("the JSON Schema of the arguments", _SCHEMA_KEYS), ("the description", ("description",))):
+        for key in unknown if definition.keys().isdisjoint(keys) else ():
+            if meant := _key_meant(key, definition[key], keys):
+                raise XMLToolsError(
+                    f"tool {definition['name']!r:.80}: expected {wanted} in {meant!r}, found no such key but "
+                    f"{key!r:.80}; put what it holds in {meant!r}"
+                )
+
+
+def _key_meant(key: str, value: Any, keys: tuple[str, ...]) -> str | None:
+    """Return which of the `keys` an unknown key stands for; None if it seems to be another one."""
+    from difflib import get_close_matches  # only here: few definitions have unknown keys
+
+    if keys is _SCHEMA_KEYS and key in _WORDS_FOR_SCHEMAS and isinstance(value, Mapping):
+        return keys[0]
+    return next(iter(get_close_matches(key[:100], keys, n=1, cutoff=_NEAR)), None)
 
 
 def _is_gemini(schema: Mapping[str, Any]) -> bool:
