@@ -136,6 +136,26 @@ def test_nested_arguments_are_told_with_the_elements_that_hold_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "any"),
+        ({"additionalProperties": {"type": "integer"}}, "integer"),
+        ({"patternProperties": {"^y": {"type": "boolean"}}}, "boolean"),
+        ({"additionalProperties": False}, "any"),
+    ],
+)
+def test_what_is_required_and_not_declared_is_told_too(more: dict[str, Any], words: str) -> None:
+    given_tool = tool({"x": STRING}, required=["y", "z", "y"], **more)
+    first, second, *_ = arguments_of(given_tool)
+    assert (first, second) == ("- x (string, optional)", f"- y ({words}, required)")
+    compact = render_instructions([given_tool], style="compact")
+    assert f"- f(x?: string, y: {words}, z: " in compact
+    assert f"y: {words}," in render_instructions([given_tool], dialect="harmony")
+    inner = tool({"o": {"type": "object", "properties": {"x": STRING}, "required": ["y"], **more}})
+    assert f"  - y ({words}, required)" in arguments_of(inner)
+
+
 def test_an_object_that_comes_again_is_told_once() -> None:
     refer = {"$ref": "#/$defs/node"}
     node = {"type": "object", "properties": {"next": refer, "text": STRING}}

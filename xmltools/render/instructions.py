@@ -38,6 +38,7 @@ from xmltools.render.type_descriptions import (
     identity,
     json_text,
     other_properties,
+    properties_of,
     start_tag,
     type_words,
 )
@@ -247,10 +248,9 @@ class _Listing:
 
     def properties(self, shape: ObjectShape, indent: str, depth: int) -> list[str]:
         """Return the lines of an object's properties, and of what is said about others."""
-        required = set(shape.required)
         lines: list[str] = []
-        for name, each in shape.properties.items():
-            lines += self.entry(start_tag(name), name, each, name in required, indent, depth)
+        for name, each, required in properties_of(shape):
+            lines += self.entry(start_tag(name), name, each, required, indent, depth)
         for label, each in other_properties(shape):
             lines += self.entry(label, label, each, False, indent, depth)
         return lines

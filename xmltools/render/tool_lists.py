@@ -16,7 +16,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.render.dialect_calls import marked
 from xmltools.render.marks import Marks
 from xmltools.render.prompt_sentences import one_line
-from xmltools.render.type_descriptions import ABSENT, fact
+from xmltools.render.type_descriptions import ABSENT, fact, properties_of
 from xmltools.render.type_signatures import TypeWriter
 from xmltools.tools import Tool
 
@@ -68,12 +68,11 @@ def _typed(tool: Tool, description: str, marks: Marks, compact: bool) -> Iterato
     types = TypeWriter()
     yield from _commented(description, marks)
     yield f"type {marks.neutral(tool.name)} = (_: {{"
-    required = set(tool.shape.required)
-    for name, shape in tool.shape.properties.items():
+    for name, shape, required in properties_of(tool.shape):
         said = fact(shape, "description")
         if said is not ABSENT and not compact:
             yield from _commented(said, marks)
-        yield f"{marks.neutral(types.member(name, shape, name in required, 0))},"
+        yield f"{marks.neutral(types.member(name, shape, required, 0))},"
     yield "}) => any;"
 
 

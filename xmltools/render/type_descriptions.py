@@ -202,6 +202,17 @@ def start_tag(name: str) -> str:
     return f'<{FORGE.argument} {FORGE.argument_name}="{escape_name(name)}">'
 
 
+def properties_of(shape: ObjectShape) -> Iterator[tuple[str, Shape, bool]]:
+    """Yield the properties that the schema names, with their shapes and whether they are required: those that it
+    declares, and those that it requires without declaring them."""
+    required = set(shape.required)
+    for name, each in shape.properties.items():
+        yield name, each, name in required
+    for name in shape.required:
+        if name not in shape.properties:
+            yield name, shape.child(name), True
+
+
 def other_properties(shape: ObjectShape) -> Iterator[tuple[str, Shape]]:
     """Yield what the schema says about properties that it does not name: a label, and their shape."""
     for part in shape.parts:

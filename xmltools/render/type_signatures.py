@@ -10,6 +10,7 @@ from xmltools.render.type_descriptions import (
     identity,
     json_text,
     other_properties,
+    properties_of,
     start_tag,
     type_words,
 )
@@ -30,8 +31,7 @@ class TypeWriter:
 
     def members(self, shape: ObjectShape, depth: int) -> list[str]:
         """Return the properties of an object."""
-        required = set(shape.required)
-        return [self.member(name, each, name in required, depth) for name, each in shape.properties.items()]
+        return [self.member(name, each, required, depth) for name, each, required in properties_of(shape)]
 
     def member(self, name: str, shape: Shape, required: bool, depth: int) -> str:
         """Return one property."""
