@@ -6,16 +6,7 @@ that comes back is read as it streams and becomes the calls that the client's AP
 
 from xmltools.proxy.bridge.added_fields import AddedFields
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
-from xmltools.proxy.bridge.client_errors import (
-    ERROR_IN_ANSWER,
-    Api,
-    Refusal,
-    error_body,
-    error_in_answer,
-    error_message,
-    error_status,
-    is_error,
-)
+from xmltools.proxy.bridge.client_errors import Api, Refusal, error_body, error_message, error_status, is_error
 from xmltools.proxy.bridge.exchange import Exchange
 from xmltools.proxy.bridge.requests import Incoming, read_request
 from xmltools.proxy.bridge.settings import Settings
@@ -24,7 +15,6 @@ from xmltools.proxy.bridge.upstream_request import Turn
 from xmltools.proxy.bridge.upstream_stream import SSEDecoder, read_chunk
 
 __all__ = [
-    "ERROR_IN_ANSWER",
     "AddedFields",
     "Api",
     "Exchange",
@@ -35,7 +25,6 @@ __all__ = [
     "Stats",
     "Turn",
     "error_body",
-    "error_in_answer",
     "error_message",
     "error_status",
     "failure_in_words",

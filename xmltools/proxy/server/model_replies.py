@@ -14,7 +14,8 @@ from contextlib import aclosing
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from xmltools.proxy.bridge import Refusal, SSEDecoder, error_in_answer, error_message, is_error
+from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error
+from xmltools.proxy.bridge.client_errors import error_in_answer
 from xmltools.proxy.bridge.json_bodies import parse_answer
 from xmltools.proxy.server.http_responses import Answer, send_bytes
 from xmltools.proxy.server.server_parts import Service

@@ -9,7 +9,8 @@ import re
 from typing import Any, NamedTuple
 
 from xmltools.errors import XMLToolsError
-from xmltools.proxy.bridge import ERROR_IN_ANSWER, Refusal, SSEDecoder, error_message, is_error, read_chunk
+from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error, read_chunk
+from xmltools.proxy.bridge.client_errors import ERROR_IN_ANSWER
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
 from xmltools.proxy.server.upstream import BROKEN_OFF, WEB_PAGE, UpstreamAnswer
 

@@ -13,7 +13,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from xmltools import __version__
-from xmltools.proxy.bridge import Api, error_in_answer, is_error
+from xmltools.proxy.bridge import Api, is_error
+from xmltools.proxy.bridge.client_errors import error_in_answer
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer
 from xmltools.proxy.playground import routes as playground_routes
 from xmltools.proxy.server.http_responses import send_bytes, send_error, send_json
