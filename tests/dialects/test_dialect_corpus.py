@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from parser.test_corpus import (
     assert_that_events_agree,
+    assert_that_messages_are_sentences,
     assert_that_nothing_else_is_said,
     assert_that_text_comes_at_once,
     chunkings,
@@ -48,9 +49,11 @@ def read(case: dict[str, Any], chunks: list[str]) -> Reply:
 def test_case(case: dict[str, Any]) -> None:
     text = case["text"]
     events, unclosed = events_of(case, [text])
-    whole = outcome(build_reply(events, unclosed_reasoning=unclosed))
+    reply = build_reply(events, unclosed_reasoning=unclosed)
+    whole = outcome(reply)
     expected = expectation(case["expect"], whole)
     assert json.dumps(whole, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    assert_that_messages_are_sentences(reply)
     assert_that_events_agree(events, text)
     for size in PIECES:
         chunks = [text[at : at + size] for at in range(0, len(text), size)]

@@ -95,6 +95,14 @@ LINES = Dialect(
     example='#call get\n#with {"n": 1}#end',
     pairs=Pairs(name_end="\n#with ", json=True),
 )
+BARS = Dialect(
+    name="bars",
+    body=Body.PAIRS,
+    start="<call ",
+    end="</call>",
+    example="<call get|<k>n</k><v>1</v></call>",
+    pairs=Pairs(name_end="|", key="<k>", key_end="</k>", value="<v>", value_end="</v>"),
+)
 MADE_UP = (GUILLEMETS, FLOWERS, AT, BRACES, WORDS, SECTIONS, LINES)
 
 
@@ -187,6 +195,25 @@ def test_a_start_mark_that_the_end_of_a_reply_cuts_off_begins_a_call(text: str) 
     for pieces in (list(text), [text]):
         (error,) = [e.error for e in laws.events_of(GUILLEMETS, pieces, False) if isinstance(e, laws.CallFailed)]
         assert error.code is Code.TRUNCATED
+
+
+def test_a_mark_may_end_a_name_before_keys_and_values() -> None:
+    text = f"Write <call NAME| and so on: {BARS.example}, or <call get|, or"
+    for size in (1, 5, len(text)):
+        events = laws.events_of(BARS, [text[at : at + size] for at in range(0, len(text), size)], False)
+        (call,) = [event.call for event in events if isinstance(event, laws.CallCompleted)]
+        assert (call.name, call.arguments, call.clean) == ("get", {"n": 1}, True)
+        assert "".join(event.text for event in events if isinstance(event, xt.TextDelta)) == text.replace(
+            BARS.example, ""
+        )
+
+
+def test_a_sure_start_mark_without_a_name_is_an_error_that_ends_with_its_call() -> None:
+    text = '✿CALL✿:✿ARGS✿:{"n": 1}✿END✿ and so on'
+    for size in (1, 5, len(text)):
+        events = laws.events_of(FLOWERS, [text[at : at + size] for at in range(0, len(text), size)], False)
+        (error,) = [event.error for event in events if isinstance(event, laws.CallFailed)]
+        assert error.code is Code.INVALID_NAME and text[slice(*error.span)] == text.removesuffix(" and so on")
 
 
 @pytest.mark.parametrize("made_up", [GUILLEMETS, FLOWERS], ids=lambda each: each.name)

@@ -96,6 +96,13 @@ def test_a_region_in_brackets_has_10000_characters(more, size):
     assert any(isinstance(event, xt.ReasoningDelta) for event in events) == (not more)
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_after_100_comments_that_hold_an_opener_and_have_no_end_the_others_hide_nothing(more):
+    limits = Limits(block_size=200)  # no comment is longer
+    comment = f"<!-- <think>x</think> {'x' * 200}"
+    assert reads(comment * (99 + more) + f"<!-- <tool>{CALL}</tool> -->", limits=limits) == more
+
+
 @pytest.mark.parametrize("cut", [5_010, 10_005, 15_010])
 def test_a_region_in_brackets_may_begin_far_on(cut):
     text = "Hello.\n" * 2_142 + "[hm\nWell]\nYes"

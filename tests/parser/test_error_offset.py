@@ -108,6 +108,7 @@ PLACES = {
     "a bracket": (body(', "arguments": {"a": 1‸]}'), "invalid_json"),
     "a number in a body": (body(', "arguments": {"a": ‸1e999}}'), "invalid_json"),
     "text behind a body": (body("} ‸x "), "invalid_json"),
+    "a key without a value": (body(', "x"‸}'), "invalid_json"),
     "a key that is repeated": (call('{"path": "a", ‸"path": "b"}', path=""), "invalid_json"),
     "JSON in CDATA": (call('<![CDATA[{"path": ‸x}]]>', path=""), "invalid_json"),
     "JSON in two sections": (call('‸<![CDATA[{"path": ]]><![CDATA[x}]]>', path=""), "invalid_json"),
@@ -124,8 +125,30 @@ def test_an_error_tells_its_place(marked, code):
     assert (error.code, error.offset) == (code, marked.find(HERE) if HERE in marked else None)
 
 
+DIALECT_PLACES = {
+    "a key that has no end": ("qwen3_coder", "<function=f>\n‸<parameter=a<b>\n1\n</parameter>\n</function>"),
+    "a key that is no name": ("glm", "f<arg_key>n</arg_key><arg_value>1</arg_value>‸<arg_key> </arg_key>"),
+    "text before the arguments": ("qwen3_coder", "<function=f>\n‸of <parameter=n>\n1\n</parameter>\n</function>"),
+}
+
+
+@pytest.mark.parametrize(("dialect", "inside"), DIALECT_PLACES.values(), ids=DIALECT_PLACES)
+def test_an_error_between_the_marks_of_a_dialect_tells_its_place(dialect, inside):
+    marked = f"Hi.\n<tool_call>{inside}</tool_call> Bye."
+    text = marked.replace(HERE, "")
+    for chunks in ([text], list(text)):
+        parser = Parser(TOOLS, dialect=dialect)
+        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+        error = build_reply(events).errors[0]
+        assert (error.code, error.offset) == (Code.MALFORMED_MARKUP, marked.find(HERE))
+
+
 LIMITED = {
     "the size": (f"a <tool><tool_name>f</tool_name>{' ' * 20}‸ </tool>", Limits(block_size=50)),
+    "the size, in what begins the next block": (
+        "<tool><tool_name>f</tool_name><arguments><path>a</path></arguments>‸<tool>   <tool_name>f</tool_name></tool>",
+        Limits(block_size=70),
+    ),
     "the elements": (call("‸<n>1</n><n>2</n>"), Limits(elements=3)),
     "the depth": (call("<any><a><b>‸<c>1</c></b></a></any>"), Limits(depth=4)),
     "the depth of JSON": (body(', "arguments": {"any": ‸[[1]]}}'), Limits(depth=2)),
@@ -138,6 +161,15 @@ LIMITED = {
 def test_a_limit_tells_where_it_was_passed(marked, limits):
     error = parse(marked.replace(HERE, ""), TOOLS, limits=limits).errors[0]
     assert (error.code, error.offset) == (Code.LIMIT_EXCEEDED, marked.find(HERE) if HERE in marked else None)
+
+
+def test_of_text_beside_elements_it_is_the_place_of_the_argument():
+    mark, empty = "]<]minimax[>[", {"type": "object", "properties": {"n": NUMBER}, "additionalProperties": False}
+    inner = f"‸{mark}<options>more{mark}<n>1{mark}</n>{mark}</options>"
+    marked = f'Hi.\n{mark}<tool_call>{mark}<invoke name="f">{inner}{mark}</invoke>{mark}</tool_call>'
+    tool = Tool(name="f", parameters={"properties": {"options": empty}})
+    error = parse(marked.replace(HERE, ""), [tool], dialect="minimax_m3").errors[0]
+    assert (error.code, error.offset) == (Code.INVALID_ARGUMENTS, marked.find(HERE))
 
 
 @pytest.mark.parametrize(

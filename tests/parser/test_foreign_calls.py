@@ -125,7 +125,15 @@ def test_each_call_of_a_list_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["the [TOOL_CALLS] token", "functools[1], functools [", "<tool_calls>", "<｜DSML｜invoke >"]
+    "text",
+    [
+        "the [TOOL_CALLS] token",
+        "[TOOL_CALLS][ARGS]{} has no name",
+        "[TOOL_CALLS] begins it,\nand [ARGS]{} follows",
+        "functools[1], functools [",
+        "<tool_calls>",
+        "<｜DSML｜invoke >",
+    ],
 )
 def test_a_mark_alone_is_not_noticed(text: str) -> None:
     assert not notices_in(text, 1) and not notices_in(f"{text} b", 2)
@@ -167,6 +175,16 @@ def test_the_name_in_json_that_is_cut_off_is_told(after: str, size: int) -> None
 def test_without_tools_what_only_a_name_tells_is_not_noticed() -> None:
     text = f"<ping/> <read><path>a</path></read>\n```json\n{JSON}\n```\n<function=f></function>"
     assert [notice.notation for notice in xt.parse(text).notices] == ["json", "qwen3_coder"]
+
+
+@pytest.mark.parametrize("text", [f"Write ```json\n{JSON}\n```", f"~~~\n```json\n{JSON}\n```\n~~~"])
+def test_backticks_in_a_line_or_in_a_fence_begin_no_fence_with_a_call(text: str) -> None:
+    assert xt.parse(text).notices == ()
+
+
+def test_a_call_in_forges_notation_is_noticed_where_another_dialect_is_read() -> None:
+    (notice,) = xt.parse(f"I call it: {CALL}", TOOLS, dialect="hermes").notices
+    assert (notice.notation, notice.name, notice.is_whole) == ("forge", "ping", True)
 
 
 @pytest.mark.full

@@ -39,6 +39,7 @@ TOOL = xt.Tool(
             "list": {"type": "array", "items": TEXT},
             "edits": {"type": "array", "items": EDIT},
             "edit": EDIT,
+            "either": {"anyOf": [EDIT, TEXT]},
             "deep": {"type": "array", "items": {"type": "array", "items": TEXT}},
         },
     },
@@ -58,6 +59,8 @@ TOOL = xt.Tool(
             [("edits", 0, "text"), ("edits", 1, "text")],
         ),
         ("<deep><item><item>x</item><item>y</item></item></deep>", [("deep", 0, 0), ("deep", 0, 1)]),
+        ("<list><first>x</first><second>y</second></list>", [("list", 0), ("list", 1)]),
+        ("<either><text>x</text></either>", [("either", "text")]),
         ("<zzz>x</zzz>", [("zzz",)]),
         ("<zzz><b>x</b></zzz>", []),
     ],
@@ -74,6 +77,60 @@ def test_deltas_have_the_path_of_the_value(arguments, paths):
         for step in path:
             value = value[step]
         assert str(value) == delta
+
+
+def deltas_and_arguments(chunks, tools=None, **options):
+    """The joined deltas by their paths, and the arguments of the call."""
+    parser = xt.Parser(tools, **options)
+    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+    [call] = [event.call for event in events if isinstance(event, xt.CallCompleted)]
+    joined = {}
+    for event in events:
+        if isinstance(event, xt.ArgumentDelta):
+            joined[event.path] = joined.get(event.path, "") + event.text
+    return joined, call.arguments
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r'"it\'s"', r"it\'s"),  # only in single quotes it is an escape
+        (r"'it\'s'", "it's"),
+        (r"""'it\'s "it"\n'""", 'it\'s "it"\n'),
+        (r'"C:\u0next"', r"C:\u0next"),
+        (r'"C:\u12"', r"C:\u12"),
+        (r'"C:\ud83"', r"C:\ud83"),
+        (r'"\"\\\/\b\u00e9\ud83d\ude00"', '"\\/\bé😀'),
+    ],
+)
+def test_deltas_of_strings_in_json_are_their_values_however_they_are_cut(written, value):
+    text = f'<tool>{{"tool_name": "f", "arguments": {{"a": {written}, "b": "x"}}}}</tool>'
+    pieces = [[text], list(text)]
+    pieces += [
+        [text[:at], text[at : at + size], text[at + size :]] for at in range(40, len(text)) for size in (1, 2, 5)
+    ]
+    for chunks in pieces:
+        found = deltas_and_arguments(chunks)
+        assert found == ({("a",): value, ("b",): "x"}, {"a": value, "b": "x"}), chunks
+
+
+def test_a_number_in_quotes_has_deltas_and_a_list_in_quotes_has_none():
+    arguments = '{"edit": {"line": "5", "text": "y"}, "list": "[]"}'
+    text = f'<tool>{{"tool_name": "f", "arguments": {arguments}}}</tool>'
+    for chunks in ([text], list(text)):
+        found = deltas_and_arguments(chunks, [TOOL])
+        assert found[0] == {("edit", "line"): "5", ("edit", "text"): "y"}
+        assert found[1] == {"edit": {"line": 5, "text": "y"}, "list": []}
+
+
+def test_of_elements_after_a_token_only_strings_have_deltas():
+    mark = "]<]minimax[>["
+    given = [("a", "x"), ("list", f"{mark}<item>y{mark}</item>"), ("edit", f"{mark}<line>1{mark}</line>")]
+    arguments = "".join(f"{mark}<{name}>{value}{mark}</{name}>" for name, value in given)
+    text = f'{mark}<tool_call>{mark}<invoke name="f">{arguments}{mark}</invoke>{mark}</tool_call>'
+    for chunks in ([text], list(text)):
+        found = deltas_and_arguments(chunks, [TOOL], dialect="minimax_m3")
+        assert found == ({("a",): "x"}, {"a": "x", "list": ["y"], "edit": {"line": 1}})
 
 
 @pytest.mark.parametrize(
@@ -124,6 +181,7 @@ def test_a_mention_is_told_by_the_character_before_and_behind_it():
         ("<tool><tool_name>f</tool_name><arguments>{]</arguments></tool>", "the JSON could not be read: "),
         ('<tool>{"name": []]}</tool>', "']' closes nothing that is open"),
         ("<tool>{,}</tool>", "is not allowed there"),
+        ('<tool>{"name": "f", "arguments": {}X</tool>', "'X' is not allowed there"),
         ("<tool>" + '{"a":' * 70 + "</tool>", "nests more than 64 deep"),
         ("<tool><tool_name>f</tool_name><tool_name>f</tool_name></tool>", "<tool_name> is in the block twice"),
         ("<tool><tool_name>f</tool_name><!DOCTYPE a></tool>", "the declaration at character 30 is not allowed there"),
@@ -136,6 +194,17 @@ def test_a_mention_is_told_by_the_character_before_and_behind_it():
 )
 def test_an_error_says_what_was_wrong(text, message):
     assert message in xt.parse(text).errors[0].message
+
+
+def test_so_it_does_of_arguments_in_json_between_marks():
+    for inside, wrong in (('{"n": 1 x}', "'x'"), ('{"n": [1 x]}', "'x'"), ('{"n": [1 <}', "'<'")):
+        text = f"<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{inside}<|tool_call_end|>"
+        assert f"{wrong} is not allowed there" in xt.parse(text, dialect="kimi_k2").errors[0].message
+
+
+def test_where_backslashes_are_in_doubt_the_hint_says_how_to_write_them():
+    text = r'<tool>{"tool_name": "f", "arguments": {"a": "C:\new\quit"}}</tool>'
+    assert xt.parse(text).errors[0].hint.startswith("Write each backslash in a JSON string as two")
 
 
 def every_cut(text, tools=None, **options):

@@ -193,6 +193,19 @@ def test_a_json_body_may_lack_its_end_tag_and_no_more(quote: str) -> None:
         assert all(Code.MISSING_END_TAG in {repair.code for repair in call.repairs} for call in calls)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n</func"),
+        ("glm", "<tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value></tool_c"),
+        ("minimax_m2", '<minimax:tool_call><invoke name="f"><parameter name="a">x</parameter></inv'),
+    ],
+)
+def test_what_had_been_read_of_a_call_in_another_dialect_is_told_too(dialect: str, text: str) -> None:
+    (error,) = parse(text, dialect=dialect).errors
+    assert (error.code, error.name, error.arguments) == (Code.TRUNCATED, "f", {"a": "x"})
+
+
 def test_a_name_that_stands_behind_the_arguments_may_not_be_missing() -> None:
     text = f"<tool><arguments><path>a.py</path></arguments><tool_name>apply_diff</tool_name>{BEHIND}"
     named = text.index(BEHIND)
