@@ -41,6 +41,14 @@ def test_a_missing_end_mark_does_not_put_a_dialect_first_that_only_reads_the_mar
     call = dialects.named("hermes").example
     found = found_in(call, call, call.removesuffix("</tool_call>"))
     assert found[0][0] == "hermes" and ("granite", 3, 0) in found
+    found = found_in(f"Words.\n{call}\n{call}\n{call.removesuffix('</tool_call>')}")
+    assert found[0][0] == "hermes" and ("granite", 3, 0) in found
+
+
+def test_elements_are_found_however_their_opener_is_written() -> None:
+    for opener in ("<tool>", "<TOOL>", "<Tool >", '<tool name="get">', '<tool\n id="1">'):
+        text = f"Words.\n{opener}<tool_name>get</tool_name><arguments><n>1</n></arguments></tool>"
+        assert found_in(text)[0] == ("forge", 1, 0), opener
 
 
 def test_of_dialects_with_the_same_calls_that_comes_first_whose_marks_are_all_there() -> None:

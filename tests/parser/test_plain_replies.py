@@ -93,6 +93,22 @@ def test_what_a_rule_is_about_is_not(prose: str) -> None:
     assert not is_plain(prose + CALL)
 
 
+@pytest.mark.parametrize("before", ["", " ", "\n\n"])
+@pytest.mark.parametrize("behind", ["", " ", "\n\n"])
+def test_white_space_next_to_a_call_is_no_text_where_templates_write_it(before: str, behind: str) -> None:
+    call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+    reply = xt.parse(f"{before}{call}{behind}", [WEATHER], dialect="hermes")
+    assert [type(part) for part in reply.parts] == [xt.ToolCall]
+    reply = xt.parse(f"{before}{call}\n{call} a {call}{behind}", [WEATHER], dialect="hermes")
+    assert (reply.text, len(reply.calls)) == ("a", 3)
+
+
+def test_brackets_are_reasoning_if_that_is_asked_for() -> None:
+    text = "[I look.]\nDone."
+    assert xt.parse(text, [WEATHER], bracket_reasoning=True).reasoning == "I look."
+    assert xt.parse(text, [WEATHER]).text == text
+
+
 @pytest.mark.parametrize("end", ["<", "<t", "<tool", "<think", "</"])
 def test_nor_is_what_the_end_cuts_off(end: str) -> None:
     assert is_plain(f"a {end}") is (end == "</")
@@ -144,6 +160,7 @@ def test_ids_are_asked_for_once_for_each_call() -> None:
     "options",
     [
         {"code_fences": "maybe"},
+        {"code_fences": "TEXT"},
         {"dialect": "klingon"},
         {"reasoning_tags": "think"},
         {"limits": 3},
