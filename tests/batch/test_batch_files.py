@@ -419,8 +419,9 @@ def test_a_pattern_is_read_in_the_order_of_names_and_without_the_output(tmp_path
         ("bad.arrow", "out.jsonl", "expected a file of arrow"),
         ("bad.jsonl.gz", "out.jsonl", "expected a file of gzip"),
         ("short.csv", "out.jsonl", "short.csv:3: expected 2 fields"),
-        ("latin.csv", "out.jsonl", "expected UTF-8"),
-        ("quote.csv", "out.jsonl", "expected CSV"),
+        ("latin.csv", "out.jsonl", "latin.csv:5: expected UTF-8, got the byte 0xe9"),
+        ("quote.csv", "out.jsonl", "quote.csv:3: expected a row of CSV, which begins here"),
+        ("broken.parquet", "out.jsonl", "broken.parquet: expected a file of parquet"),
         ("twice.csv", "out.jsonl", "two columns have one name"),
     ],
 )
@@ -435,8 +436,11 @@ def test_what_cannot_be_done_is_said_in_one_sentence(tmp_path, monkeypatch, inpu
     jsonl(Path("text.jsonl"), {"reply": "a", "text": "b"})
     jsonl(Path("no_reply.jsonl"), {"replys": "a"})
     Path("short.csv").write_text("reply,b\n1,2\n3\n")
-    Path("latin.csv").write_bytes(b"reply\n\xe9\n")
-    Path("quote.csv").write_text('reply\n"abc\n')
+    Path("latin.csv").write_bytes(b'reply\r\nx\n"\xc3\xa9\r\n\n\xe9"\n')
+    Path("quote.csv").write_text('reply\n1\n"abc\n\n\n')
+    pq.write_table(pa.table({"reply": [f"words {number}" for number in range(5000)]}), "broken.parquet")
+    data = Path("broken.parquet").read_bytes()
+    Path("broken.parquet").write_bytes(data[:2000] + bytes(600) + data[2600:])
     Path("twice.csv").write_text("reply,reply\n1,2\n")
     with pytest.raises(xt.XMLToolsError, match=said):
         parse_files(inputs, output, OPTIONS)

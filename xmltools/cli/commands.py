@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _CLOSED_PIPE
     except OSError as error:
         _drop_output()
-        return _complain(f"input or output failed: {error.strerror or error}")
+        place = f"{error.filename}: " if error.filename else ""
+        return _complain(f"input or output failed: {place}{error.strerror or error}")
     return status
 
 
@@ -234,9 +235,10 @@ COMMANDS = {
     "batch": _Command(
         "parse the replies in whole files, on all cores: Parquet, Arrow, JSON Lines, CSV",
         "Read a column of replies, or of chat messages, and write the same rows with six columns more: text, "
-        "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. A run "
-        "that was killed goes on with --resume. Errors in rows are counted on stderr, and the exit status is 1 for "
-        "them only with --fail-on-errors. Needs the extra batch for all but JSON Lines.",
+        "reasoning, calls, errors, repairs and notices. No row is lost: one that can't be read has an error. (What is "
+        "no CSV, or no UTF-8 in it, ends the run.) A run that was killed goes on with --resume. Errors in rows are "
+        "counted on stderr, and the exit status is 1 for them only with --fail-on-errors. Needs the extra batch for "
+        "all but JSON Lines.",
         "xmltools batch replies.parquet calls.parquet --tools tools.json",
         declare_batch,
         batch,

@@ -10,17 +10,18 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, NoReturn
 
 from xmltools.batch.files.places import Source, find_sources
 from xmltools.batch.json_lines import read_object
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.rows import Row, compact
+from xmltools.batch.rows import SURROGATE, Row, compact
 from xmltools.errors import XMLToolsError
 
 ROWS = 1024
@@ -29,6 +30,7 @@ SIZE = 2 << 20
 """Bytes of a piece, at most, unless one row has more."""
 _FIELD = 256 << 20
 """Characters of a field in CSV: more is a quotation mark that was not closed."""
+_BREAK = re.compile(r"\r\n?|\n")
 _MARK = b"\xef\xbb\xbf"
 """What some programs write in front of UTF-8."""
 _LOOK = 1000
@@ -124,7 +126,9 @@ def _batches_in(source: Source) -> Iterator[tuple[Any, float]]:
         schema, _ = next(batches)
         yield next(batches, (pa.RecordBatch.from_pylist([], schema=schema), 1.0))
         yield from batches
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk; Arrow says it of damage too
+            raise
         raise XMLToolsError(f"{source.path}: expected a file of {source.kind.format}: {error}") from None
 
 
@@ -188,7 +192,11 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
     from xmltools.batch.arrow import pa
 
     size = source.size
-    with source.path.open("rb") as raw, io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", newline="") as file:
+    # Bytes that are no UTF-8 become half characters, so that their line can be told.
+    with (
+        source.path.open("rb") as raw,
+        io.TextIOWrapper(_unpacked(raw, source), "utf-8-sig", "surrogateescape", newline="") as file,
+    ):
         records = _records(csv.reader(file, strict=True), source)
         header = next(records, [])
         if len(set(header)) < len(header):
@@ -202,19 +210,38 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
 
 def _records(reader: Any, source: Source) -> Iterator[list[str]]:
     """Yield the records, all as long as the first. Lines with nothing on them are none."""
-    width = 0
+    width, line = 0, 1
     csv.field_size_limit(max(_FIELD, csv.field_size_limit()))
     try:
-        for record in filter(None, reader):
+        for record in reader:
+            if any(not field.isascii() and SURROGATE.search(field) for field in record):
+                _refuse_bytes(record, f"{source.path}:{{}}", line)
             width = width or len(record)
-            if len(record) != width:
-                where = f"{source.path}:{reader.line_num}"
+            if record and len(record) != width:
+                where = f"{source.path}:{line}"
                 raise XMLToolsError(f"{where}: expected {width} fields as in the first line, got {len(record)}")
-            yield record
-    except UnicodeDecodeError as error:
-        raise XMLToolsError(f"{source.path}: expected UTF-8 near line {reader.line_num}: {error.reason}") from None
-    except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise XMLToolsError(f"{source.path}:{reader.line_num}: expected CSV: {error}") from None
+            if record:
+                yield record
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise XMLToolsError(f"{source.path}:{line}: expected a row of CSV, which begins here: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise XMLToolsError(f"{source.path}: expected a file of gzip: {error}") from None
+
+
+def _refuse_bytes(record: list[str], place: str, line: int) -> NoReturn:
+    """Raise for a record with bytes that are no UTF-8. It begins on `line`."""
+    for field in record:
+        found = SURROGATE.search(field)
+        read = field[: found.start()] if found else field
+        line += len(_BREAK.findall(read))
+        if found:
+            byte = ord(found[0]) - 0xDC00
+            raise XMLToolsError(
+                f"{place.format(line)}: expected UTF-8, got the byte {byte:#04x}; write the file as UTF-8 "
+                "(iconv -f latin1 -t utf-8, if that is what it is)"
+            )
+    raise AssertionError(record)
 
 
 def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:

@@ -16,8 +16,8 @@ from typing import Any
 
 from xmltools import __version__
 from xmltools.batch.files.join_parts import Assembly
-from xmltools.batch.files.places import Place, Target, absolute, find_sources, find_targets
-from xmltools.batch.files.read_pieces import ROWS, SIZE, check_columns, read_weighted
+from xmltools.batch.files.places import Place, Source, Target, absolute, find_sources, find_targets
+from xmltools.batch.files.read_pieces import ROWS, SIZE, Piece, check_columns, read_weighted
 from xmltools.batch.files.resume import Parts, Record
 from xmltools.batch.files.workers import Pool, Task, available_cores, run_here
 from xmltools.batch.options import BatchOptions, BatchUsageError
@@ -165,7 +165,7 @@ class _Run:
         done = self.parts.done()
         for place, target in enumerate(self.targets):
             for source in target.sources:
-                for piece, weight in read_weighted(source, self.size):
+                for piece, weight in self._read(source):
                     number = len(self.places)
                     self.places.append(place)
                     if number in done:
@@ -182,6 +182,16 @@ class _Outputs:
     """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
 
     def __init__(self, run: _Run) -> None:
+    def _read(self, source: Source) -> Iterator[tuple[Piece, float]]:
+        """Yield the pieces of a file. What is wrong in the middle of it says how to go on."""
+        try:
+            yield from read_weighted(source, self.size)
+        except XMLToolsError as error:
+            others = ", or take it out of the inputs" if len(self.sources) > 1 else ""
+            raise XMLToolsError(
+                f"{error}; correct the file{others}, and begin anew with --overwrite (overwrite=True)"
+            ) from None
+
         self._run = run
         self._counts = Counts()
         self._assembly: Assembly | None = None
