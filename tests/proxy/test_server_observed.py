@@ -267,6 +267,7 @@ LOADING = {"error": {"message": f"{CANARY}: the model is loading"}}
 FAILED_ANSWERS = {
     **{f"status {status}": (as_json(LOADING, status), None, "the model is loading") for status in (401, 404, 429, 500)},
     "no words": (Answer([b"<html>"], 502, {"content-type": "text/html"}), None, "answered with status 502"),
+    "a redirect": (Answer([], 307, {"location": "http://127.0.0.1:1/"}), "is elsewhere", "change its URL"),
     "an error object": (as_json(LOADING), "an error in the upstream's answer", "the model is loading"),
     "an error event": (
         Answer([chunk("On it"), b"data: %s\n\n" % json.dumps(LOADING).encode(), DONE]),

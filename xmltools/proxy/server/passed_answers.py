@@ -12,7 +12,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error, read_chunk
 from xmltools.proxy.bridge.client_errors import ERROR_IN_ANSWER
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
-from xmltools.proxy.server.upstream import BROKEN_OFF, WEB_PAGE, UpstreamAnswer
+from xmltools.proxy.server.upstream import BROKEN_OFF, ELSEWHERE, WEB_PAGE, UpstreamAnswer
 
 _MOST = 64 * 1024
 """Bytes of an error: what is longer is an answer, or one that nobody wants to read."""
@@ -67,6 +67,8 @@ class PassedAnswer:
         """Return what is wrong with the answer, now that it has ended; None if it is one."""
         if self._answer.status >= 400:
             return Fault("", error_message(bytes(self._start), self._answer.status))
+        if self._is_chat and self._answer.status >= 300:
+            return Fault(ELSEWHERE, ELSEWHERE)
         if not self._is_readable:
             return None
         if self._events is None:

@@ -50,6 +50,7 @@ _USER_AGENT = f"xmltools/{__version__}".encode()
 _MAX_ERROR = 1024 * 1024
 
 WEB_PAGE = "the upstream's answer is a web page, no JSON; its URL mostly ends in /v1"
+ELSEWHERE = "the upstream's answer is elsewhere, and redirects are not followed: change its URL"
 BROKEN_OFF = "the upstream broke off its reply"
 _PAGES = (b"<!doctype html", b"<html")
 
@@ -109,7 +110,7 @@ class UpstreamAnswer:
         if 200 <= self.status < 300:
             return
         if self.status < 400:
-            raise UpstreamError("the upstream's answer is elsewhere, and redirects are not followed: change its URL")
+            raise UpstreamError(ELSEWHERE)
         raise await self.error()
 
     async def error(self) -> UpstreamStatusError:
