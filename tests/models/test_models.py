@@ -24,12 +24,22 @@ def chat() -> Conversation:
     )
 
 
-@pytest.mark.parametrize("content", [{"a": 1}, 5, None])
-def test_a_result_that_is_no_text_is_refused_in_one_line(content: object):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"a": 1}, "got dict; use json.dumps()"),
+        (5, "got int; use json.dumps()"),
+        (None, "got NoneType; use json.dumps()"),
+        (b"x", "got bytes; use content.decode(errors='replace')"),
+        (["a", "b"], "got a list with str in it; use json.dumps() for data, and join texts"),
+        ([Text(text="a"), 5], "got a list with int in it; use json.dumps() for data, and join texts"),
+    ],
+)
+def test_a_result_that_is_no_text_is_refused_in_one_line(content: object, said: str):
     with pytest.raises(ValidationError) as caught:
         ToolResult(call_id="c1", name="add", content=content)
     (problem,) = caught.value.errors()
-    expected = f"expected text, or several Text and Media, got {type(content).__name__}; use json.dumps()"
+    expected = f"expected text, or several Text and Media, {said}"
     assert (problem["loc"], problem["msg"]) == (("content",), f"Value error, {expected}")
 
 

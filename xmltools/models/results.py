@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
@@ -28,9 +29,17 @@ class ToolResult(TypedPart):
     @field_validator("content", mode="before")
     @classmethod
     def _is_text(cls, content: object) -> object:
-        if isinstance(content, str | tuple | list):
-            return content
-        raise ValueError(f"expected text, or several Text and Media, got {type(content).__name__}; use json.dumps()")
+        expected = "expected text, or several Text and Media"
+        if isinstance(content, tuple | list):
+            for part in content:
+                if not isinstance(part, Text | Media | Mapping):
+                    got = f"got a list with {type(part).__name__} in it"
+                    raise ValueError(f"{expected}, {got}; use json.dumps() for data, and join texts")
+        elif isinstance(content, bytes | bytearray):
+            raise ValueError(f"{expected}, got {type(content).__name__}; use content.decode(errors='replace')")
+        elif not isinstance(content, str):
+            raise ValueError(f"{expected}, got {type(content).__name__}; use json.dumps()")
+        return content
 
     @classmethod
     def from_mcp(cls, result: object, call: ToolCall) -> ToolResult:
