@@ -2,8 +2,18 @@
 
 import pytest
 
+from xmltools.dialects import for_model
 from xmltools.errors import XMLToolsError
+from xmltools.models import Message, ToolCall, ToolResult
 from xmltools.parser import Parser, parse
+from xmltools.render import (
+    render_call,
+    render_calls,
+    render_instructions,
+    render_result_parts,
+    render_results,
+    render_retry,
+)
 from xmltools.syntax.json_reader import JSONError, loads, loads_lenient
 from xmltools.tools import Tool
 from xmltools.tools.schema import compile_schema, find_problems
@@ -128,12 +138,16 @@ def test_of_alternatives_the_problems_of_the_likely_one_are_told(word, alternati
             "#/properties/a/enum: expected a list of at least one value, found an object",
         ),
         (
+            {"properties": {"a": {"enum": []}}},
+            "#/properties/a/enum: expected a list of at least one value, found an empty list",
+        ),
+        (
             {"properties": {"a": {"type": None}}},
             "#/properties/a/type: expected the name of a type or a list of names, found null",
         ),
         (
             {"properties": {"a": {"type": []}}},
-            "#/properties/a/type: expected the name of a type or a list of names, found a list",
+            "#/properties/a/type: expected the name of a type or a list of names, found an empty list",
         ),
         ({"properties": {"a": {"pattern": 5}}}, "#/properties/a/pattern: expected a string, found 5"),
         ({"properties": {"a": {"multipleOf": -1}}}, "#/properties/a/multipleOf: expected a number above 0, found -1"),
@@ -176,6 +190,91 @@ def test_an_invalid_schema_is_told_with_its_place(schema, message):
 def test_what_was_fed_instead_of_a_string_is_named(chunk, kind, how):
     with pytest.raises(XMLToolsError, match=rf"^feed\(\) and parse\(\) expect str, got {kind}; .*{how}"):
         Parser().feed(chunk)
+
+
+ADD = Tool(name="add")
+CALL = ToolCall(id="1", name="add", arguments={})
+RESULT = ToolResult(call_id="1", name="add", content="x")
+ERROR = parse("<tool><arguments/></tool>").errors[0]
+
+
+def unnamed() -> None: ...
+
+
+ONE_TOOL = "tools: expected a list of xmltools.Tool, got one Tool; give a list of it: [tool]"
+
+
+@pytest.mark.parametrize(
+    ("misuse", "message"),
+    [
+        (lambda: Parser(ADD), ONE_TOOL),
+        (lambda: parse("", ADD), ONE_TOOL),
+        (lambda: render_instructions(ADD), ONE_TOOL),
+        (lambda: render_retry(ERROR, ADD), ONE_TOOL),
+        (lambda: render_calls([CALL], ADD), ONE_TOOL),
+        (lambda: render_results([RESULT], tools=ADD), ONE_TOOL),
+        (lambda: render_instructions(None), "tools: expected a list of xmltools.Tool, got NoneType"),
+        (lambda: render_calls([CALL], [unnamed]), "tools: expected xmltools.Tool, got function; load_tools() makes"),
+        (lambda: render_calls(CALL, [ADD]), "render_calls: expected a list of xmltools.ToolCall, got one; give a list"),
+        (lambda: render_calls(None), "render_calls: expected a list of xmltools.ToolCall, got NoneType"),
+        (lambda: render_calls([RESULT]), "render_calls: expected xmltools.ToolCall, got ToolResult"),
+        (
+            lambda: render_call(CALL, unnamed),
+            "render_call: expected the call's xmltools.Tool, or None, got function; Tool.of() makes one of a function",
+        ),
+        (
+            lambda: render_call(CALL, [ADD]),
+            "render_call: expected the call's xmltools.Tool, or None, got list; give the call's own tool",
+        ),
+        (lambda: render_results(RESULT), "render_results: expected a list of ToolResult, got one; give a list of it"),
+        (lambda: render_result_parts(RESULT), "render_results: expected a list of ToolResult, got one; give a list"),
+        (lambda: render_results(None), "render_results: expected a list of ToolResult, got NoneType"),
+        (lambda: render_instructions([ADD], turns=["hi"]), "turns: expected a list of xmltools.Message, got str in it"),
+        (
+            lambda: render_instructions([ADD], turns=Message(role="user")),
+            "turns: expected a list of xmltools.Message, got one; give a list of it: [message]",
+        ),
+        (lambda: render_instructions([ADD], preamble=None), "preamble: expected text, got NoneType"),
+        (lambda: Tool.of(lambda a: a), "a lambda has no name that a call could say; give one: Tool.of(…, name="),
+        (
+            lambda: Parser([ADD], also=True),
+            "also: expected names of dialects, or 'known', which means all of them, got",
+        ),
+        (lambda: Parser([ADD], also=[5]), "also: expected the name of a dialect, or 'known', which means all of them"),
+    ],
+)
+def test_what_was_given_in_place_of_something_else_is_named(misuse, message):
+    with pytest.raises(XMLToolsError) as caught:
+        misuse()
+    assert str(caught.value).startswith(message)
+
+
+def test_a_lambda_with_a_name_is_a_tool():
+    assert Tool.of(lambda number: number, name="same").shape.required == ("number",)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("hermess", "did you mean 'hermes'?"),
+        ("qwen", "did you mean 'qwen3_coder'?"),
+        ("kimi", "did you mean 'kimi_k2' or 'kimi_k3'?"),
+        ("zzz", "there are: forge, hermes, "),
+        (None, "there are: forge, hermes, "),
+        (5, "there are: forge, hermes, "),
+        (["hermes"], "there are: forge, hermes, "),
+    ],
+)
+def test_of_dialects_only_near_names_are_suggested(name, told):
+    with pytest.raises(XMLToolsError) as caught:
+        Parser(dialect=name)
+    assert str(caught.value).startswith(f"dialect: expected the name of a dialect, got {name!r}; {told}")
+
+
+@pytest.mark.parametrize("model", [None, 5])
+def test_what_is_no_name_of_a_model_is_refused(model):
+    with pytest.raises(XMLToolsError, match=f"^for_model: expected the name of a model, as 'Qwen/.*', got {model}$"):
+        for_model(model)
 
 
 @pytest.mark.parametrize(

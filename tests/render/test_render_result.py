@@ -402,7 +402,7 @@ def test_reading_what_is_no_result(text):
 def test_what_is_no_result_is_not_rendered():
     with pytest.raises(XMLToolsError, match="expected a ToolResult, or several in a list, got str"):
         render_result("8")
-    with pytest.raises(XMLToolsError, match="expected a ToolResult, or several in a list, got tuple"):
+    with pytest.raises(XMLToolsError, match="expected a list of ToolResult, got one; give a list of it"):
         render_result_parts(result("8"))  # iterating over a model gives its fields
 
 

@@ -97,14 +97,22 @@ def named(name: str | Dialect, option: str = "dialect") -> Dialect:
     begins with the name of the `option` that it was given as."""
     if isinstance(name, Dialect):
         return name
-    if name not in _KNOWN:
-        from difflib import get_close_matches  # only here: it takes longer to load than all else in this module
-
-        near = get_close_matches(str(name), _KNOWN, n=3, cutoff=0.4)
+    if not isinstance(name, str) or name not in _KNOWN:
+        near = _near(name) if isinstance(name, str) else []
         rest = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {', '.join(_KNOWN)}"
         whole = ", or 'known', which means all of them" if option == "also" else ""
-        raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r}; {rest}")
+        raise XMLToolsError(f"{option}: expected the name of a dialect{whole}, got {name!r:.80}; {rest}")
     return _record(name)
+
+
+def _near(name: str) -> list[str]:
+    """Return the names of dialects that may be meant: the nearest one, and others that are nearly as near."""
+    from difflib import SequenceMatcher  # only here: it takes longer to load than all else in this module
+
+    likeness = {each: SequenceMatcher(None, each, name[:100]).ratio() for each in _KNOWN}
+    best = max(likeness.values())
+    near = [each for each in _KNOWN if likeness[each] >= max(0.4, best - 0.1)]
+    return sorted(near, key=likeness.__getitem__, reverse=True)[:3]
 
 
 Also = str | Dialect | Iterable[str | Dialect] | None
@@ -116,6 +124,8 @@ def beside(dialect: Dialect, also: Also) -> tuple[Dialect, ...]:
     if also is None:
         return ()
     names = [also] if isinstance(also, str | Dialect) else also
+    if not isinstance(names, Iterable):
+        raise XMLToolsError(f"also: expected names of dialects, or 'known', which means all of them, got {also!r:.80}")
     found = all() if also == "known" else tuple(named(name, "also") for name in names)
     return tuple(each for each in dict.fromkeys(found) if each != dialect)
 
@@ -134,6 +144,8 @@ def for_model(model: str) -> Dialect:
     """
     from xmltools.dialects.models import family_of, near_models  # only here: parsers are given dialects
 
+    if not isinstance(model, str):
+        raise XMLToolsError(f"for_model: expected the name of a model, as 'Qwen/Qwen3-8B', got {model!r:.80}")
     family = family_of(model)
     if family is None:
         near = [f"{each} ({dialect})" for each, dialect in near_models(model)]

@@ -10,7 +10,7 @@ from xmltools.models import ToolCall
 from xmltools.render.dialect_calls import write_calls
 from xmltools.render.forge_calls import write_call
 from xmltools.render.writable import refuse_foreign
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 
 def render_call(
@@ -63,7 +63,13 @@ def render_calls(
     in other dialects than Forge's for calls on several servers, which they can't name.
     """
     spelled = named(dialect)
-    offered = {(tool.name, tool.server): tool for tool in tools}
+    offered = {(tool.name, tool.server): tool for tool in list_of_tools(tools)}
+    if isinstance(calls, ToolCall) or not isinstance(calls, Iterable):
+        got = "one; give a list of it: [call]" if isinstance(calls, ToolCall) else type(calls).__name__
+        raise XMLToolsError(f"render_calls: expected a list of xmltools.ToolCall, got {got}")
+    calls = list(calls)
+    for call in calls:
+        _check_call(call, "render_calls")
     pairs = [(call, offered.get((call.name, call.server))) for call in calls]
     for call, tool in pairs:
         _check(call, tool, "render_calls")
@@ -78,14 +84,21 @@ def render_calls(
 
 
 def _check(call: ToolCall, tool: Tool | None, of: str) -> None:
-    if not isinstance(call, ToolCall):
-        raise XMLToolsError(f"{of}: expected xmltools.ToolCall, got {type(call).__name__}")
+    _check_call(call, of)
+    if tool is not None and not isinstance(tool, Tool):
+        how = "give the call's own tool" if isinstance(tool, (list, tuple)) else "Tool.of() makes one of a function"
+        raise XMLToolsError(f"{of}: expected the call's xmltools.Tool, or None, got {type(tool).__name__}; {how}")
     if tool is not None and (tool.name, tool.server) != (call.name, call.server):
         raise XMLToolsError(
             f"{of}: the call is of {call.name!r} on server {call.server!r}, "
             f"the tool is {tool.name!r} on {tool.server!r}; give the call's own tool, or none"
         )
     refuse_foreign(call.arguments, f"the call of {call.name!r:.80}")
+
+
+def _check_call(call: ToolCall, of: str) -> None:
+    if not isinstance(call, ToolCall):
+        raise XMLToolsError(f"{of}: expected xmltools.ToolCall, got {type(call).__name__}")
 
 
 def refuse_forges_options(dialect: Dialect, **options: bool | None) -> None:

@@ -45,7 +45,7 @@ from xmltools.render.type_descriptions import (
 from xmltools.render.type_signatures import TypeWriter
 from xmltools.render.writable import only_server, refuse_unsayable
 from xmltools.syntax.markup import find_forbidden, is_xml_name
-from xmltools.tools import Tool, not_a_tool
+from xmltools.tools import Tool, list_of_tools
 from xmltools.tools.schema import (
     ObjectShape,
     ScalarShape,
@@ -94,9 +94,12 @@ def render_instructions(
     XMLToolsError for options that are none, two tools of one name and server (in other dialects than Forge's: of one
     name), names that no call can say, invalid schemas, and a dialect in which nothing can be written.
     """
-    tools = list(tools)
+    tools = list_of_tools(tools)
     spelled = dialect_named(dialect)
     _check(tools, style, tool_choice, reasoning_tag, wording)
+    turns = _checked_turns(turns)
+    if not isinstance(preamble, str):
+        raise XMLToolsError(f"preamble: expected text, got {type(preamble).__name__}")
     if reasoning_tag is not None and bracket_reasoning:
         raise XMLToolsError("bracket_reasoning: expected one place to think in; leave it out, or reasoning_tag")
     if spelled != FORGE:
@@ -159,13 +162,24 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
         raise XMLToolsError(f"wording: expected xmltools.Wording, got {type(wording).__name__}")
     seen = set()
     for tool in tools:
-        if not isinstance(tool, Tool):
-            raise not_a_tool(tool)
         refuse_unsayable(tool.name, "a tool")
         refuse_unsayable(tool.server, "a server")
         if (tool.name, tool.server) in seen:
             raise XMLToolsError(f"two tools are named {tool.name!r} on server {tool.server!r}; give each its own name")
         seen.add((tool.name, tool.server))
+
+
+def _checked_turns(turns: Sequence[Message]) -> list[Message]:
+    if isinstance(turns, Message):
+        raise XMLToolsError("turns: expected a list of xmltools.Message, got one; give a list of it: [message]")
+    checked = list(turns or ())
+    for message in checked:
+        if not isinstance(message, Message):
+            raise XMLToolsError(
+                f"turns: expected a list of xmltools.Message, got {type(message).__name__} in it; "
+                "Conversation().user('…').assistant('…') makes such messages"
+            )
+    return checked
 
 
 def _document(tools: list[Tool], style: Style, wording: Wording, named: bool) -> list[str]:

@@ -39,7 +39,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
 from xmltools.render.dialect_calls import form_of
 from xmltools.render.marks import Marks, marks_beside
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 # Everything that some reader takes for the end of a line: a model, a terminal, str.splitlines.
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -130,8 +130,8 @@ def render_results(
     `render_result` does.
     """
     _check_limit(max_characters)
-    frame = _frame_of(named(dialect), tools)
-    results = list(results)
+    frame = _frame_of(named(dialect), None if tools is None else list_of_tools(tools))
+    results = _listed(results)
     numbers = count(1)
     written = []
     for number, result in enumerate(results):
@@ -157,7 +157,7 @@ def render_result_parts(
     Takes what `render_results` takes. Returns what that returns as one `Text`, and after it the media of all
     results, unchanged: the first is attachment 1. Raises `XMLToolsError` as `render_result` does.
     """
-    results = list(results)
+    results = _listed(results)
     text = render_results(
         results, unsafe_verbatim=unsafe_verbatim, max_characters=max_characters, dialect=dialect, tools=tools
     )
@@ -223,6 +223,13 @@ def _check_limit(limit: int | None) -> None:
 
 
 # Content
+
+
+def _listed(results: Iterable[ToolResult]) -> list[ToolResult]:
+    if isinstance(results, ToolResult) or not isinstance(results, Iterable):
+        got = "one; give a list of it: [result]" if isinstance(results, ToolResult) else type(results).__name__
+        raise XMLToolsError(f"render_results: expected a list of ToolResult, got {got}")
+    return list(results)
 
 
 def _check(result: ToolResult) -> None:

@@ -35,7 +35,7 @@ from xmltools.syntax.markup import (
     read_start_tag,
     skip_space,
 )
-from xmltools.tools import Tool, not_a_tool
+from xmltools.tools import Tool, list_of_tools
 from xmltools.tools.schema import ANY, Shape, example_arguments, find_problems
 
 _LEAST = 200
@@ -175,13 +175,7 @@ def _checked(error: CallError, tools: Iterable[Tool], max_characters: int) -> li
         raise XMLToolsError(f"render_retry: expected a CallError, as in reply.errors, or a Notice, got {got}")
     if not isinstance(max_characters, int) or isinstance(max_characters, bool) or max_characters < _LEAST:
         raise XMLToolsError(f"max_characters: expected a whole number from {_LEAST} on, got {max_characters!r:.40}")
-    if not isinstance(tools, Iterable):
-        raise XMLToolsError(f"tools: expected a list of xmltools.Tool, got {type(tools).__name__}")
-    offered = list(tools)
-    for tool in offered:
-        if not isinstance(tool, Tool):
-            raise not_a_tool(tool)
-    return offered
+    return list_of_tools(tools)
 
 
 def _joined(*parts: str) -> str:

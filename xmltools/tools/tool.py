@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any
@@ -26,8 +26,21 @@ _ACCEPTED = (
 
 def not_a_tool(found: object) -> XMLToolsError:
     """Return the error for what was given in a list of tools and is none."""
+    if isinstance(found, tuple) and found[:1] == ("name",):  # the first field of a tool in place of the list
+        return XMLToolsError("tools: expected a list of xmltools.Tool, got one Tool; give a list of it: [tool]")
     how = "of a dict give the values" if isinstance(found, str) else "load_tools() makes tools of functions and dicts"
     return XMLToolsError(f"tools: expected xmltools.Tool, got {type(found).__name__}; {how}")
+
+
+def list_of_tools(tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools as a list. Raises XMLToolsError for what is no list of tools."""
+    if not isinstance(tools, Iterable):
+        raise XMLToolsError(f"tools: expected a list of xmltools.Tool, got {type(tools).__name__}")
+    listed = list(tools)
+    for tool in listed:
+        if not isinstance(tool, Tool):
+            raise not_a_tool(tool)
+    return listed
 
 
 def _no_parameters() -> dict[str, Any]:
@@ -99,7 +112,7 @@ class Tool(BaseModel):
         Type hints become the schema, the docstring becomes the description and those of the parameters (its
         Google, NumPy or reST sections are read); `name` and `description` take the place of its own. A function takes
         no other arguments than it names, unless it has `**kwargs`. Raises XMLToolsError for what cannot be called with
-        named arguments.
+        named arguments, and for a lambda without `name`.
         """
         if isinstance(source, type) and issubclass(source, BaseModel):
             text, model = source.__doc__ or "", source
@@ -107,6 +120,8 @@ class Tool(BaseModel):
             text, model = source.__doc__ or "", _model_of(source)
         else:
             raise XMLToolsError(f"expected a function or a pydantic model class, found {source!r:.80}")
+        if name is None and getattr(source, "__name__", "") == "<lambda>":
+            raise XMLToolsError("a lambda has no name that a call could say; give one: Tool.of(…, name='double')")
         from xmltools.tools.docstrings import read_docstring  # only here: tools also come as JSON
 
         summary, described = read_docstring(text)

@@ -383,7 +383,9 @@ def _escape(key: object) -> str:
 def _name(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, str)):
         return f"{value!r:.80}" if value is not None else "null"
-    return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    return "an object"
 
 
 def _fail(at: str, message: str) -> NoReturn:
