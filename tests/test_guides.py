@@ -41,7 +41,7 @@ NEEDED = {
     "describe_a_dialect": ("jinja2",),
 }
 """What a guide needs beside the core."""
-PROGRAMS = ("bash", "curl", "gzip", "patch")
+PROGRAMS = ("bash", "curl", "gzip", "git")
 IN_MAKE_TEST = ("build_an_agent", "run_a_proxy")
 IN_A_CHECKOUT = ("describe_a_dialect",)
 NOT_HERE = ("vllm", "sglang", "llama-server", "ollama")

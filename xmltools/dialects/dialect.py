@@ -36,7 +36,8 @@ class Pairs:
     name_end: str = ""
     """The mark after the name of the tool. Without it the name goes up to a line break or the next mark."""
     may_lack_name_end: bool = False
-    """Whether the first argument, or the end of the arguments, may end the name too."""
+    """Whether the first argument, or the end of the arguments, may end the name too: `<call>get<sep><key>n…` and
+    `<call>get<key>n…`."""
     name_attribute: str = ""
     """The attribute that says the name, if `name` and `name_end` are the ends of a tag with attributes."""
     name_pattern: str = ""
@@ -73,12 +74,13 @@ class Pairs:
     cdata: bool = False
     """Whether a value that begins with `<![CDATA[` ends with `]]>`, and is what stands between the two."""
     wrappers: tuple[str, ...] = ()
-    """Names of an argument that may hold all arguments as an object, if the tool has none that is called so."""
+    """Names of an argument that may hold all arguments as an object, if the tool has none that is called so: with
+    `("arguments",)` `<parameter name="arguments">{"n": 1}</parameter>` says that `n` is 1."""
     tag_mark: str = ""
     """A token that stands before each tag of the call, whose arguments are elements that are named as they are, and may
-    contain others."""
+    contain others. With `~` a call may look like this: `~<call name="get">~<n>1~</n>~</call>`."""
     framing: bool = False
-    """Whether one line break on each side of a value only lays it out."""
+    """Whether one line break on each side of a value only lays it out: `<value>\\n1\\n</value>` says 1."""
     bare: bool = False
     """Whether a call may begin with `name`, without the block's start mark."""
 
