@@ -345,6 +345,15 @@ def _source(family: Family) -> str:
     return f"[{'/'.join(path[:2]) if host == 'github.com' else host}]({family.source})"
 
 
+def without_thoughts() -> str:
+    names = [f"`{each.name}`" for each in xt.dialects.all() if not (each.reasoning or each.thoughts)]
+    return (
+        f"There is no reasoning in {', '.join(names[:-1])} and {names[-1]}: these have no reasoning parser. A dialect "
+        "of your own [that is registered](guides/describe_a_dialect.md#4-describe-it) as `brisk` has parsers as the "
+        "others: `xmltools_brisk` and `xmltools_brisk_whole`.\n"
+    )
+
+
 PARTS = {
     README: {"speed": speed, "suite": conformance.in_short},
     OVERVIEW: {"verbs": verbs},
@@ -365,8 +374,8 @@ PARTS = {
         "disputed": conformance.disputed,
         "not_ours": conformance.not_ours,
     },
-    VLLM: {"better": lambda: conformance.better("vllm")},
-    SGLANG: {"better": lambda: conformance.better("sglang")},
+    VLLM: {"parsers": without_thoughts, "better": lambda: conformance.better("vllm")},
+    SGLANG: {"parsers": without_thoughts, "better": lambda: conformance.better("sglang")},
     MODELS: {"models": models, "without": models_without},
 }
 """What is made, by the name in the comments around it."""
