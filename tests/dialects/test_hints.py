@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from xmltools import parse
@@ -53,3 +55,23 @@ def test_a_hint_asks_for_a_server_only_where_a_call_can_name_one(dialect: str, i
     assert error.code is Code.UNKNOWN_TOOL
     assert ("<server_name>" in error.hint) is is_named
     assert "two" in error.hint or "Several servers" in error.hint
+
+
+MARKED = [dialect for dialect in OTHERS if dialect.pairs is not None and dialect.pairs.kind]
+
+
+@pytest.mark.parametrize("dialect", MARKED, ids=lambda dialect: dialect.name)
+def test_the_form_of_a_dialect_that_marks_text_as_such_marks_its_value_as_text(dialect):
+    (call,) = parse(dialect.form.replace("tool name", "get").replace("value", "[1]"), TOOLS, dialect=dialect).calls
+    assert (call.arguments, call.clean) == ({"key": "[1]"}, True)
+
+
+@pytest.mark.parametrize(
+    "name", ["qwen3_coder", "glm", "minimax_m2", "invoke", "seed_oss", "hunyuan", "minicpm5", "k2_horizon"]
+)
+def test_the_form_is_the_example_with_words_in_place_of_names_and_values(name):
+    dialect = named(name)
+    written = dialect.form.replace("tool name", "get")
+    for word, meant in (("key", "n"), ("value", "1")):
+        written = re.sub(rf"(?<=[>=\"]){word}(?=[<>\"])", meant, written)
+    assert written == dialect.example

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmltools.errors import Code
-from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_lenient
+from xmltools.syntax.json_reader import JSONError, JSONEscapeError, loads, loads_call, loads_lenient
 
 STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
@@ -270,3 +270,18 @@ def _seconds(text: str) -> float:
 def test_time_is_linear(family):
     small, large = _seconds(family(50_000)), _seconds(family(400_000))
     assert large < max(small, 0.002) * 8 * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "offset"),
+    [
+        ("(a=1 b=2)", "expected a comma or )", 5),
+        ("(a=[1 2])", "expected a comma or ]", 6),
+        ("(a=)", "expected a value", 3),
+        ("(a=nobody)", "expected a value", 3),
+    ],
+)
+def test_what_is_wrong_in_a_call_of_python_is_said_with_its_place(text, message, offset):
+    with pytest.raises(JSONError) as caught:
+        loads_call(text)
+    assert (caught.value.message, caught.value.offset) == (message, offset)

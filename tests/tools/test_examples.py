@@ -504,3 +504,13 @@ def test_a_constant_that_is_none_of_the_values_has_no_sample() -> None:
     for smallest in (False, True):
         assert sample({"properties": {"x": nothing}, "required": ["x"]}, smallest=smallest) is None
         assert sample({"properties": {"x": {"const": 5, "enum": [5, 6]}}, "required": ["x"]}) == {"x": 5}
+
+
+def test_a_schema_that_several_required_lists_share_is_shown_in_each_of_them():
+    item = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    names = [f"list{number}" for number in range(40)]
+    listed = {"type": "array", "items": {"$ref": "#/$defs/item"}}
+    shape = compile_schema(
+        {"type": "object", "$defs": {"item": item}, "properties": dict.fromkeys(names, listed), "required": names}
+    )
+    assert example_arguments(shape) == {name: [{"x": 1}] for name in names}

@@ -48,6 +48,10 @@ from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern, Scanner
         ("^(?:a|ab)++c$", ["aac"], ["abc"]),
         ("(?!)", [], ["", "a"]),
         ("()|a", ["", "b"], []),
+        ("^(?:ab|x)c{2}$", ["abcc", "xcc"], ["abc", "xc"]),
+        ("^(?=ab|cd).*d$", ["abd", "cdd"], ["acd", "ab"]),
+        (r"^(?>(a)\1)b$", ["aab"], ["ab"]),
+        ("^(?>(?:ab)*?)c$", ["c"], ["abc"]),
     ],
 )
 def test_what_is_found(wanted, found, others):
@@ -212,3 +216,10 @@ def test_python_warns_once_of_a_pattern_and_not_when_it_is_searched():
         before = len(caught)
         assert made.found("[x")
     assert len(caught) == before
+
+
+def test_of_a_pattern_with_a_reference_that_has_very_many_ways_nothing_is_told():
+    made = Pattern(r"^(?:aa?)*(x?)\1b$")  # 75,000 ways to cut these letters into pieces
+    assert made.found("aab") is True
+    assert made.found("aac") is False
+    assert made.found("a" * 24) is None

@@ -769,3 +769,58 @@ def test_ordinary_values_fit_plainly(schema, value):
     shape = compile_schema(schema_of(schema))
     assert Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": value})
     assert not Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": None})
+
+
+def test_older_dependencies_hold_beside_those_in_newer_words():
+    shape = compile_schema(
+        {
+            "type": "object",
+            "dependencies": {"a": {"required": ["b"]}, "e": ["f"]},
+            "dependentSchemas": {"c": {"required": ["d"]}},
+            "dependentRequired": {"g": ["h"]},
+        }
+    )
+    for name, wanted in ("ab", "cd", "ef", "gh"):
+        assert [problem.path for problem in read_object({name: 1}, shape, 0).problems] == [(wanted,)]
+        assert read_object({name: 1, wanted: 1}, shape, 0).problems == []
+
+
+def test_a_list_that_fits_none_of_several_kinds_is_told_the_problems_of_the_first():
+    lists = [{"type": "array", "items": {"type": kind}} for kind in ("integer", "boolean")]
+    shape = compile_schema(schema_of({"anyOf": lists}))
+    assert [str(each) for each in read_object({"values": ["x"]}, shape, 0).problems] == [
+        "values[0]: expected integer, got 'x'"
+    ]
+
+
+@pytest.mark.parametrize("types", [["number", "integer"], ["integer", "number"]])
+def test_what_is_to_be_a_number_and_an_integer_is_read_as_an_integer(types):
+    read, codes, problems, _ = read_one({"allOf": [{"type": each} for each in types]}, "2.0")
+    assert (read, type(read), codes, problems) == (2, int, ["coerced_value"], [])
+
+
+def test_a_value_of_any_kind_is_read_as_json_within_the_limit_of_depth():
+    shape = compile_schema(schema_of({}))
+    reads = [
+        read_arguments(elements(("values", text)), shape, depth=3).arguments["values"]
+        for text in ("[[[1]]]", "[[[[1]]]]")
+    ]
+    assert reads == [[[[1]]], "[[[[1]]]]"]
+
+
+def test_json_for_a_value_of_any_kind_is_a_repair_only_where_json_is_not_usual():
+    shape = compile_schema(schema_of({}))
+    for is_usual in (True, False):
+        reading = read_arguments(elements(("values", '{"a": 1}')), shape, json_is_usual=is_usual)
+        assert reading.arguments == {"values": {"a": 1}}
+        assert [repair.code for repair in reading.repairs] == ([] if is_usual else [Code.JSON_VALUE])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_chain_of_schemas_is_refused_whichever_of_its_ends_is_named_first(order):
+    links: list[tuple[str, Any]] = [
+        (f"s{number}", {"$ref": f"#/$defs/s{number + 1}"} if number < 150 else {"type": "string"})
+        for number in range(151)
+    ]
+    with pytest.raises(XMLToolsError, match="more than 100 schemas apply through each other"):
+        compile_schema(schema_of({"type": "string"}, **{"$defs": dict(links[::order])}))
