@@ -193,8 +193,8 @@ class _Writer:
             extra = add_note(message.extra, result_ids=ids)
         else:
             written = render_result_parts(results, dialect=notation.dialect, tools=notation.tools)
-            written = change_first_text(written, lambda text: numbered_from(text, notation.result, count))
-            parts = (*written, *change_first_text(rest, GLUE.__add__))
+            numbered = change_first_text(written, lambda text: numbered_from(text, notation.result, count))
+            parts = (*numbered, *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids, result_names=[result.name for result in results])
         return message.model_copy(update={"role": self._result_role, "parts": parts, "extra": extra})
 
