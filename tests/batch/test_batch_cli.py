@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -131,8 +132,9 @@ def test_a_folder_may_get_another_format(run):
         (["in.jsonl", "out.jsonl", "--column", "replies"], 2, "'replies'; did you mean 'reply'? There are 'reply'"),
         (["in.jsonl", "out.jsonl", "--tools", "none.json"], 2, "none.json: No such file"),
         (["in.jsonl", "out.jsonl", "--tools", "in.jsonl"], 1, "in.jsonl:2:1: expected tools as JSON"),
-        (["in.jsonl", "out.jsonl", "--report", "no/r.html"], 2, "--report: there is no folder no"),
-        (["in.jsonl", "out.jsonl", "--tallies", "no/r.csv"], 2, "--tallies: there is no folder no"),
+        (["in.jsonl", "out.jsonl", "--report", "t.jsonl/r.html"], 2, "t.jsonl is no folder; give another place"),
+        (["in.jsonl", "out.jsonl", "--tallies", "t.jsonl/a/r.csv"], 2, "t.jsonl is no folder; give another place"),
+        (["in.jsonl", "-"], 2, "-: a run reads and writes files"),
         (["in.jsonl", "out.jsonl", "--tallies", "r.xlsx"], 2, "--tallies: expected a name that ends with .json, .csv"),
         (["in.jsonl", "out.jsonl", "--report", "r.json"], 2, "--tallies r.json writes the figures"),
         (
@@ -168,7 +170,7 @@ def test_an_interrupt_says_how_to_go_on(run, monkeypatch):
     assert (status, err) == (130, "xmltools: stopped; the same command with --resume goes on\n")
     assert run("in.jsonl", "out.jsonl")[0] == 2
     status, err = run("in.jsonl", "out.jsonl", "--resume")
-    assert status == 0 and err.startswith("Parsed 3 rows, 3 of them before in")
+    assert status == 0 and err.startswith("Parsed 3 rows, 3 of them in an earlier run, the others in")
     assert run("in.jsonl", "out.jsonl", "--resume") == (0, "Nothing was left to do: the output is complete\n")
 
 
@@ -187,3 +189,40 @@ def test_the_help_has_examples_and_names_all_formats(capsys):
     assert out.count("  $ xmltools batch ") == 2
     assert f"$ {COMMANDS['batch'].example}" in out
     assert places.FORMATS == _cli_batch._FORMATS
+
+
+def test_reports_come_into_folders_that_are_made(run):
+    assert run("in.jsonl", "out/", "--report", "out/r.html", "--tallies", "new/er/t.csv")[0] == 0
+    assert Path("out/r.html").exists() and Path("new/er/t.csv").exists()
+
+
+def test_a_run_that_could_read_nothing_says_so(run, file):
+    pq.write_table(pa.table({"reply": pa.array([b"a", b"b"], pa.binary())}), "raw.parquet")
+    status, err = run("raw.parquet", "out.jsonl", "--report", "r.html")
+    assert status == 0 and err.endswith(
+        "  no row could be read. The row's value is no text: give the column a type of text.\n"
+    )
+    assert "no row could be read." in Path("r.html").read_text("utf-8")
+    assert "no row could be read" not in run("in.jsonl", "out.jsonl", "--overwrite")[1]
+
+
+def test_roles_that_nobody_reads_are_named(run, file):
+    chat = [{"role": role, "content": BLOCK.format(5)} for role in ("system", "user", "model", "model", "Assistant")]
+    file("chats.jsonl", "".join(json.dumps({"messages": chat}) + "\n" for _ in range(2)))
+    status, err = run("chats.jsonl", "out.jsonl", "--messages", "--report", "r.html")
+    said = "only messages of the role 'assistant' are read; others have the roles 'model' (4), 'Assistant' (2)"
+    assert status == 0 and err.endswith(f"  {said}\n")
+    assert said in unescape(Path("r.html").read_text("utf-8"))
+
+
+def test_half_characters_are_named_as_the_reason(run, file):
+    file("half.jsonl", '{"reply": "x\\ud83d y"}\n')
+    assert (
+        "became JSON text: half characters (such as \\ud83d without the other half) are in it"
+        in run("half.jsonl", "out.csv")[1]
+    )
+
+
+def test_a_run_without_tools_says_that_no_call_is_checked(run):
+    assert "without tools: no call is checked" in run("in.jsonl", "out.jsonl")[1]
+    assert "without tools" not in run("in.jsonl", "out.jsonl", "--overwrite", "--tools", "t.json")[1]

@@ -412,6 +412,9 @@ def test_a_pattern_is_read_in_the_order_of_names_and_without_the_output(tmp_path
         ("empty", "out.jsonl", "no file to read"),
         ("rows.jsonl", "there.jsonl", "overwrite"),
         ("rows.jsonl", ".", "written over itself"),
+        ("other", "other/", "other: the folder to read is the folder to write"),
+        ("rows.jsonl", "-", "-: a run reads and writes files, not standard input and output"),
+        ("-", "out.jsonl", "-: a run reads and writes files"),
         (["rows.jsonl", "other/rows.jsonl"], "folder", "would both be written"),
         ("text.jsonl", "out.jsonl", "'text' already.*prefix"),
         ("no_reply.jsonl", "out.jsonl", "did you mean 'replys'"),
@@ -444,6 +447,40 @@ def test_what_cannot_be_done_is_said_in_one_sentence(tmp_path, monkeypatch, inpu
     Path("twice.csv").write_text("reply,reply\n1,2\n")
     with pytest.raises(xt.XMLToolsError, match=said):
         parse_files(inputs, output, OPTIONS)
+
+
+def test_a_file_that_is_damaged_in_the_middle_is_named_and_the_error_says_how_to_go_on(tmp_path):
+    (tmp_path / "in").mkdir()
+    jsonl(tmp_path / "in" / "a.jsonl", {"reply": "a"})
+    (tmp_path / "in" / "b.csv").write_bytes(b"reply\n" + b"x\n" * 3000 + b"\xe9\n")
+    said = (
+        r"b.csv:3002: expected UTF-8.*; correct the file, or take it out of the inputs, and begin anew with --overwrite"
+    )
+    with pytest.raises(xt.XMLToolsError, match=said):
+        parse_files(tmp_path / "in", f"{tmp_path}/out/", OPTIONS)
+    (tmp_path / "in" / "b.csv").unlink()
+    assert parse_files(tmp_path / "in", f"{tmp_path}/out/", OPTIONS, overwrite=True).rows == 1
+
+
+def test_half_characters_are_the_reason_why_a_column_became_json(tmp_path):
+    half = "x\ud83d y"
+    deep = json.loads("[" * 490 + "]" * 490)
+    rows = [{"reply": half, "n": 1, "list": [{"a": "b"}], "late": "a", "both": half, "deep": "a"}] * (ROWS + 1)
+    rows += [{"reply": "z", "n": half, "list": [{"a": half}], "late": half, "both": 2, "deep": deep}]
+    jsonl(tmp_path / "in.jsonl", *rows)
+    summary = parse_files(tmp_path / "in.jsonl", tmp_path / "out.parquet", OPTIONS)
+    assert summary.json_columns == ("reply", "n", "list", "late", "both", "deep")
+    assert summary.half_columns == ("reply", "list", "late")
+    assert json.loads(read(tmp_path / "out.parquet")[0]["reply"]) == half
+
+
+def test_an_output_that_was_changed_is_not_complete(tmp_path):
+    jsonl(tmp_path / "in.jsonl", {"reply": "a"})
+    parse_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", OPTIONS)
+    assert parse_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", OPTIONS, resume=True).rows == 0
+    (tmp_path / "out.jsonl").write_text("something else")
+    with pytest.raises(xt.XMLToolsError, match="it was changed after the run that wrote it; --overwrite"):
+        parse_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", OPTIONS, resume=True)
 
 
 @pytest.mark.parametrize("jobs", [0, -1, True, 1.5])

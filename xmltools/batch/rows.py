@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ ROW_CODES = {
 """What a row can fail with as a whole, beside the errors of its blocks, and what to do."""
 
 _RIGHT = 'a list of messages, [{"role": "assistant", "content": "…"}], or its JSON'
+_ROLES = frozenset(("system", "developer", "user", "tool", "function"))
+"""Roles of chats whose messages are no replies."""
 _KEPT = 256
 """Toolboxes that are kept: data sets have few, and those of one have most of their rows."""
 
@@ -84,6 +87,8 @@ class RowParser:
         self._parser_options = options.parser
         self.untyped_rows = 0
         """Rows with a reply that were read without tools, though there is a column of them."""
+        self.other_roles = Counter[str]()
+        """Messages by their role, where that is none that chats have, so that nothing was read."""
         self._toolbox = None if options.tools is None else Toolbox(options.tools)
 
     def parse(self, value: Any, tools: Any = None) -> Row:
@@ -109,7 +114,7 @@ class RowParser:
 
     def _replies(self, value: Any) -> list[tuple[int, str]]:
         if self._options.messages:
-            return replies_in(value)
+            return replies_in(value, self.other_roles)
         if not isinstance(value, str):
             raise XMLToolsError(f"expected text, got {type(value).__name__}")
         return [(0, value)]
@@ -174,12 +179,12 @@ def _found(found: CallError | Notice, index: int, **fields: Any) -> dict[str, An
 # Chat messages: which of them the assistant wrote, and what their text is
 
 
-def replies_in(value: Any) -> list[tuple[int, str]]:
+def replies_in(value: Any, other_roles: Counter[str] | None = None) -> list[tuple[int, str]]:
     """Return the texts of the assistant's messages in a row's value, each with the index of its message.
 
     The value is a list of messages, an object with one under "messages", or the JSON of either; null and empty text
-    hold none. A content is text, null
-    (no text), or a list of parts, whose texts are joined. Raises `XMLToolsError` for anything else.
+    hold none. A content is text, null (no text), or a list of parts, whose texts are joined. Messages of roles that
+    chats do not have are counted in `other_roles`. Raises `XMLToolsError` for anything else.
     """
     if isinstance(value, str):
         try:
@@ -198,6 +203,8 @@ def replies_in(value: Any) -> list[tuple[int, str]]:
             raise XMLToolsError(f"message {index}: expected an object with a role and a content")
         if message["role"] == "assistant":
             replies.append((index, _content(message.get("content"), index)))
+        elif other_roles is not None and message["role"] not in _ROLES:
+            other_roles[message["role"][:40]] += 1
     return replies
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from xmltools.batch.options import TALLIES, BatchOptions, BatchUsageError, check_column
-from xmltools.batch.summary import BatchProgress, BatchSummary
+from xmltools.batch.summary import BatchProgress, BatchSummary, remarks
 from xmltools.cli.shared import (
     UsageError,
     add_parser_options,
@@ -31,6 +31,7 @@ from xmltools.errors import XMLToolsError
 _FORMATS = ("parquet", "jsonl", "ndjson", "arrow", "feather", "csv", "jsonl.gz", "ndjson.gz", "csv.gz")
 _SHOWN = 5
 _INTERRUPTED = 130
+_HALF = r"such as \ud83d without the other half"
 _EXAMPLES = (
     "examples:\n"
     "  $ xmltools batch replies.parquet calls.parquet --tools tools.json --report report.html --by model\n"
@@ -100,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
         resumed = "" if options.engine == "ray" else "; the same command with --resume goes on"
         tell(f"xmltools: stopped{resumed}")
         return _INTERRUPTED
-    _print_summary(summary)
+    _print_summary(summary, options)
     if options.report is not None or options.tallies is not None:
         try:
             _write_report(options, what, summary)
@@ -125,8 +126,8 @@ def _check_report(options: argparse.Namespace) -> None:
         place: Path | None = getattr(options, name)
         if place is None:
             continue
-        if not place.absolute().parent.is_dir():
-            raise UsageError(f"--{name}: there is no folder {place.parent}; make it, or give another place")
+        if (above := _nearest(place)).exists() and not above.is_dir():
+            raise UsageError(f"--{name}: {above} is no folder; give another place")
         if absolute(place) in taken:
             raise UsageError(f"--{name}: {place} is another file of this run; give it another name")
     if options.report is not None and options.report.suffix.lower() in TALLIES:
@@ -139,11 +140,18 @@ def _check_report(options: argparse.Namespace) -> None:
                 check_column(options.by, names, f"--by: {source.path}")
 
 
+def _nearest(place: Path) -> Path:
+    """Return the folder of a file, or the nearest one above it that is there: the others are made."""
+    return next((each for each in place.absolute().parents if each.exists()), place.absolute().parent)
+
+
 def _write_report(options: argparse.Namespace, what: BatchOptions, summary: BatchSummary) -> None:
     from xmltools.batch import write_report
     from xmltools.batch.files.read_pieces import read_outputs
     from xmltools.batch.report.about import describe_run
 
+    for place in filter(None, (options.report, options.tallies)):
+        place.parent.mkdir(parents=True, exist_ok=True)
     write_report(
         read_outputs(summary.outputs, what, options.by),
         options.report,
@@ -205,21 +213,24 @@ def _progress() -> Iterator[Callable[[BatchProgress], None] | None]:
         yield tell
 
 
-def _print_summary(summary: BatchSummary) -> None:
+def _print_summary(summary: BatchSummary, options: argparse.Namespace) -> None:
     if not summary.rows and summary.outputs and not summary.seconds:
         tell("Nothing was left to do: the output is complete")
         return
     rows = counted(summary.rows, "row")
-    before = f", {summary.skipped_rows:,} of them before" if summary.skipped_rows else ""
+    before = f", {summary.skipped_rows:,} of them in an earlier run, the others" if summary.skipped_rows else ""
     clean = f" ({summary.clean_calls / summary.calls:.1%} clean)" if summary.calls else ""
     calls = counted(summary.calls, "call") + clean
     failed = f"{summary.failed_rows:,} with errors" if summary.failed_rows else "none with errors"
     tell(f"Parsed {rows}{before} in {summary.seconds:,.1f} s: {calls}; {failed}")
+    if options.tools is None and options.tools_column is None and summary.calls:
+        tell("  without tools: no call is checked, and all arguments are taken as they are written (--tools)")
     if summary.untyped_rows:
         tell(f"  without tools: {counted(summary.untyped_rows, 'row')}, whose calls are not checked (--tools for them)")
     for name in summary.json_columns:
+        why = f"half characters ({_HALF}) are in it" if name in summary.half_columns else "its values have no one type"
         tell(
-            f"  the column {name!r:.80} became JSON text: its values have no one type "
+            f"  the column {name!r:.80} became JSON text: {why} "
             "(texts are in quotes; start and end count in the text that they stand for)"
         )
     for what, counts in (("errors", summary.errors), ("repairs", summary.repairs), ("notices", summary.notices)):
@@ -227,3 +238,5 @@ def _print_summary(summary: BatchSummary) -> None:
             shown = ", ".join(f"{code} {number:,}" for code, number in list(counts.items())[:_SHOWN])
             more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
             tell(f"  {what}: {shown}{more}")
+    for remark in remarks(summary):
+        tell(f"  {remark}")

@@ -61,6 +61,7 @@ class Assembly:
         if self._tables is not None:
             self._tables.finish()
             self._counts.json_columns |= dict.fromkeys(self._tables.json_columns)
+            self._counts.half_columns |= dict.fromkeys(self._tables.half_columns)
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

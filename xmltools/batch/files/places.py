@@ -81,16 +81,23 @@ def find_sources(inputs: Place | Iterable[Place], output: Place) -> list[Source]
     known.
     """
     given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
+    if "-" in [fspath(each) for each in (output, *given)]:
+        raise BatchUsageError(
+            "-: a run reads and writes files, not standard input and output; give their names (./- for a file of this "
+            "name)"
+        )
     path = absolute(output)
     ours = (path, path.with_name(path.name + PARTS))
     found: dict[Path, Source] = {}
     for each in given:
+        if absolute(each) == path and path.is_dir():
+            raise BatchUsageError(f"{fspath(each)}: the folder to read is the folder to write; give OUT another name")
         for source in _expand(fspath(each)):
-            path = absolute(source.path)
-            if path == ours[0]:
+            place = absolute(source.path)
+            if place == ours[0]:
                 raise BatchUsageError(f"{source.path}: the output is one of the inputs; give it another name")
-            if source.path == Path(each) or not any(our in path.parents for our in ours):
-                found.setdefault(path, source)
+            if source.path == Path(each) or not any(our in place.parents for our in ours):
+                found.setdefault(place, source)
     if not found:
         where = ", ".join(fspath(each) for each in given) or "inputs"
         raise BatchUsageError(f"{where}: there is no file to read; the name of one ends with {_ALL}")

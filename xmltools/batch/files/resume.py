@@ -24,6 +24,7 @@ from xmltools.errors import XMLToolsError
 
 _MANIFEST = "manifest.json"
 _SIZE = "size"
+_OUTPUT = "output"
 _RECORD = ".{}.run.json"
 
 
@@ -82,14 +83,15 @@ class Parts:
 
 
 class Record:
-    """What the files of an output were made of, by their paths: the options and the inputs, each as a hash."""
+    """What the files of an output were made of, by their paths: the options and the inputs, each as a hash, and the
+    size and the time of the file itself."""
 
     def __init__(self, output: Path) -> None:
         self.path = output.with_name(_RECORD.format(output.name))
 
     def add(self, made: Mapping[Path, Mapping[str, Any]]) -> None:
         """Note the files of a run; what is known of others in the same folder stays."""
-        known = self._read() | {str(path): _hashes(of) for path, of in made.items()}
+        known = self._read() | {str(path): _hashes(of) | {_OUTPUT: _state(path)} for path, of in made.items()}
         replace(self.path, json.dumps({path: of for path, of in known.items() if Path(path).exists()}).encode())
 
     def changed(self, path: Path, of: Mapping[str, Any]) -> list[str]:
@@ -97,12 +99,22 @@ class Record:
         known, now = self._read().get(str(path), {}), _hashes(of)
         return [name for name in now if known.get(name) != now[name]]
 
+    def is_as_written(self, path: Path) -> bool:
+        """Return whether a file has the size and the time that it had after its run, as far as that is known."""
+        known = self._read().get(str(path), {}).get(_OUTPUT)
+        return known is None or known == _state(path)
+
     def _read(self) -> dict[str, dict[str, str]]:
         try:
             found = json.loads(self.path.read_bytes())
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def _state(path: Path) -> str:
+    state = path.stat()
+    return f"{state.st_size} {state.st_mtime_ns}"
 
 
 def _hashes(of: Mapping[str, Any]) -> dict[str, str]:

@@ -107,6 +107,11 @@ class _Run:
                 f"{there[0].path}: there is such a file already; --overwrite (overwrite=True) replaces it"
             )
         for target in there:
+            if not self.record.is_as_written(absolute(target.path)):
+                raise BatchUsageError(
+                    f"{target.path}: it was changed after the run that wrote it; --overwrite (overwrite=True) makes it "
+                    "anew"
+                )
             if changed := self.record.changed(absolute(target.path), _made_of(self.options, target)):
                 raise BatchUsageError(
                     f"{target.path}: made with other {' and '.join(changed)} than now; give what it was made with, "
@@ -177,11 +182,6 @@ class _Run:
                     rows = (piece.first, piece.rows, weight, data)
                     yield Task(path, str(source.path), lines, *rows, target.kind, piece.span)
 
-
-class _Outputs:
-    """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
-
-    def __init__(self, run: _Run) -> None:
     def _read(self, source: Source) -> Iterator[tuple[Piece, float]]:
         """Yield the pieces of a file. What is wrong in the middle of it says how to go on."""
         try:
@@ -192,6 +192,11 @@ class _Outputs:
                 f"{error}; correct the file{others}, and begin anew with --overwrite (overwrite=True)"
             ) from None
 
+
+class _Outputs:
+    """Puts the outputs together, each part when those in front of it are there, in a thread beside the work."""
+
+    def __init__(self, run: _Run) -> None:
         self._run = run
         self._counts = Counts()
         self._assembly: Assembly | None = None

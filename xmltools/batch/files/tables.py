@@ -22,11 +22,15 @@ from xmltools.batch.files.places import Kind
 from xmltools.batch.files.resume import open_part
 from xmltools.batch.json_lines import Line, text_of
 from xmltools.batch.options import BatchOptions
+from xmltools.batch.rows import SURROGATE
 from xmltools.batch.table import OUTPUT_SCHEMA
 from xmltools.errors import XMLToolsError
 
 _MARK = b"xmltools"
 _JSON, _SMALL = {_MARK: b"json"}, {_MARK: b"small"}
+_WHY = b"xmltools.why"
+_HALF = {**_JSON, _WHY: b"half"}
+"""The mark of a column that is JSON only because half characters are in its texts, which have no UTF-8."""
 _EXACT = 1 << 53
 """Integers up to this are numbers of floating point too."""
 _DEPTH = 16
@@ -50,8 +54,27 @@ def _column(name: str, values: list[Any]) -> tuple[Any, Any]:
     name = name.encode("utf-8", "backslashreplace").decode()
     array = _typed(values)
     if array is None:
-        return pa.field(name, pa.string(), metadata=_JSON), _as_json(values)
+        mark = _HALF if _is_typed_but_for_halves(values) else _JSON
+        return pa.field(name, pa.string(), metadata=mark), _as_json(values)
     return pa.field(name, array.type, metadata=_SMALL if _holds_small(array) else None), array
+
+
+def _is_typed_but_for_halves(values: list[Any]) -> bool:
+    """Return whether values have one type, and only half characters keep them from it."""
+    try:
+        whole = _with_whole(values)
+        return whole != values and _typed(whole) is not None
+    except RecursionError:
+        return False
+
+
+def _with_whole(value: Any) -> Any:
+    """Return a value of JSON with other characters for the half ones in it."""
+    if isinstance(value, str):
+        return value if value.isascii() else SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_with_whole(key): _with_whole(each) for key, each in value.items()}
+    return [_with_whole(each) for each in value] if isinstance(value, list) else value
 
 
 def _holds_small(array: Any) -> bool:
@@ -98,7 +121,8 @@ def _settle(schemas: Iterable[Any], options: BatchOptions) -> Any:
         if repeated:
             raise XMLToolsError(f"there are several columns {repeated[0]!r:.80}; rename all but one")
         for field in schema:
-            found.setdefault(field.name, {}).setdefault((field.type, _mark(field), field.nullable), field)
+            kind = (field.type, _mark(field), _is_half(field), field.nullable)
+            found.setdefault(field.name, {}).setdefault(kind, field)
             occurrences[field.name] += 1
     added = set(options.added)
     names = [name for name in found if name not in added] + [name for name in options.added if name in found]
@@ -108,9 +132,12 @@ def _settle(schemas: Iterable[Any], options: BatchOptions) -> Any:
 def _settled(fields: list[Any], is_missing: bool) -> Any:
     """Return the column for all parts. Takes what they say of it, and whether one does not have it."""
     first = fields[0]
-    type = None if any(_mark(field) == "json" for field in fields) else _common(fields)
-    if type is None:
-        return pa.field(first.name, pa.string(), metadata=_JSON)
+    typed = [field for field in fields if _mark(field) != "json"]
+    type = _common(typed) if typed else None
+    if type is None or len(typed) < len(fields):
+        are_half = all(_is_half(field) for field in fields if _mark(field) == "json")
+        is_half = are_half and (type is not None or not typed)
+        return pa.field(first.name, pa.string(), metadata=_HALF if is_half else _JSON)
     nullable = is_missing or any(field.nullable for field in fields)
     return pa.field(first.name, type, nullable, metadata=_without_mark(first.metadata))
 
@@ -150,8 +177,17 @@ def _merged_structs(type: Any, other: Any) -> Any:
 
 
 def json_columns(schema: Any) -> list[str]:
-    """Return the names of the columns that are JSON because their values had no one type."""
+    """Return the names of the columns that are JSON because no one type holds their values."""
     return [field.name for field in schema if _mark(field) == "json"]
+
+
+def half_columns(schema: Any) -> list[str]:
+    """Return the names of those among them that are JSON because half characters are in their texts."""
+    return [field.name for field in schema if _is_half(field)]
+
+
+def _is_half(field: Any) -> bool:
+    return (field.metadata or {}).get(_WHY) == b"half"
 
 
 def _mark(field: Any) -> str:
@@ -160,7 +196,7 @@ def _mark(field: Any) -> str:
 
 
 def _without_mark(metadata: Any) -> Any:
-    return {key: value for key, value in (metadata or {}).items() if key != _MARK} or None
+    return {key: value for key, value in (metadata or {}).items() if key not in (_MARK, _WHY)} or None
 
 
 def _fit(table: Any, schema: Any) -> Any:
@@ -260,6 +296,11 @@ class TableWriter:
     def json_columns(self) -> list[str]:
         """The columns that became JSON, as far as they are known."""
         return [] if self._schema is None else json_columns(self._schema)
+
+    @property
+    def half_columns(self) -> list[str]:
+        """Those among them whose texts hold half characters."""
+        return [] if self._schema is None else half_columns(self._schema)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:

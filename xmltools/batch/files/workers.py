@@ -69,10 +69,12 @@ class Worker:
     def do(self, task: Task) -> None:
         """Parse the rows of a task and write its part. Raises `XMLToolsError` for rows that cannot be in the output."""
         counts, before = Counts(), self._parser.untyped_rows
+        self._parser.other_roles.clear()
         rows = self._from_lines(task, counts) if task.lines else self._from_table(task, counts)
         if task.kind.gzipped and task.kind.format == "jsonl":
             rows = gzip.compress(rows, 6, mtime=0)
         counts.numbers["untyped_rows"] = self._parser.untyped_rows - before
+        counts.tallies["other_roles"].update(self._parser.other_roles)
         write_part(task.path, counts.as_json(), rows)
 
     def _from_lines(self, task: Task, counts: Counts) -> bytes:

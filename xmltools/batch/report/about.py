@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from xmltools.batch.options import BatchOptions
-from xmltools.batch.summary import BatchSummary
+from xmltools.batch.summary import BatchSummary, remarks
 
 _FILES = 20  # files that are named one by one
 _TOOLS = 40
@@ -36,6 +36,8 @@ def describe_run(
     }
     if summary.untyped_rows:
         said["Tools"] = [*said["Tools"], f"{summary.untyped_rows:,} rows have no tools: their calls are not checked"]
+    if found := remarks(summary):
+        said["Remarks"] = found
     if summary.seconds:
         before = f"; {summary.skipped_rows:,} rows were done before it was resumed" if summary.skipped_rows else ""
         said["Time"] = [f"{summary.seconds:,.1f} s{before}"]
