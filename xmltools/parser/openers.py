@@ -168,6 +168,11 @@ def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def tags_of(dialect: Dialect, beside: Sequence[Dialect]) -> tuple[str, ...]:
+    """Return the names of the elements with reasoning in a dialect, and in those `beside` it."""
+    return tuple(dict.fromkeys(tag for each in (dialect, *beside) for tag in each.reasoning))
+
+
 class Starts(NamedTuple):
     """What may begin something, outside of blocks: calls of the dialect and of others, by the name of an element in
     small letters or by a mark, with the forms that each may have; the marks that end reasoning, by those that begin it;
@@ -189,7 +194,8 @@ def starts_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...], b
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))
-    thoughts = {start: tuple(e for s, e in dialect.thoughts if s == start) for start, _ in dialect.thoughts}
+    pairs = [pair for each in (dialect, *beside) for pair in each.thoughts]
+    thoughts = {start: tuple(dict.fromkeys(e for s, e in pairs if s == start)) for start, _ in pairs}
     tokens = (*dialect.turn_ends, *thoughts)
     forms = (*calls.items(), *others.items())
     later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]

@@ -39,7 +39,7 @@ from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import marks_of
-from xmltools.parser.openers import checked_tags
+from xmltools.parser.openers import checked_tags, tags_of
 from xmltools.parser.ordinary_calls import (
     CDATA,
     FIELD,
@@ -198,9 +198,12 @@ class Parser:
             # What is the start of a line, after white space that is no text?
             raise XMLToolsError(f"bracket_reasoning: models that write {dialect.name} have no reasoning in brackets")
         others = beside(dialect, also)
-        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        if reasoning_tags is not None:
+            tags = checked_tags(reasoning_tags, dialect)
+        else:
+            tags = dialect.reasoning if self._toolbox is None else tags_of(dialect, others)
         self._strict = strict
         if limits is not None and not isinstance(limits, Limits):
             raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
