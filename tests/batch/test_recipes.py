@@ -20,7 +20,8 @@ import xmltools.batch
 from xmltools.batch import OUTPUT_SCHEMA, BatchOptions, parse_table
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OPTIONS, *RECIPES = BLOCK.findall((Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8"))
+RECIPES = BLOCK.findall((Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8"))
+OPTIONS = next(each for each in RECIPES if "OPTIONS = " in each)
 INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 
 QUIET = {
@@ -59,3 +60,13 @@ def test_a_recipe_gives_what_parse_table_gives(tmp_path, library):
     found = pq.read_table(tmp_path / "calls").sort_by("n")
     assert found.column_names == [*table.column_names, *OUTPUT_SCHEMA.names]
     assert found.to_pylist() == parse_table(table, options).to_pylist()
+
+
+def test_the_script_that_reads_files_runs(tmp_path):
+    (script,) = (each for each in RECIPES if "parse_files(" in each)
+    pq.write_table(pa.table({"reply": [reply(number) for number in range(10)]}), tmp_path / "replies.parquet")
+    (tmp_path / "script.py").write_text(script.replace(", options)", ", options, jobs=2)"), encoding="utf-8")
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "10 2 4 {'unknown_tool': 2, 'truncated': 2}\n"
