@@ -476,7 +476,7 @@ def test_the_command_has_the_other_options_of_a_dialect() -> None:
         ((*UPSTREAM, "--dialect", "glmm"), "did you mean 'glm'"),
         ((*UPSTREAM, "--dialect", "a=glmm"), "--dialect: 'a': .*did you mean 'glm'"),
         ((*UPSTREAM, "--dialect", "glm", "--dialect", "hermes"), "one NAME for all models"),
-        ((*UPSTREAM, "--dialect", "a=glm", "--dialect", "a=hermes"), "one MODEL=NAME for each model"),
+        ((*UPSTREAM, "--dialect", "a=glm", "--dialect", "a=hermes"), "one NAME for .a., got glm and hermes"),
         ((*UPSTREAM, "--model", "acme/unknown-1"), "acme/unknown-1.*glm"),
         ((*UPSTREAM, "--dialect", "glm", "--prompt", "upstream", "--grammar", "vllm"), "grammar"),
         ((*UPSTREAM, "--dialect", "cohere"), "--prompt upstream"),
