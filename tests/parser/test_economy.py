@@ -73,3 +73,57 @@ def test_one_large_piece_of_prose_costs_no_more_than_many_small_ones(unit):
     whole = median(effort(lambda: feed(len(text))) for _ in range(5))
     pieces = median(effort(lambda: feed(4096)) for _ in range(5))
     assert whole < 1.5 * pieces + 0.2
+
+
+TEXT = {"type": "string"}
+TOOL = xt.Tool(name="f", parameters={"properties": {"a": TEXT}, "required": ["a"]})
+OPEN = "Words. <tool><tool_name>f</tool_name><arguments><a>"
+
+
+@pytest.mark.parametrize("begun", ["some words", "<![CDATA[some words", "some &amp; words"])
+@pytest.mark.parametrize("tools", [[TOOL], None])
+@pytest.mark.parametrize("opener", ["<tool>", "<tool >"])
+def test_a_chunk_weighs_its_length_or_that_of_the_call_if_it_may_end_it(opener, tools, begun):
+    parser, text = xt.Parser(tools), OPEN.replace("<tool>", opener) + begun
+    parser.feed(text)
+    size = len(text) - len("Words. ")
+    assert parser.weigh(" and more") == 9
+    end = ("]]>" if "[" in begun else "") + "</a></arguments></tool>"
+    assert parser.weigh(end) == len(end) + size
+    assert parser.weigh(" and more", is_last=True) == 9 + size
+
+
+def test_outside_of_calls_it_weighs_what_is_held_back_too():
+    parser = xt.Parser()
+    parser.feed("Words. ")
+    assert parser.weigh("more") == parser.weigh("more", is_last=True) == 4
+    parser.feed("<too")
+    assert parser.weigh("more") == parser.weigh("more", is_last=True) == 8
+
+
+def ratio(work, other):
+    """How much longer the one takes than the other. Both are done in turn, since others may be busy."""
+    return median(effort(work) / effort(other) for _ in range(7))
+
+
+def test_a_long_section_costs_no_more_than_prose_however_its_call_begins():
+    words = "word " * 5_000
+
+    def feed(text):
+        parser = xt.Parser([TOOL])
+        for at in range(0, len(text), 4):
+            parser.feed(text[at : at + 4])
+
+    for opener in ("<tool>", "<tool >"):
+        call = f"{OPEN.replace('<tool>', opener)}<![CDATA[{words}]]></a></arguments></tool>"
+        assert ratio(lambda call=call: feed(call), lambda: feed(words)) < 3, opener
+
+
+def test_short_replies_that_are_plain_take_less_work_than_others():
+    tools = [TOOL]
+
+    def parse(**options):
+        for _ in range(200):
+            xt.parse("I look at the file now.", tools, **options)
+
+    assert ratio(parse, lambda: parse(limits=xt.Limits(blocks=OVER - 1))) < 0.7

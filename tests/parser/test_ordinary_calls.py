@@ -179,3 +179,33 @@ def test_of_other_dialects_it_says_what_the_machine_says(rng: Random) -> None:
 @examples(300)
 def test_so_it_does_of_any_document(case: Case) -> None:
     law_short_way(case)
+
+
+@pytest.mark.parametrize(
+    "value", ["Oslo", "two\nlines", "<![CDATA[Oslo]]>", "<![CDATA[a]] > b]]>", "Oslo &amp; Bergen"]
+)
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_a_call_ends_as_soon_without_deltas_as_with_them(value: str, size: int) -> None:
+    text = block(f"<city>{value}</city><days>3</days>") + " Done. " * 20
+    chunks = [text[at : at + size] for at in range(0, len(text), size)]
+
+    def ended(*, argument_deltas: bool) -> list[tuple[int, Any]]:
+        parser = Parser([WEATHER], argument_deltas=argument_deltas)
+        told = [(number, event) for number, chunk in enumerate(chunks) for event in parser.feed(chunk)]
+        return [(number, event.call.arguments) for number, event in told if isinstance(event, CallCompleted)]
+
+    assert ended(argument_deltas=False) == ended(argument_deltas=True) != []
+
+
+@pytest.mark.parametrize("words", ["word " * 1_000, "word " * 5_000, "line\n" * 20_000])
+@pytest.mark.parametrize("frame", ["{}.", "<![CDATA[{}.]]>", "<![CDATA[<b>{}.]]>"])
+def test_values_of_any_size_are_the_same_in_one_piece_and_in_many(frame: str, words: str) -> None:
+    text = block(f"<city>{frame.format(words)}</city><days>3</days>")
+    expected = {"city": f"{'<b>' if '<b>' in frame else ''}{words}.", "days": 3}
+    for size in (len(text), len(text) // 2, 5_000, 64):
+        parser = Parser([WEATHER])
+        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        calls = [event.call for event in events if isinstance(event, CallCompleted)]
+        assert [(call.arguments, call.clean) for call in calls] == [(expected, True)]
+        deltas = [event.text for event in events if isinstance(event, ArgumentDelta) and event.path == ("city",)]
+        assert "".join(deltas) == expected["city"]
