@@ -50,3 +50,14 @@ def test_time_grows_with_the_text_where_all_dialects_are_read(family: str, size:
 
     small = 5_000 if size == 1 else 40_000
     assert is_linear(read, small)
+
+
+def test_what_was_skipped_of_a_broken_call_is_not_read_again_with_each_chunk_that_follows() -> None:
+    def read(length: int) -> None:
+        parser = Parser(TOOLS, dialect="minimax_m2")
+        parser.feed('<minimax:tool_call><invoke name="read">oops ' + "x " * length + "</invoke>")
+        for _ in range(1_000):
+            parser.feed("\n")
+        parser.close()
+
+    assert any(effort(lambda: read(200_000)) < 12 * max(effort(lambda: read(1_000)), 0.1) for _ in range(3))

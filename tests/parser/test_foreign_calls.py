@@ -182,6 +182,14 @@ def test_backticks_in_a_line_or_in_a_fence_begin_no_fence_with_a_call(text: str)
     assert xt.parse(text).notices == ()
 
 
+@pytest.mark.parametrize(("notation", "call"), [("tag_per_tool", "a <ping/>"), ("phi4mini", f"functools[{JSON}]")])
+def test_a_call_may_begin_in_a_chunk_before_one_of_thousands_of_characters(notation: str, call: str) -> None:
+    for cut in range(1, len(call)):
+        parser = xt.Parser(TOOLS)
+        events = parser.feed(call[:cut]) + parser.feed(call[cut:] + " word" * 1_000) + parser.close()
+        assert [event.notice.notation for event in events if isinstance(event, xt.Noticed)] == [notation], cut
+
+
 def test_a_call_in_forges_notation_is_noticed_where_another_dialect_is_read() -> None:
     (notice,) = xt.parse(f"I call it: {CALL}", TOOLS, dialect="hermes").notices
     assert (notice.notation, notice.name, notice.is_whole) == ("forge", "ping", True)
