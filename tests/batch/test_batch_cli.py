@@ -1,6 +1,8 @@
 import json
 import re
 import signal
+import subprocess
+import sys
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
@@ -226,3 +228,10 @@ def test_half_characters_are_named_as_the_reason(run, file):
 def test_a_run_without_tools_says_that_no_call_is_checked(run):
     assert "without tools: no call is checked" in run("in.jsonl", "out.jsonl")[1]
     assert "without tools" not in run("in.jsonl", "out.jsonl", "--overwrite", "--tools", "t.json")[1]
+
+
+def test_what_the_disk_refuses_is_told_with_its_path(run):
+    Path("words").write_text("x")
+    command = [sys.executable, "-m", "xmltools", "batch", "in.jsonl", "words/out.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and re.search(r"^xmltools: input or output failed: .*words.*: .+\n$", done.stderr)
