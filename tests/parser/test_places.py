@@ -133,6 +133,18 @@ def test_of_elements_after_a_token_only_strings_have_deltas():
         assert found == ({("a",): "x"}, {"a": "x", "list": ["y"], "edit": {"line": 1}})
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_the_line_break_that_frames_a_value_has_no_delta_however_it_is_cut(line_end):
+    value = f"one{line_end}two <"
+    lines = ["<tool_call>", "<function=f>", "<parameter=a>", value, "</parameter>", "</function>", "</tool_call>"]
+    text = line_end.join(lines)
+    for at in range(40, len(text) - 30):
+        for size in (1, 2, 4, 7):
+            chunks = [text[:at], text[at : at + size], text[at + size :]]
+            found = deltas_and_arguments(chunks, [TOOL], dialect="qwen3_coder")
+            assert found == ({("a",): value}, {"a": value}), chunks
+
+
 @pytest.mark.parametrize(
     "before", ['{"name": "f"', '{"name": "f", "arguments": {"a": 1', '{"a": [1', "{", '{"a"', '{"a":']
 )
