@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from xmltools import parse
+from xmltools import ToolCall, parse, render_call
 from xmltools.dialects import FORGE, all, hint_of, named
 from xmltools.errors import Code
 from xmltools.tools import Tool
@@ -75,3 +76,20 @@ def test_the_form_is_the_example_with_words_in_place_of_names_and_values(name):
     for word, meant in (("key", "n"), ("value", "1")):
         written = re.sub(rf"(?<=[>=\"]){word}(?=[<>\"])", meant, written)
     assert written == dialect.example
+
+
+@pytest.mark.parametrize("dialect", MARKED, ids=lambda dialect: dialect.name)
+def test_the_form_marks_text_as_calls_that_are_written_do(dialect):
+    call = ToolCall(id="call_1", name="get", arguments={"key": "value"})
+    mark = re.compile(rf'\b{dialect.pairs.kind}="\w+"')
+    assert mark.findall(dialect.form) == mark.findall(render_call(call, dialect=dialect))
+
+
+@pytest.mark.parametrize("name", sorted(dialect.name for dialect in all()))
+def test_a_call_names_the_dialect_by_the_name_under_which_that_is_known(name):
+    (call,) = parse(named(name).example, TOOLS, dialect=name).calls
+    assert call.dialect == name
+    assert f"`{name}`" in DIALECTS or name == "forge"
+
+
+DIALECTS = (Path(__file__).parents[2] / "grammars" / "DIALECTS.md").read_text("utf-8")

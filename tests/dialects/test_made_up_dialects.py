@@ -290,6 +290,15 @@ WRONG = {
         "pairs": Pairs(key="<k>", key_end="<v>", value_end="<k>"),
     },
     "`pairs.key` is to be a string, got None": {"pairs": Pairs(name_end="»", json=True, key=None)},  # type: ignore[arg-type]
+    "`name` is empty": {"name": ""},
+    "dialect '': `name` is empty": {
+        "name": "",
+        "body": Body.ELEMENTS,
+        "block": "call",
+        "pairs": None,
+        "tool_name": "tool",
+        "arguments": "arguments",
+    },
     "no `start` and no `block`": {"start": ""},
     "no `end` and no `block`": {"end": None},
     "`end` is the same mark as `start`, '«call name='": {"end": "«call name="},

@@ -44,6 +44,7 @@ def test_reads_what_json_writes(value, ascii_only, indent):
         ('["\\ud800"]', "surrogate", 2),
         ('"\\\\\\udc00\\ud800"', "surrogate", 3),
         ('"\\ud83dx"', "surrogate", 1),
+        ('"\\uD83Dx"', "surrogate", 1),
         ("[" * 65 + "]" * 65, "64", 64),
         ("", "expecting value", 0),
         ("{} x", "extra data", 3),
@@ -285,3 +286,10 @@ def test_what_is_wrong_in_a_call_of_python_is_said_with_its_place(text, message,
     with pytest.raises(JSONError) as caught:
         loads_call(text)
     assert (caught.value.message, caught.value.offset) == (message, offset)
+
+
+@pytest.mark.parametrize("read", [loads, loads_lenient])
+def test_a_level_that_was_closed_does_not_count_and_those_around_it_do(read):
+    assert read("[[[1],[2]],[[3]],[4]]", depth=3)[0] == [[[1], [2]], [[3]], [4]]
+    with pytest.raises(JSONError, match="levels of nesting"):
+        read("[[[1],[[2]]]]", depth=3)

@@ -52,6 +52,8 @@ from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern, Scanner
         ("^(?=ab|cd).*d$", ["abd", "cdd"], ["acd", "ab"]),
         (r"^(?>(a)\1)b$", ["aab"], ["ab"]),
         ("^(?>(?:ab)*?)c$", ["c"], ["abc"]),
+        (r"^(a*?)b\1$", ["aba", "b", "aabaa"], ["ab", "ba"]),
+        ("^(?a:x)y|z$", ["xy", "z"], ["Xy"]),
     ],
 )
 def test_what_is_found(wanted, found, others):

@@ -824,3 +824,15 @@ def test_a_chain_of_schemas_is_refused_whichever_of_its_ends_is_named_first(orde
     ]
     with pytest.raises(XMLToolsError, match="more than 100 schemas apply through each other"):
         compile_schema(schema_of({"type": "string"}, **{"$defs": dict(links[::order])}))
+
+
+@pytest.mark.parametrize("levels", [2, 8, 20])
+def test_only_what_fits_fits_plainly(levels):
+    """However deep it is; that a valid value does not fit plainly may be for its depth."""
+    schema, valid, invalid = {"type": "integer"}, 1, "x"
+    for _ in range(levels):
+        schema, valid, invalid = {"type": "array", "items": schema}, [valid], [invalid]
+    document = Document(schema)
+    checker = Checker(document)
+    assert checker.fits(document.root, valid)
+    assert not checker.plainly_fits(document.root, invalid)
