@@ -168,11 +168,6 @@ def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def tags_of(dialect: Dialect, beside: Sequence[Dialect]) -> tuple[str, ...]:
-    """Return the names of the elements with reasoning in a dialect, and in those `beside` it."""
-    return tuple(dict.fromkeys(tag for each in (dialect, *beside) for tag in each.reasoning))
-
-
 class Starts(NamedTuple):
     """What may begin something, outside of blocks: calls of the dialect and of others, by the name of an element in
     small letters or by a mark, with the forms that each may have; the marks that end reasoning, by those that begin it;

@@ -39,7 +39,7 @@ from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import marks_of
-from xmltools.parser.openers import checked_tags, tags_of
+from xmltools.parser.openers import checked_tags
 from xmltools.parser.ordinary_calls import (
     CDATA,
     FIELD,
@@ -200,10 +200,7 @@ class Parser:
         others = beside(dialect, also)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
-        if reasoning_tags is not None:
-            tags = checked_tags(reasoning_tags, dialect)
-        else:
-            tags = dialect.reasoning if self._toolbox is None else tags_of(dialect, others)
+        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         self._strict = strict
         if limits is not None and not isinstance(limits, Limits):
             raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
@@ -217,7 +214,8 @@ class Parser:
             in_reasoning=starts_in_reasoning,
             brackets=bracket_reasoning,
             fenced_calls=code_fences == "call",
-            others=others,
+            others=others if self._toolbox is not None else (),
+            knows_tags=reasoning_tags is not None,
         )
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
         self._lead, self._other_lead, self._letters = self._outside.marks

@@ -106,6 +106,7 @@ class Outside:
         "_foreign",
         "_found",
         "_is_begun",
+        "_is_blank",
         "_is_copied",
         "_is_hiding",
         "_key_search",
@@ -123,6 +124,7 @@ class Outside:
         "_nested",
         "_openers",
         "_origin",
+        "_other_thoughts",
         "_others",
         "_patience",
         "_prose",
@@ -160,9 +162,11 @@ class Outside:
         brackets: bool,
         fenced_calls: bool,
         others: tuple[Dialect, ...] = (),
+        knows_tags: bool = False,
     ) -> None:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds what is held back, if it is less than
-        the protocol allows. Calls of given tools in `others`, dialects, are read as well."""
+        the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their reasoning, but for
+        its elements if the caller `knows_tags`."""
         longest = limits.block_size
         self.brackets = brackets
         self.closers: tuple[str, ...] = ()
@@ -178,7 +182,16 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._longest = longest
         names = toolbox.names if toolbox is not None else ()
-        starts = starts_of(dialect, tags, names, others if toolbox is not None else ())
+        other_tags = () if knows_tags else tuple(tag for each in others for tag in each.reasoning if tag not in tags)
+        own_thoughts = {start for start, _ in dialect.thoughts}
+        # What begins reasoning in another dialect: it does so here where a model thinks, not where text mentions it.
+        self._other_thoughts = {
+            *other_tags,
+            *(start for each in others for start, _ in each.thoughts if start not in own_thoughts),
+        }
+        self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
+        tags = tuple(dict.fromkeys((*tags, *other_tags)))
+        starts = starts_of(dialect, tags, names, others)
         self._calls = starts.calls
         self._others = starts.others
         self._thoughts = starts.thoughts
@@ -282,7 +295,7 @@ class Outside:
             self._end_first()
         self._prose.skip()
         self._foreign.skip(place)
-        self.is_after = True
+        self.is_after = self._is_blank = True
         self._is_copied = False
         self._echo = "\n"
 
@@ -295,6 +308,7 @@ class Outside:
         if self.closers:
             self._thought.take(text)
         else:
+            self._is_blank = self._is_blank and not text.strip(SPACES)
             taken = self._foreign.take(text, is_all=is_all)
             if taken < len(text):
                 self.pieces.append(text[taken:])
@@ -713,6 +727,10 @@ class Outside:
         """An opener of reasoning. In a fence it is text, as all else is up to its end tag."""
         closers = self._thoughts.get(word)
         tag = read_opener(text, at, word) if closers is None else Tag(word, at + len(word), False)
+        if tag and (word if closers else word.lower()) in self._other_thoughts:
+            self._is_blank = self._is_blank and not any(piece.strip(SPACES) for piece in self.pieces)
+            if not self._is_blank:
+                return self.emit_text(text, lead, at + 1, base)
         hidden = self._prose.hides(text, at, final=self.final, measure=self._measure) if tag else NO
         if tag is MORE or hidden is MORE:
             return -1
@@ -809,7 +827,7 @@ class Outside:
         self.pieces.clear()
         self._prose.skip(is_thought=True)
         self._foreign.skip(base + after)
-        self.is_after = True
+        self.is_after = self._is_blank = True
         return after
 
     def _think(self, text: str, at: int, end: int, base: int) -> int:
