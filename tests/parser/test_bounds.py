@@ -4,7 +4,7 @@ import pytest
 
 import xmltools as xt
 from xmltools.errors import Code
-from xmltools.parser import Limits
+from xmltools.parser import Limits, build_reply
 
 CALL = "<tool_name>f</tool_name>"
 
@@ -168,3 +168,26 @@ def test_references_to_the_last_character_and_the_one_behind(text, value):
     call = xt.parse(f"<tool>{CALL}<arguments><a>|{text}</a></arguments></tool>").calls[0]
     assert call.arguments == {"a": f"|{value}"}
     assert call.clean == ("&" not in value)
+
+
+@pytest.mark.parametrize("before", [0, 100, 4_000])
+@pytest.mark.parametrize("more", [0, 1, 5_000])
+def test_a_block_over_its_size_is_an_error_however_it_is_cut(more, before):
+    tool = xt.Tool(name="f", parameters={"properties": {"a": {"type": "string"}}})
+    start, end = "<tool><tool_name>f</tool_name><arguments><a>", "</a></arguments></tool>"
+    block = f"{start}{'x' * (5_000 + more - len(start) - len(end))}{end}"
+    text = f"{'y' * before}{block} end"
+    for size in (len(text), len(text) - 5, 5_000, 512, 7):
+        parser = xt.Parser([tool], limits=Limits(block_size=5_000))
+        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        reply = build_reply(events + parser.close())
+        assert [call.span for call in reply.calls] == ([] if more else [(before, before + 5_000)]), size
+        found = [(error.code.value, error.offset) for error in reply.errors]
+        assert found == ([("limit_exceeded", before + 5_000)] if more else []), size
+
+
+def test_so_it_is_in_a_whole_reply():
+    tool = xt.Tool(name="f", parameters={"properties": {"a": {"type": "array", "items": {"type": "string"}}}})
+    items = f"<item>{'x' * 4_000}</item>" * 2_700
+    text = f"<tool><tool_name>f</tool_name><arguments><a>{items}</a></arguments></tool>"
+    assert [error.code.value for error in xt.parse(text, [tool]).errors] == ["limit_exceeded"]

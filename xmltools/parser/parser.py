@@ -790,13 +790,13 @@ class Parser:
 
     def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size
-        if self._ordinary is not None:
-            self._read_as_block(self._ordinary)
-        if self._block is None and len(chunk) + len(self._held) <= size:
+        if self._ordinary is None and self._block is None and len(chunk) + len(self._held) <= size:
             self._read(chunk)
             return
         at = 0
         while at < len(chunk):  # a piece never contains both the start of a block and more than the block may have
+            if self._ordinary is not None:
+                self._read_as_block(self._ordinary)
             room = max(1, size - len(self._held))
             if self._block is not None and self._block.keeps_source:
                 room = self._block.start + size - self._pos

@@ -213,7 +213,7 @@ class _Reader:
             return whole.end
         call = Ordinary(at, words, Limits(), lambda call: find_tool(call, toolbox, default), [], [])
         end = read_ordinary(call, self._text, begin(call, self._text, at, []), 0, [])
-        if not call.done or not has_all(call):
+        if not call.done or end > call.limit or not has_all(call):
             self.odd = at
             return 0
         self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
