@@ -68,13 +68,29 @@ def test_the_form_of_a_dialect_that_marks_text_as_such_marks_its_value_as_text(d
 
 
 @pytest.mark.parametrize(
-    "name", ["qwen3_coder", "glm", "minimax_m2", "invoke", "seed_oss", "hunyuan", "minicpm5", "k2_horizon"]
+    "name",
+    [
+        "qwen3_coder",
+        "glm",
+        "minimax_m2",
+        "invoke",
+        "seed_oss",
+        "hunyuan",
+        "minicpm5",
+        "k2_horizon",
+        "hermes",
+        "internlm2",
+        "gigachat3",
+        "llama3_json",
+        "pythonic",
+        "lfm2",
+    ],
 )
 def test_the_form_is_the_example_with_words_in_place_of_names_and_values(name):
     dialect = named(name)
     written = dialect.form.replace("tool name", "get")
     for word, meant in (("key", "n"), ("value", "1")):
-        written = re.sub(rf"(?<=[>=\"]){word}(?=[<>\"])", meant, written)
+        written = re.sub(rf"(?<=[>=(\" ]){word}(?=[<>=)}}\"])", meant, written)
     assert written == dialect.example
 
 

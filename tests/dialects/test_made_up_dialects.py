@@ -321,3 +321,9 @@ WRONG = {
 def test_marks_that_cannot_work_are_refused_with_the_reason(reason: str) -> None:
     with pytest.raises(xt.XMLToolsError, match=re.escape(reason)):
         replace(GUILLEMETS, **WRONG[reason])  # type: ignore[arg-type]
+
+
+def test_what_a_dialect_does_not_say_of_results_is_that_they_are_written_as_they_are() -> None:
+    made = replace(GUILLEMETS, writing=Writing(start="«calls»"))
+    assert made.writing is not None
+    assert made.writing.result == ResultForm()
