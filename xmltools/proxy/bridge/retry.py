@@ -20,8 +20,6 @@ from xmltools.render import render_retry
 from xmltools.render.marks import turn_marks
 from xmltools.tools import Tool
 
-_KEPT = "Your other calls were right, and are carried out: do not write them again."
-
 
 class Retry:
     """The replies of one exchange that were sent back to the model, and what is kept of them.
@@ -92,10 +90,14 @@ class Retry:
         if error is not None:
             how = self._settings
             is_continued = error.code is Code.TRUNCATED and how.is_forge
-            text = render_retry(
-                error, self._tools, server_names=how.server_names, dialect=how.dialect, go_on=is_continued
+            return render_retry(
+                error,
+                self._tools,
+                server_names=how.server_names,
+                dialect=how.dialect,
+                go_on=is_continued,
+                others_run=has_good and not is_continued,
             )
-            return f"{text}\n{_KEPT}" if has_good and not is_continued else text
         names = " or ".join(f"`{tool.name}`" for tool in self._tools[:5])
         return (
             f"Your reply held no tool call, but one is required. Call {names if len(self._tools) < 6 else 'a tool'} "

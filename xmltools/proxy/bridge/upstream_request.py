@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from xmltools import formats
 from xmltools.conversations.transcript import inline
+from xmltools.conversations.transcript.turns import in_order_of_calls
 from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -48,14 +49,16 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
     Raises Refusal for a conversation or tools that can't be written so.
     """
     if settings.prompt == "upstream":
-        messages = [_without_reasoning(each) for each in _in_order(incoming.conversation)]
+        messages = [_without_reasoning(each) for each in in_order_of_calls(incoming.conversation)]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
     try:
         conversation = _without_tokens(incoming.conversation, incoming.tools, settings.dialect)
+        conversation = _defused(conversation, settings.dialect)
+        conversation = conversation.with_messages(in_order_of_calls(conversation))
         plain = inline(
-            _written_as_turns(_in_order(_defused(conversation, settings.dialect)), settings),
+            _written_as_turns(conversation, settings),
             incoming.tools,
             result_role=settings.result_role,
             reasoning=False,
@@ -165,28 +168,6 @@ def _written_as_turns(conversation: Conversation, settings: Settings) -> Convers
 
 def _has_only_results(message: Message) -> bool:
     return message.role == "tool" and all(isinstance(part, ToolResult) for part in message.parts)
-
-
-def _in_order(conversation: Conversation) -> Conversation:
-    """Return the conversation with the results of a turn in the order of its calls.
-
-    Clients that run calls at once send results as they come. As text they have no ids, so two of one tool would be
-    mistaken for each other.
-    """
-    messages = list(conversation)
-    places: dict[str, int] = {}
-    for number, message in enumerate(messages):
-        if message.role == "assistant":
-            places = {part.id: place for place, part in enumerate(message.parts) if isinstance(part, ToolCall)}
-        if message.role != "tool" or (number and messages[number - 1].role == "tool"):
-            continue
-        end = next((at for at in range(number, len(messages)) if messages[at].role != "tool"), len(messages))
-        results = [part for each in messages[number:end] for part in each.parts if isinstance(part, ToolResult)]
-        ordered = iter(sorted(results, key=lambda result: places.get(result.call_id, len(places))))
-        for at in range(number, end):
-            parts = tuple(next(ordered) if isinstance(part, ToolResult) else part for part in messages[at].parts)
-            messages[at] = messages[at].model_copy(update={"parts": parts})
-    return conversation.with_messages(messages)
 
 
 def _without_results(part: Part, begins: re.Pattern[str]) -> Part:
