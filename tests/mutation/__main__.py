@@ -86,6 +86,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, metavar="N", help="judge so many of them, at random")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order")
+    parser.add_argument("--as-in", type=Path, metavar="RESULTS", help="judge the mutants that a file of results has")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--patience", type=float, default=25, help="CPU seconds of tests, quick ones first, to outlive")
     parser.add_argument("--controls", action="store_true", help="judge code without a change: nothing may kill it")
@@ -142,6 +143,10 @@ def _main() -> int:
     meant = [path for path in SCOPE if _is_meant(module_of(path), options.only)]
     mutants = [each for path in meant for each in ([control_of(path)] if options.controls else mutants_of(path))]
     random.Random(options.seed).shuffle(mutants)
+    if options.as_in:
+        known = {json.loads(line)["key"] for line in options.as_in.read_text("utf-8").splitlines()}
+        mutants = [mutant for mutant in mutants if mutant.key in known]
+        print(f"{len(mutants)} of {len(known)} are still mutants of the code")
     chosen = list(islice((mutant for mutant in mutants if mutant.compiles), options.sample))
     verdicts = _ALIVE if options.again else ("", "error")
     _judge([each for each in chosen if results.verdict(each.key) in verdicts], options, results)
