@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -105,7 +104,3 @@ def test_the_form_marks_text_as_calls_that_are_written_do(dialect):
 def test_a_call_names_the_dialect_by_the_name_under_which_that_is_known(name):
     (call,) = parse(named(name).example, TOOLS, dialect=name).calls
     assert call.dialect == name
-    assert f"`{name}`" in DIALECTS or name == "forge"
-
-
-DIALECTS = (Path(__file__).parents[2] / "grammars" / "DIALECTS.md").read_text("utf-8")

@@ -73,7 +73,7 @@ def test_what_an_engine_writes_is_clean_and_valid(dialect: str, format: str) -> 
     count = TOOLSETS if dialect in DIALECTS else 2
     trials = [Trial(0, number, dialect, format) for number in range(count)]
     assert [trial.run(WALKS) for trial in trials] == [""] * count
-    assert sum(trial.counts["walks"] for trial in trials) > count * WALKS / 2
+    assert sum(trial.counts["walks"] for trial in trials) > count * WALKS / 3  # some come to no end
     assert sum(trial.counts["calls"] for trial in trials) > count
 
 
