@@ -114,6 +114,7 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
         put_aside(block, text[at:here])
     follows = MORE if here == len(text) else _may_follow(block, leaf, candidate.kind, text, here)
     if follows is not MORE and not follows and candidate.kind in (OTHER, AROUND):
+        # It may end what is around the leaf, and the leaf with it.
         follows = _may_follow_around(block, candidate.name, text, here)
         candidate.kind = AROUND
     if follows is MORE and len(text) - here < TAG_LENGTH:

@@ -198,9 +198,9 @@ class Parser:
             # What is the start of a line, after white space that is no text?
             raise XMLToolsError(f"bracket_reasoning: models that write {dialect.name} have no reasoning in brackets")
         others = beside(dialect, also)
+        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
         self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
-        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
         self._strict = strict
         if limits is not None and not isinstance(limits, Limits):
             raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")

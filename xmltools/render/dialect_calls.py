@@ -187,11 +187,11 @@ def _reads_back(text: str, calls: Sequence[tuple[ToolCall, Tool | None]], dialec
     offered: dict[tuple[str, str], Tool] = {}
     are_exact = []
     for call, tool in calls:
-        fits = tool is not None and not find_problems(call.arguments, tool.shape)
+        reader = tool_to_read(call, tool)
         key = call.name, call.server
-        if not fits or key not in offered:
-            offered[key] = tool if fits and tool else Tool(name=call.name, server=call.server, parameters={})
-        are_exact.append(fits or (tool is None and exact))
+        if reader is not tool or key not in offered:
+            offered[key] = reader
+        are_exact.append(reader is tool or (tool is None and exact))
     parser = Parser(offered.values(), dialect=dialect)
     found: list[ToolCall] = []
     for event in (*parser.feed(text), *parser.close()):
@@ -205,6 +205,14 @@ def _reads_back(text: str, calls: Sequence[tuple[ToolCall, Tool | None]], dialec
         and _is_same(one.arguments, other.arguments, is_exact)
         for (one, _), other, is_exact in zip(calls, found, are_exact, strict=True)
     )
+
+
+def tool_to_read(call: ToolCall, tool: Tool | None) -> Tool:
+    """Return the tool with which a call is read back: its own, or one that takes anything where that is not known, or
+    refuses the call. Old calls are like that: of tools that are gone, or wrong when they were made."""
+    if tool is not None and not find_problems(call.arguments, tool.shape):
+        return tool
+    return Tool(name=call.name, server=call.server, parameters={})
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any], is_exact: bool) -> bool:

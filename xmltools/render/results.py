@@ -123,18 +123,20 @@ def render_results(
     max_characters: int | None = None,
     dialect: Dialect | str = FORGE,
     tools: Iterable[Tool] | None = None,
+    before: int = 0,
 ) -> str:
     """Write several results as `render_result` does, with a blank line between two, or what the dialect has there.
 
-    `max_characters` holds for each of them. Media are numbered through all of them. Raises `XMLToolsError` as
-    `render_result` does.
+    `max_characters` holds for each of them. Media are numbered through all of them. `before` says how many results of
+    the same turn are in messages before, for dialects that count results. Raises `XMLToolsError` as `render_result`
+    does.
     """
     _check_limit(max_characters)
     frame = _frame_of(named(dialect), None if tools is None else list_of_tools(tools))
     results = _listed(results)
     numbers = count(1)
     written = []
-    for number, result in enumerate(results):
+    for number, result in enumerate(results, before):
         _check(result)
         content = _cut(frame.content(result, len(results)), max_characters)
         escape = frame.escape_alone if frame.is_alone(result, len(results)) else frame.escape
@@ -151,6 +153,7 @@ def render_result_parts(
     max_characters: int | None = None,
     dialect: Dialect | str = FORGE,
     tools: Iterable[Tool] | None = None,
+    before: int = 0,
 ) -> tuple[Text | Media, ...]:
     """Write several results for a model that sees images.
 
@@ -159,7 +162,12 @@ def render_result_parts(
     """
     results = _listed(results)
     text = render_results(
-        results, unsafe_verbatim=unsafe_verbatim, max_characters=max_characters, dialect=dialect, tools=tools
+        results,
+        unsafe_verbatim=unsafe_verbatim,
+        max_characters=max_characters,
+        dialect=dialect,
+        tools=tools,
+        before=before,
     )
     return Text(text=text), *(medium for result in results for _, medium in _join(result.content).media)
 

@@ -12,7 +12,7 @@ fence without an end), all that could do so is hidden. What is still read as som
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from xmltools.conversations.transcript.escaping import change_first_text, text_part
@@ -23,12 +23,11 @@ from xmltools.models.events import CallCompleted, CallFailed, ReasoningDelta, Te
 from xmltools.parser import Limits, Parser
 from xmltools.parser.limits import MAX_DEPTH
 from xmltools.render import ReadResult, read_results
-from xmltools.render.dialect_calls import form_of, write_calls
+from xmltools.render.dialect_calls import form_of, tool_to_read, write_calls
 from xmltools.render.marks import Marks, marks_beside
 from xmltools.render.results import begins_results
 from xmltools.render.writable import refuse_foreign, same
 from xmltools.tools import Tool
-from xmltools.tools.schema import find_problems
 
 _HIDDEN = re.compile(r"&#(0\d{3});")
 _AMPERSAND = re.compile(r"&(?=(?:amp;)*#0\d{3};)")
@@ -70,8 +69,9 @@ class Notation:
             if self._is_read(text, parts, exact):
                 return text
         words = {Text: "a text", Reasoning: "reasoning", ToolCall: "a call"}
-        what = " beside ".join(word for kind, word in words.items() if any(isinstance(part, kind) for part in parts))
-        hint = "; give the tools" if self.tools is None and "a call" in what else ""
+        kinds = [kind for kind in words if any(isinstance(part, kind) for part in parts)]
+        what = " beside ".join(words[kind] for kind in kinds)
+        hint = "; give the tools" if self.tools is None and ToolCall in kinds else ""
         raise XMLToolsError(
             f"{what} can't be written in the dialect {self.dialect.name!r} so that it is read back{hint}"
         )
@@ -127,30 +127,26 @@ class Notation:
         """Return whether a message is read back as its parts."""
         if len(parts) == 1 and isinstance(parts[0], Text) and not _MAY_MEAN.search(text):
             return True
-        odd = self._odd_calls(parts)
+        odd = self._readers(parts)
         tools = None if self.tools is None else list((self._by_name | odd).values())
         read = list(self.read(text, Parser(tools, dialect=self.dialect, limits=limits_of(text))))
         if len(read) != len(parts):
             return False
         return all(self._is_same(one, other, exact, odd) for one, other in zip(parts, read, strict=True))
 
-    def _odd_calls(self, parts: list[Part]) -> dict[tuple[str, str], Tool]:
-        """Return a tool that takes anything for each call whose own one is not known, or refuses it. Old calls are like
-        that: of tools that are gone, or wrong when they were made."""
-        odd = {}
-        for call in parts:
-            if isinstance(call, ToolCall):
-                key = call.name, call.server
-                tool = self._by_name.get(key)
-                if tool is None or find_problems(call.arguments, tool.shape):
-                    odd[key] = Tool(name=call.name, server=call.server, parameters={})
-        return odd
+    def _readers(self, parts: list[Part]) -> dict[tuple[str, str], Tool]:
+        """Return tools that take anything for the calls that their own ones would not."""
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        pairs = [(call, self._by_name.get((call.name, call.server))) for call in calls]
+        readers = [(tool, tool_to_read(call, tool)) for call, tool in pairs]
+        return {(reader.name, reader.server): reader for tool, reader in readers if reader is not tool}
 
-    def _is_same(self, one: Part, other: Part, exact: bool, odd: Mapping[tuple[str, str], Tool]) -> bool:
+    def _is_same(self, one: Part, other: Part, exact: bool, odd: Container[tuple[str, str]]) -> bool:
         if isinstance(one, ToolCall) and isinstance(other, ToolCall):
             key = one.name, one.server
-            must_be = exact and key not in self._by_name if key in odd else True
-            return one.name == other.name and (same(one.arguments, other.arguments) or not must_be)
+            # What its tool refuses has no right spelling, and neither has, unless it must be exact, what has no tool.
+            has_types = key not in odd or (exact and key not in self._by_name)
+            return one.name == other.name and (not has_types or same(one.arguments, other.arguments))
         return type(one) is type(other) and getattr(one, "text", None) == getattr(other, "text", None)
 
     def read(self, text: str, parser: Parser) -> Iterator[Part]:

@@ -17,7 +17,7 @@ from xmltools.conversations.transcript.escaping import (
 )
 from xmltools.conversations.transcript.ids import add_note
 from xmltools.conversations.transcript.in_dialects import Notation
-from xmltools.conversations.transcript.turns import in_order_of_calls, numbered_from, results_before
+from xmltools.conversations.transcript.turns import in_order_of_calls, results_before
 from xmltools.dialects import FORGE, Dialect, named
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -192,9 +192,8 @@ class _Writer:
             parts = (*render_result_parts(results), *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids)
         else:
-            written = render_result_parts(results, dialect=notation.dialect, tools=notation.tools)
-            numbered = change_first_text(written, lambda text: numbered_from(text, notation.result, count))
-            parts = (*numbered, *change_first_text(rest, GLUE.__add__))
+            written = render_result_parts(results, dialect=notation.dialect, tools=notation.tools, before=count)
+            parts = (*written, *change_first_text(rest, GLUE.__add__))
             extra = add_note(message.extra, result_ids=ids, result_names=[result.name for result in results])
         return message.model_copy(update={"role": self._result_role, "parts": parts, "extra": extra})
 

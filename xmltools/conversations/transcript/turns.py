@@ -6,10 +6,8 @@ calls at once send them as they come, so two of one tool would be taken for each
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
-from xmltools.dialects import ResultForm
 from xmltools.models import Message, ToolCall, ToolResult
 
 
@@ -57,20 +55,6 @@ def results_before(messages: Iterable[Message]) -> list[int]:
         counts.append(count)
         count += sum(isinstance(part, ToolResult) for part in message.parts)
     return counts
-
-
-def numbered_from(text: str, form: ResultForm, first: int) -> str:
-    """Return results that were written in a form, counted from `first` on, where the form counts them."""
-    before, number, after = form.each_start.partition("{number}" if "{number}" in form.each_start else "{next}")
-    if not first or not number:
-        return text
-    start = rf"\A{re.escape(form.start)}|{re.escape(form.each_end + form.between)}"
-    pattern = rf"((?:{start}){_pattern(before)})(\d+)(?={_pattern(after)})"
-    return re.sub(pattern, lambda found: f"{found[1]}{int(found[2]) + first}", text)
-
-
-def _pattern(mark: str) -> str:
-    return re.escape(mark).replace(r"\{name\}", "[^\n]*?")
 
 
 def _has_results(message: Message) -> bool:
