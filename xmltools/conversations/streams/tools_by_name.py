@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xmltools.models import DEFAULT_SERVER
-from xmltools.tools import Tool, not_a_tool
+from xmltools.tools import Tool, list_of_tools
 from xmltools.tools.schema import Shape, TextShape
 
 
@@ -16,9 +16,7 @@ class ToolTable:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._servers: dict[str, dict[str, Shape]] = {}
-        for tool in tools:
-            if not isinstance(tool, Tool):
-                raise not_a_tool(tool)
+        for tool in list_of_tools(tools):
             self._servers.setdefault(tool.name, {})[tool.server] = tool.shape
 
     @property
