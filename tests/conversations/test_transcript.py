@@ -14,6 +14,7 @@ from support.often import examples
 
 from xmltools.conversations.transcript import extract, inline
 from xmltools.conversations.transcript.escaping import hide_tags
+from xmltools.conversations.transcript.turns import in_order_of_calls
 from xmltools.conversations.validation import check
 from xmltools.errors import XMLToolsError
 from xmltools.models import Conversation, Media, Message, Reasoning, Text, ToolCall, ToolResult
@@ -185,8 +186,10 @@ randoms = st.randoms(use_true_random=False)
 
 
 def normal(conversation, reasoning=True):
-    """What is left of a conversation in text: one text for adjacent ones, media behind them, results of tools."""
-    messages = tuple(normal_message(message, reasoning) for message in conversation.messages)
+    """What is left of a conversation in text: one text for adjacent ones, media behind them, results of tools, in the
+    order of their calls where their names don't tell them apart."""
+    ordered = in_order_of_calls(conversation.messages, are_named=True)
+    messages = tuple(normal_message(message, reasoning) for message in ordered)
     return conversation.model_copy(update={"messages": messages})
 
 
