@@ -2,7 +2,7 @@
 that a rule of repair is about.
 
 Nearly all calls are like that. This module knows when a text is, never what a rule means: where it meets anything else
-it says so (`is_lost`), and the machine reads the call from its start and goes on at the same place (`Parser`). These
+it says so (`LOST`), and the machine reads the call from its start and goes on at the same place (`Parser`). These
 hold, and are tried by `tests/parser/test_ordinary_calls.py` and by the fuzzer:
 
 - What was read up to any place gave the events that the machine gives for it, in the same chunks. What may still become
@@ -26,13 +26,15 @@ from xmltools.models.events import ArgumentDelta, CallStarted, Event
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
-from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
+from xmltools.syntax.markup import CDATA_OPEN, SPACES, find_forbidden
 from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember, PlainMembers, plain_members
 
 _NAME: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,100}"
-_TAG = re.compile(rf"[ \t\r\n]*(?:<(/?)(?:({_NAME})(>)?)?)?")
-"""A tag after white space, or what the end of a text may cut off of one: then there is no third group."""
+_TAG = re.compile(rf"[ \t\r\n]*<(/?)({_NAME})>")
+"""A tag after white space."""
+_TAG_PART = re.compile(rf"[ \t\r\n]*(?:</?(?:{_NAME})?)?")
+"""What the end of a text may cut off of one."""
 _LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
 _LEAST_LEAF: Final = len("<a>123</a>\n</b>")
@@ -62,11 +64,17 @@ TEXT: Final = 3
 CDATA: Final = 4
 END: Final = 5
 
+# What came of what was read.
+GOES_ON: Final = 0
+WAITS: Final = 1  # what was not read may become something else
+DONE: Final = 2
+LOST: Final = 3  # it is not ordinary
+
 
 class Words(NamedTuple):
     """How a dialect spells ordinary calls: its opener and end tag, the elements in it, and patterns of all up to the
     arguments, of all after them, of a field, which names server or tool, and of what the end of a text may cut off of
-    one."""
+    one; and the start tags of fields."""
 
     opener: str
     close: str
@@ -77,6 +85,7 @@ class Words(NamedTuple):
     tail: re.Pattern[str]
     field: re.Pattern[str]
     field_part: re.Pattern[str]
+    field_tags: tuple[str, str]
 
 
 @lru_cache(maxsize=16)
@@ -98,6 +107,7 @@ def words_of(dialect: Dialect) -> Words | None:
         re.compile(f"{space}</{re.escape(dialect.arguments)}>{space}</{re.escape(dialect.block)}>"),
         re.compile(f"{space}<{field}({_NAME})</(?P=field)>"),
         re.compile(rf"{space}(?:{part})?\Z"),
+        (f"<{dialect.tool_name}>", f"<{dialect.server_name}>"),
     )
 
 
@@ -141,7 +151,7 @@ class Ordinary:
     """An open call, as long as it is ordinary, with the containers that are open, the innermost last, and the leaf.
 
     `next` says what is read next. `raw` is what was read of its source up to `raw_end` in the stream, `pieces` what was
-    read after that: of the open leaf, if there is one.
+    read after that.
     """
 
     __slots__ = (
@@ -151,18 +161,18 @@ class Ordinary:
         "close",
         "containers",
         "count",
-        "done",
         "found_on",
         "has_deltas",
-        "is_lost",
         "key",
         "last_ends",
+        "leaf_piece",
         "leaf_start",
         "limit",
         "most",
         "name",
         "next",
         "objects",
+        "outcome",
         "path",
         "pieces",
         "raw",
@@ -172,7 +182,6 @@ class Ordinary:
         "server",
         "shape",
         "start",
-        "waits",
         "words",
     )
 
@@ -196,9 +205,7 @@ class Ordinary:
         self.most = limits.elements
         self.count = 3  # elements, with those around the arguments
         self.next: int = FIELD
-        self.waits = False  # what was not read may become something else
-        self.done = False
-        self.is_lost = False  # it is not ordinary
+        self.outcome: int = GOES_ON
         self.raw = Rope()
         self.raw_end = start
         # The call.
@@ -216,17 +223,21 @@ class Ordinary:
         self.key: str | int = ""
         self.read: Read | None = None  # None for a string: its end tag counts only if a tag follows
         self.leaf_start = start
+        self.leaf_piece = -1  # the first piece of its value; -1 if that was put by
         self.path: tuple[str | int, ...] = ()
         self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
 
 
-def read_ordinary(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
+def read_ordinary(call: Ordinary, text: str, base: int, events: list[Event], at: int = 0) -> int:
     """Read on in `text`, whose first character is at `base` in the stream, and add to the events. Returns the place up
-    to which it was read; then `call.done` says whether the call ends there, `call.is_lost` whether it is not ordinary.
+    to which it was read; then `call.outcome` says whether the call ends there, or is not ordinary.
     """
-    call.waits = False
-    while at < len(text) and not (call.waits or call.done or call.is_lost):
+    call.outcome = GOES_ON
+    size = len(text)
+    while at < size:
         at = _STATES[call.next](call, text, at, base, events)
+        if call.outcome:
+            break
     return at
 
 
@@ -294,20 +305,26 @@ def goes_on(call: Ordinary, held: str) -> bool:
         return close.startswith(held)
     if call.read is not None or not held.startswith(close) or len(held) >= _MOST_HELD:
         return False
-    tag = _TAG.match(held, len(close))
-    return tag is not None and tag.end() == len(held) and not tag[3]
+    part = _TAG_PART.match(held, len(close))
+    return part is not None and part.end() == len(held)
+
+
+def in_field(words: Words, text: str) -> bool:
+    """Return whether a field begins with this text, and its end tag does not yet."""
+    return text.count("<") == 1 and text.lstrip(SPACES).startswith(words.field_tags)
 
 
 def _lose(call: Ordinary, at: int) -> int:
-    call.is_lost = True
+    call.outcome = LOST
     return at
 
 
-def _wait(call: Ordinary, text: str, at: int, part: int) -> int:
-    """There is no tag where one belongs, but its beginning, up to `part`. If the text ends there, nothing is read from
-    `at` on until there is more."""
-    call.waits = part == len(text) and part - at < _MOST_HELD
-    call.is_lost = not call.waits
+def _wait(call: Ordinary, text: str, at: int, tag: int) -> int:
+    """There is no tag at `tag`, where one belongs. If the text ends in what may become one, nothing is read from `at`
+    on until there is more."""
+    part = _TAG_PART.match(text, tag)
+    waits = part is not None and part.end() == len(text) and len(text) - at < _MOST_HELD
+    call.outcome = WAITS if waits else LOST
     return at
 
 
@@ -316,8 +333,8 @@ def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Even
     words = call.words
     found = words.field.match(text, at)
     if found is None:
-        call.waits = len(text) - at < _MOST_HELD and words.field_part.match(text, at) is not None
-        call.is_lost = not call.waits
+        waits = len(text) - at < _MOST_HELD and words.field_part.match(text, at) is not None
+        call.outcome = WAITS if waits else LOST
         return at
     field, name = found.groups()
     if field == words.server_name:
@@ -336,8 +353,8 @@ def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Even
 def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: before the start tag of the arguments."""
     found = _TAG.match(text, at)
-    if found is None or not found[3]:
-        return _wait(call, text, at, found.end() if found else at)
+    if found is None:
+        return _wait(call, text, at, at)
     if found[1] or found[2] != call.words.arguments:
         return _lose(call, at)
     return _open_arguments(call, found.end())
@@ -362,39 +379,94 @@ def _open_container(call: Ordinary, container: _Container) -> None:
 def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: after the arguments."""
     found = _TAG.match(text, at)
-    if found is None or not found[3]:
-        return _wait(call, text, at, found.end() if found else at)
+    if found is None:
+        return _wait(call, text, at, at)
     if not found[1] or found[2] != call.words.block:
         return _lose(call, at)
-    call.done = True
+    call.outcome = DONE
     return found.end()
 
 
 def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: between arguments. Reads tags, and leaves that the text has as a whole, each with one expression."""
-    top, has_deltas = call.containers[-1], call.has_deltas
-    while call.next == TAGS and not (call.waits or call.is_lost):
-        leaf = read_leaf(text, at) if len(text) - at >= _LEAST_LEAF else None
-        member = top.find(leaf[0]) if leaf is not None else None
-        if leaf is None or member is None or member.inside is not None or call.count >= call.most:
-            at = _read_tag(call, text, at, base)
-            if call.next == TAGS:
-                top = call.containers[-1]
+    containers, has_deltas = call.containers, call.has_deltas
+    top = containers[-1]
+    last_leaf = len(text) - _LEAST_LEAF
+    while True:
+        leaf = read_leaf(text, at) if at <= last_leaf else None
+        if leaf is not None:
+            name, written, after = leaf
+            member = top.find(name)
+            if member is not None and member.inside is None and call.count < call.most:
+                key: str | int = len(top.value) if top.is_list else name
+                typed = written if member.read is None else member.read(written)
+                if typed is UNUSUAL:
+                    return _lose(call, at)
+                top.add(key, typed)
+                call.count += 1
+                if has_deltas and written:
+                    delta = ArgumentDelta()
+                    delta.path = (*top.path, key)
+                    delta.text = written
+                    events.append(delta)
+                at = after
+                continue
+        found = _TAG.match(text, at)
+        if found is None:
+            return _wait(call, text, at, at)
+        slash, name = found.groups()
+        after = found.end()
+        if slash:
+            if name != top.tag:
+                return _lose(call, at)
+            containers.pop()
+            if not containers:
+                call.next = END
+                return _read_end(call, text, after, base, events) if after < len(text) else after
+            top = containers[-1]
+            at = after
             continue
-        name, value, after = leaf
-        key: str | int = len(top.value) if top.is_list else name
-        typed = value if member.read is None else member.read(value)
-        if typed is UNUSUAL:
+        member = top.find(name)
+        if member is None or call.count >= call.most:
             return _lose(call, at)
-        top.add(key, typed)
+        if member.inside is None:
+            call.count += 1
+            return _open_leaf(call, top, name, member, text, after, base, events)
+        inner = _TAG.match(text, after)
+        if inner is None:
+            return _wait(call, text, at, after)
+        if inner[1] or len(containers) == _DEPTH:
+            return _lose(call, at)  # it is empty, or too deep
+        key = len(top.value) if top.is_list else name
+        value: Any = [] if member.inside.is_list else {}
+        top.add(key, value)
         call.count += 1
-        if has_deltas and value:
-            delta = ArgumentDelta()
-            delta.path = (*top.path, key)
-            delta.text = value
-            events.append(delta)
+        top = _Container(name, member.inside, member.shape, (*top.path, key), value)
+        _open_container(call, top)
         at = after
-    return _read_end(call, text, at, base, events) if call.next == END else at
+
+
+def _open_leaf(
+    call: Ordinary,
+    top: _Container,
+    name: str,
+    member: PlainMember,
+    text: str,
+    after: int,
+    base: int,
+    events: list[Event],
+) -> int:
+    """A leaf begins, after its start tag."""
+    key: str | int = len(top.value) if top.is_list else name
+    top.add(key, None)
+    call.close = f"</{name}>"
+    call.key = key
+    call.read = member.read
+    call.leaf_start = base + after
+    call.path = (*top.path, key)
+    call.reader = None
+    call.next = TEXT
+    return _read_text(call, text, after, base, events) if after < len(text) else after
 
 
 def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
@@ -418,48 +490,6 @@ def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
     return name, value, after
 
 
-def _read_tag(call: Ordinary, text: str, at: int, base: int) -> int:
-    """A tag that ends a container, or begins one, or a leaf."""
-    containers = call.containers
-    top = containers[-1]
-    found = _TAG.match(text, at)
-    if found is None or not found[3]:
-        return _wait(call, text, at, found.end() if found else at)
-    slash, name, _ = found.groups()
-    after = found.end()
-    if slash:
-        if name != top.tag:
-            return _lose(call, at)
-        containers.pop()
-        if not containers:
-            call.next = END
-        return after
-    member = top.find(name)
-    if member is None or call.count >= call.most:
-        return _lose(call, at)
-    key: str | int = len(top.value) if top.is_list else name
-    value: Any = None
-    if member.inside is not None:
-        inner = _TAG.match(text, after)
-        if inner is None or not inner[3]:
-            return _wait(call, text, at, inner.end() if inner else after)
-        if inner[1] or len(containers) == _DEPTH:
-            return _lose(call, at)  # it is empty, or too deep
-        value = [] if member.inside.is_list else {}
-        _open_container(call, _Container(name, member.inside, member.shape, (*top.path, key), value))
-    else:
-        call.close = f"</{name}>"
-        call.key = key
-        call.read = member.read
-        call.leaf_start = base + after
-        call.path = (*top.path, key)
-        call.reader = None
-        call.next = TEXT
-    top.add(key, value)
-    call.count += 1
-    return after
-
-
 def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: in plain text."""
     end = text.find("<", at)
@@ -479,9 +509,9 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     if text.startswith(close, end):
         return _end_leaf(call, text, end, end + len(close), base, events)
     if close.startswith(text[end:]):
-        call.waits = True
+        call.outcome = WAITS
     elif base + end != call.leaf_start:
-        call.is_lost = True
+        call.outcome = LOST
     elif text.startswith(CDATA_OPEN, end):
         after = end + len(CDATA_OPEN)
         if len(text) - after > _BIG and text.find("]]>", after, after + _BIG) < 0:
@@ -490,9 +520,9 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
         call.leaf_start = base + after
         return after
     elif CDATA_OPEN.startswith(text[end:]):
-        call.waits = True
+        call.outcome = WAITS
     else:
-        call.is_lost = True
+        call.outcome = LOST
     return end
 
 
@@ -503,15 +533,15 @@ def _read_cdata(call: Ordinary, text: str, at: int, base: int, events: list[Even
     if stop > at and call.has_deltas:
         _emit(call, text[at:stop], events)
     if end < 0:
-        call.waits = True
+        call.outcome = WAITS
         return stop
     close = call.close
     if text.startswith(close, end + 3):
         return _end_leaf(call, text, end, end + 3 + len(close), base, events)
     if close.startswith(text[end + 3 :]):
-        call.waits = True
+        call.outcome = WAITS
     else:
-        call.is_lost = True
+        call.outcome = LOST
     return end
 
 
@@ -531,15 +561,13 @@ def _find_section_end(call: Ordinary, text: str, at: int) -> int:
 
 def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events: list[Event]) -> int:
     """The leaf ends at `end`, if its end tag, up to `after`, counts."""
-    if call.read is None:
-        found = _TAG.match(text, after)
-        if found is None or not found[3]:
-            return _wait(call, text, end, found.end() if found else after)
+    if call.read is None and _TAG.match(text, after) is None:
+        return _wait(call, text, end, after)
     begin = call.leaf_start - base
     if begin >= 0:
         value: Any = text[begin:end]
-    elif call.leaf_start == call.raw_end:
-        value = "".join(call.pieces) + text[:end]
+    elif call.leaf_piece >= 0:
+        value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
     else:  # much of it was put by
         value = call.raw.tail(call.raw_end - call.leaf_start, 0, "".join(call.pieces) + text[:end])
     if call.next == CDATA:

@@ -42,16 +42,19 @@ from xmltools.parser.name_value_pairs import marks_of
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.ordinary_calls import (
     CDATA,
+    DONE,
     FIELD,
     LEAST_LIMITS,
     MOST_SPACE,
     TEXT,
+    WAITS,
     Ordinary,
     Words,
     begin,
     find_tool,
     goes_on,
     has_all,
+    in_field,
     ordinary_call,
     read_ordinary,
     words_of,
@@ -85,13 +88,16 @@ _OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 _CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
 _TEXT_BRACKET: Final = 14  # plain text, but for one
-_TAGS: Final = 15  # between the values of an ordinary call
+_TAGS: Final = 15  # in a tag between the values of an ordinary call
 _END_TAG: Final = 16  # in what may end a value of one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
-_FIELD: Final = 18  # before the name of its tool
-_FRAMED: Final = 20  # a value between marks, whose last line break is no part of it
-_FRAMED_BREAK: Final = 21  # one, but for a line break that is held back
+_NEXT_TAG: Final = 18  # in the name of a tag, by which the end tag of a value before it counts
+_BLANK: Final = 19  # in white space between the values
+_VALUE: Final = 20  # where plain text of one begins
+_FRAMED: Final = 30  # a value between marks, whose last line break is no part of it
+_FRAMED_BREAK: Final = 31  # one, but for a line break that is held back
 _CLOSED: Final = -1
+_OPENED: Final = -2  # in white space after the opener of a call
 
 _WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
 _NOT_PLAIN: Final = -2
@@ -334,35 +340,85 @@ class Parser:
                     delta.path = self._path
                     delta.text = text
                     return [delta]
-            elif mode == 7:
+            elif mode > 14:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk:
+                if mode == 15:
+                    if end <= self._mark and ">" not in chunk:
+                        self._held += chunk
+                        self._pos = end
+                        return []
+                elif mode == 16:
+                    held = self._held + chunk
+                    if len(held) < len(self._stop) and self._stop.startswith(held):
+                        self._held = held
+                        self._pos = end
+                        return []
+                elif mode == 17:
+                    if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                elif mode == 18:
+                    if end <= self._mark and chunk.isidentifier():
+                        self._held += chunk
+                        self._pos = end
+                        return []
+                elif mode == 19:
+                    held = self._held + chunk
+                    lead = held.lstrip(" \t\r\n")
+                    if (not lead or lead[0] == "<") and ">" not in lead and end <= self._mark:
+                        self._held = held
+                        self._pos = end
+                        if lead:
+                            self._mode = 15
+                        return []
+                elif mode == 20:
+                    if (
+                        "<" not in chunk
+                        and chunk[0] > " "
+                        and chunk[-1] > " "
+                        and "&" not in chunk
+                        and end <= self._mark
+                    ):
+                        self._pos = end
+                        self._mode = 17
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                elif mode > 29 and end <= self._mark and "<" not in chunk:
+                    if mode == 31 or not chunk.isprintable():  # so is nothing with a line break
+                        last = chunk[-1]
+                        if last == "\r" or (last == "\n" and "\r" in chunk):
+                            return self._feed(chunk)
+                        if last != "\n":
+                            if mode == 31:
+                                chunk = "\n" + chunk
+                                self._held = ""
+                                self._mode = 30
+                        else:
+                            chunk = "\n" + chunk[:-1] if mode == 31 else chunk[:-1]
+                            if mode == 30:
+                                self._held = "\n"
+                                self._mode = 31
+                                if not chunk:
+                                    self._pos = end
+                                    return []
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
-            elif mode > 19:
+                if self._ordinary is not None:
+                    return self._feed_ordinary(self._ordinary, chunk)
+            elif mode == 7:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk:
-                    if mode == 21 or not chunk.isprintable():  # so is nothing with a line break
-                        last = chunk[-1]
-                        if last == "\r" or (last == "\n" and "\r" in chunk):
-                            return self._feed(chunk)
-                        if last != "\n":
-                            if mode == 21:
-                                chunk = "\n" + chunk
-                                self._held = ""
-                                self._mode = 20
-                        else:
-                            chunk = "\n" + chunk[:-1] if mode == 21 else chunk[:-1]
-                            if mode == 20:
-                                self._held = "\n"
-                                self._mode = 21
-                                if not chunk:
-                                    self._pos = end
-                                    return []
                     self._pos = end
                     self._pieces.append(chunk)
                     delta = ArgumentDelta()
@@ -382,34 +438,6 @@ class Parser:
                         delta.path = self._path
                         delta.text = text
                         return [delta]
-            elif mode > 12:
-                if mode == 15:
-                    held = self._held + chunk
-                    is_tag = held[0] == "<" or held.lstrip(" \t\r\n")[:1] in ("", "<")
-                    if is_tag and ">" not in chunk and len(held) < 256:
-                        self._held = held
-                        self._pos += len(chunk)
-                        return []
-                elif mode == 18:
-                    if chunk.isidentifier() and len(self._held) < 256:
-                        self._held += chunk
-                        self._pos += len(chunk)
-                        return []
-                elif mode == 17:
-                    end = self._pos + len(chunk)
-                    if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
-                        self._pos = end
-                        self._pieces.append(chunk)
-                        delta = ArgumentDelta()
-                        delta.path = self._path
-                        delta.text = chunk
-                        return [delta]
-                elif mode == 16:
-                    held = self._held + chunk
-                    if len(held) < len(self._stop) and self._stop.startswith(held):
-                        self._held = held
-                        self._pos += len(chunk)
-                        return []
             elif mode == 3:
                 end = self._pos + len(chunk)
                 if end <= self._mark and self._stop not in chunk:
@@ -466,7 +494,7 @@ class Parser:
                     event.text = chunk
                     event.start = start
                     return [event]
-            elif mode == 6 or mode == 7 or mode > 19:
+            elif mode == 6 or mode == 7 or mode > 29:
                 events = self._feed_marked(chunk)
                 if events is not None:
                     return events
@@ -639,14 +667,18 @@ class Parser:
         if not chunk and self._ordinary is not None:
             return []
         words, block = self._words, self._block
+        events: list[Event] = []
         if words is not None and block is None and chunk and self._reads_plainly:
-            held = self._hold_opener(words.opener, chunk)
-            if held is not None:
-                return held
+            opener, held = words.opener, self._held
+            if held.startswith(opener) or (held and (held + chunk).startswith(opener)):
+                if self._open_held(words, held + chunk, events):
+                    return events
+            elif (held_events := self._hold_opener(opener, chunk)) is not None:
+                return held_events
         structure = block if block is not None and State.JSON <= block.state <= State.JSON_END else None
         if structure is not None and self._waits(structure, chunk):
             return []
-        events = self._events = self._outside.events = []
+        self._events = self._outside.events = events
         if block is not None or self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
         if structure is None or not self._read_structure(structure, chunk):
@@ -693,34 +725,31 @@ class Parser:
             return self._feed(chunk)
         events: list[Event] = []
         text = held + chunk if held else chunk
-        if mode in (_TEXT, _PLAIN_TEXT):
-            place = chunk.find("<")
-            is_end = place >= 0 and len(chunk) - place < len(call.close) and call.close.startswith(chunk[place:])
-            if is_end and place < _GATHER and "&" not in chunk:
-                self._held = chunk[place:]  # the end tag begins, or something else
+        if mode in (_TAGS, _BLANK):
+            if call.next == FIELD and in_field(call.words, text) and end <= self._mark:
+                self._held = text
                 self._pos = end
-                self._mode = _END_TAG
-                self._stop = call.close
-                if place:
-                    read_ordinary(call, chunk[:place], 0, end - len(chunk), events)
-                    self._pieces.append(chunk[:place])
+                self._mode = _TAGS
                 return events
-        elif mode == _END_TAG and goes_on(call, text):
+        elif not held:
+            if call.next == TEXT and self._feed_value(call, chunk, events):
+                return events
+        elif mode in (_END_TAG, _NEXT_TAG) and goes_on(call, text):
             self._held = text
             self._pos = end
+            self._mode = _END_TAG if text.find("<", len(call.close)) < 0 else _NEXT_TAG
             return events
         self._pos = end
-        self._events = self._outside.events = events
-        self._last_ends.clear()
+        if self._last_ends:
+            self._last_ends.clear()
         base = end - len(text)
-        place = read_ordinary(call, text, 0, base, events)
-        if call.done or call.is_lost:
+        place = read_ordinary(call, text, base, events)
+        if call.outcome > WAITS:
+            self._events = self._outside.events = events
             self._end_ordinary(call, text, 0, place, base)
             self._held = ""
             rest = text[place:]
-            if rest and self._words is not None and "<" not in rest and self._block is None and self._reads_plainly:
-                self._outside.emit_text(rest, 0, len(rest), base + place)
-            elif rest:
+            if rest and (self._block is not None or not self._read_after(call, rest, base + place)):
                 self._read_text(rest, base + place)
             self._choose_mode()
             return events
@@ -730,6 +759,31 @@ class Parser:
         self._held = text
         self._choose_ordinary(call)
         return events
+
+    def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
+        """A chunk of plain text of an ordinary call. If its end tag begins in it, that is held back, else it takes a
+        closer look: False."""
+        close, place = call.close, chunk.find("<")
+        if place < 0 or len(chunk) - place >= len(close) or not close.startswith(chunk[place:]):
+            return False
+        if place:
+            if "&" in chunk or place > _GATHER:
+                return False
+            piece = chunk[:place]
+            is_begun = self._mode == _PLAIN_TEXT or (self._mode == _VALUE and chunk[0] > " ")
+            if is_begun and chunk[place - 1] > " ":
+                delta = ArgumentDelta()
+                delta.path = self._path
+                delta.text = piece
+                events.append(delta)
+            else:
+                read_ordinary(call, piece, self._pos, events)
+            self._pieces.append(piece)
+        self._pos += len(chunk)
+        self._held = chunk[place:]
+        self._mode = _END_TAG
+        self._stop = close
+        return True
 
     @property
     def _reads_plainly(self) -> bool:
@@ -758,6 +812,44 @@ class Parser:
         self._pieces.append(text)
         return [TextDelta.make(text, self._pos - size - place)]
 
+    def _read_after(self, call: Ordinary, text: str, base: int) -> bool:
+        """Text after an ordinary call, in which perhaps an opener begins. False if it takes a closer look."""
+        opener, place = call.words.opener, text.find("<")
+        if place >= 0 and (len(text) - place >= len(opener) or not opener.startswith(text[place:])):
+            return False
+        if self._words is None or not self._reads_plainly:
+            return False
+        self._outside.emit_text(text, 0, len(text) if place < 0 else place, base)
+        if place >= 0:
+            self._held = text[place:]
+        return True
+
+    def _open_held(self, words: Words, text: str, events: list[Event]) -> bool:
+        """The opener of a call, which was held back, is whole. False if it takes a closer look."""
+        after = text[len(words.opener) :]
+        inside = after.lstrip(SPACES)
+        start = self._pos - len(self._held)
+        if (inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE:
+            return False
+        end = start + len(text)
+        if self._blocks >= self._limits.blocks or start == self._odd or end > self._mark:
+            return False
+        self._events = self._outside.events = events
+        if self._mode != _OPENED and not self._outside.is_plain():
+            return False
+        self._pos = end
+        if not inside:
+            self._held = text
+            self._mode = _OPENED
+            return True
+        self._outside.end_text()
+        self._blocks += 1
+        self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
+        self._pieces.append(words.opener)
+        self._held = after
+        self._choose_ordinary(self._ordinary)
+        return True
+
     def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
         """What was read of an ordinary call goes to its source, but for the value of an open leaf."""
         pieces = self._pieces
@@ -765,18 +857,19 @@ class Parser:
             value = call.leaf_start - base
             if value > at:
                 pieces.append(text[at:value])
-                self._put_by(call)
+                call.leaf_piece = len(pieces)
                 at = value
         pieces.append(text[at:end])
         if len(pieces) > _MOST_PIECES:
             self._put_by(call)
 
     def _put_by(self, call: Ordinary) -> None:
-        """Take the pieces of the open leaf to the source of the call."""
+        """Take the pieces of a call to its source."""
         text = "".join(self._pieces)
         self._pieces.clear()
         call.raw.append(text)
         call.raw_end += len(text)
+        call.leaf_piece = -1
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -889,7 +982,8 @@ class Parser:
         """As `_choose_mode`, in an ordinary call."""
         state, held = call.next, self._held
         if state != TEXT and state != CDATA:
-            self._mode = _FIELD if state == FIELD else _TAGS
+            self._mark = min(self._pos - len(held) + _LONG, call.limit)
+            self._mode = _TAGS if "<" in held else _BLANK
             return
         self._mark = min(self._pos + _GATHER, call.limit)
         self._path = call.path
@@ -910,7 +1004,7 @@ class Parser:
             self._stop = "<"
             self._reader = call.reader
         else:
-            self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _OTHER
+            self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
 
     def _choose_bracket(self) -> None:
         """As `_choose_mode`, where a bracket or a line break is held back in a value."""
@@ -966,7 +1060,7 @@ class Parser:
             if place < 0:
                 break
             at = place
-            if self._ordinary is not None and self._ordinary.waits:
+            if self._ordinary is not None and self._ordinary.outcome == WAITS:
                 break
         outside.end(text, at, base)
         self._held = text[at:]
@@ -1062,8 +1156,8 @@ class Parser:
     def _read_ordinary(self, call: Ordinary, text: str, at: int, base: int) -> int:
         """Read on in an ordinary call that begins in this text."""
         start = begin(call, text, at, self._events) if base + at == call.start else at
-        end = read_ordinary(call, text, start, base, self._events)
-        if call.done or call.is_lost:
+        end = read_ordinary(call, text, base, self._events, start)
+        if call.outcome > WAITS:
             self._end_ordinary(call, text, at, end, base)
             return end
         if end == at:
@@ -1081,7 +1175,7 @@ class Parser:
 
     def _end_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
         """An ordinary call ends, or turns out not to be one. What was read last is `text[at:end]`."""
-        if not (call.done and has_all(call)):
+        if not (call.outcome == DONE and has_all(call)):
             if call.start >= base and end < len(text):
                 self._read_as_block(call, text[call.start - base : end])  # the text goes on, and has all of it
                 return

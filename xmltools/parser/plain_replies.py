@@ -25,6 +25,7 @@ from xmltools.parser.foreign_calls import foreign_search
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import Starts, find_cut, reasoning_tags, starts_of
 from xmltools.parser.ordinary_calls import (
+    DONE,
     MOST_SPACE,
     Ordinary,
     Words,
@@ -212,8 +213,8 @@ class _Reader:
             self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
             return whole.end
         call = Ordinary(at, words, Limits(), lambda call: find_tool(call, toolbox, default), [], [])
-        end = read_ordinary(call, self._text, begin(call, self._text, at, []), 0, [])
-        if not call.done or end > call.limit or not has_all(call):
+        end = read_ordinary(call, self._text, 0, [], begin(call, self._text, at, []))
+        if call.outcome != DONE or end > call.limit or not has_all(call):
             self.odd = at
             return 0
         self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
