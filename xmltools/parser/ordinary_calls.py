@@ -114,7 +114,7 @@ def words_of(dialect: Dialect) -> Words | None:
 class _Container:
     """An open element with elements in it, and the value that it becomes: an object, or a list."""
 
-    __slots__ = ("is_list", "members", "path", "shape", "tag", "value")
+    __slots__ = ("is_list", "known", "members", "path", "shape", "tag", "value")
 
     def __init__(
         self,
@@ -130,14 +130,21 @@ class _Container:
         self.path = path
         self.value = value
         self.is_list = members is not None and members.is_list
+        self.known: dict[str, PlainMember | None] = {} if members is None or self.is_list else members.known
 
     def find(self, name: str) -> PlainMember | None:
         """Return how the element `name` is read in here; None if it is not ordinary, or is there already."""
-        if self.members is None or self.shape is None:
-            return None if name in self.value or name == self.tag else _STRING
         if not self.is_list and name in self.value:
             return None
-        return self.members.find(self.shape, name, self.tag)
+        found = self.known.get(name)
+        if found is not None:
+            return found
+        if self.members is None or self.shape is None:
+            return None if name == self.tag else _STRING
+        found = self.members.find(self.shape, name, self.tag)
+        if self.is_list and found is not None:
+            self.known[name] = found  # items have few names
+        return found
 
     def add(self, key: str | int, value: Any) -> None:
         """Take a value."""

@@ -1120,8 +1120,11 @@ class Parser:
         self._blocks += 1
         call_id = self._next_id()
         self._events.append(CallStarted(call_id, call.name, call.named))
-        if self._argument_deltas:
-            self._events += [ArgumentDelta.make(path, value) for path, value in call.deltas]
+        for path, value in call.deltas if self._argument_deltas else ():
+            delta = ArgumentDelta()
+            delta.path = path
+            delta.text = value
+            self._events.append(delta)
         span = (start, base + call.end)
         made = ordinary_call(
             call_id, call.name, call.arguments, call.server, span, self._dialect, legacy_json=legacy_json

@@ -31,6 +31,9 @@ _MOST: Final = 16_384
 _MOST_ARGUMENTS: Final = 64
 _UNUSUAL = re.compile(r'\\[^"\\/nt]|-0')
 """Other escapes, and perhaps a number that is written unlike it is printed."""
+_LEAF = re.compile(rf"<({_NAME})>([^<&]{{1,4096}}+)</")
+_LEAVES = re.compile(rf"(?:[ \t\r\n]*+<({_NAME})>[^<&]{{1,4096}}+</\1>){{1,{_MOST_ARGUMENTS}}}+")
+"""Leaves that hold neither `<` nor `&`."""
 _CONSTANTS: Final = {None: "null", True: "true", False: "false"}
 
 
@@ -98,30 +101,51 @@ def read_whole_elements(words: Words, default_server: str, toolbox: Toolbox, tex
     head = words.head.match(text, at)
     if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
         return None
-    found = toolbox.find_plain(head[2], head[1], default_server)
+    named, name = head.groups()
+    found = toolbox.find_plain(name, named, default_server)
     members = plain_members(found[1]) if found is not None else None
     if found is None or members is None:
         return None
+    leaves, at = _read_leaves(text, head.end())
+    tail = words.tail.match(text, at)
+    if tail is None:
+        return None
     server, shape = found
+    known = members.known
     arguments: dict[str, Any] = {}
     deltas: list[tuple[tuple[str | int, ...], str]] = []
-    at = head.end()
-    while (leaf := read_leaf(text, at)) is not None:
-        key, value, after = leaf
-        member = members.find(shape, key, words.arguments)
-        if member is None or member.inside is not None or key in arguments or len(arguments) == _MOST_ARGUMENTS:
+    for key, value in leaves:
+        member = known.get(key) or members.find(shape, key, words.arguments)
+        if member is None or member.inside is not None or key in arguments:
             return None
-        typed = value if member.read is None else member.read(value)
-        if typed is UNUSUAL:
-            return None
-        arguments[key] = typed
+        if member.read is None:
+            arguments[key] = value
+        else:
+            typed = arguments[key] = member.read(value)
+            if typed is UNUSUAL:
+                return None
         if value:
             deltas.append(((key,), value))
-        at = after
-    tail = words.tail.match(text, at)
-    if tail is None or not members.required <= arguments.keys():
+    if not members.required <= arguments.keys():
         return None
-    return WholeCall(head[2], server, arguments, deltas, tail.end(), head[1])
+    return WholeCall(name, server, arguments, deltas, tail.end(), named)
+
+
+def _read_leaves(text: str, at: int) -> tuple[list[tuple[str, str]], int]:
+    """Read leaves whose values stay as they are written, or are CDATA sections. Returns names and values, and the place
+    after them, where something else is."""
+    leaves: list[tuple[str, str]] = []
+    run = _LEAVES.match(text, at)
+    if run is not None and "]]>" not in run[0]:
+        leaves = _LEAF.findall(run[0])
+        for _, value in leaves:
+            if value[0] <= " " or value[-1] <= " " or not value.isprintable():
+                return [], at
+        at = run.end()
+    while len(leaves) < _MOST_ARGUMENTS and (leaf := read_leaf(text, at)) is not None:
+        leaves.append(leaf[:2])
+        at = leaf[2]
+    return leaves, at
 
 
 def _add_deltas(path: tuple[str | int, ...], value: Any, deltas: list[tuple[tuple[str | int, ...], str]]) -> bool:

@@ -40,14 +40,15 @@ class PlainMember(NamedTuple):
 
 
 class PlainMembers:
-    """The plain members of an object or a list. `required`: the names of those that must be there."""
+    """The plain members of an object or a list. `required`: the names of those that must be there. `known`: those of an
+    object that were asked for."""
 
-    __slots__ = ("_item", "_known", "is_list", "required")
+    __slots__ = ("_item", "is_list", "known", "required")
 
     def __init__(self, shape: ObjectShape | ArrayShape) -> None:
         self.is_list = isinstance(shape, ArrayShape)
         self.required = frozenset(shape.required) if isinstance(shape, ObjectShape) else frozenset()
-        self._known: dict[str, PlainMember | None] = {}
+        self.known: dict[str, PlainMember | None] = {}
         self._item: PlainMember | Literal[False] | None = None
 
     def item(self, shape: ArrayShape) -> PlainMember | None:
@@ -59,14 +60,14 @@ class PlainMembers:
     def find(self, shape: ObjectShape | ArrayShape, tag: str, name: str) -> PlainMember | None:
         """Return how the element `tag` is read in a value of this shape, whose own element is `name`; None if that is
         not plain."""
-        if tag in self._known:
-            return self._known[tag]
+        if tag in self.known:
+            return self.known[tag]
         if isinstance(shape, ArrayShape):
-            found = _member_of(shape.item(0)) if shape.holds(tag, name) else None
+            found = self.item(shape) if shape.holds(tag, name) else None
             return None if found is not None and isinstance(found.shape, ArrayShape) else found
         if not shape.has_property(tag):
             return None  # names that a model invents are not remembered
-        found = self._known[tag] = _member_of(shape.child(tag))
+        found = self.known[tag] = _member_of(shape.child(tag))
         return found
 
 
