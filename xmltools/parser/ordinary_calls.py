@@ -56,13 +56,13 @@ _BIG: Final = 16_384
 """A value that comes in larger pieces is left to the machine: what it takes is not the time for its tags."""
 Read = Callable[[str], Any]
 
-# What is read next.
+# What is read next: a tag, or, from `TEXT` on, a value.
 FIELD: Final = 0
 ARGUMENTS: Final = 1
 TAGS: Final = 2
-TEXT: Final = 3
-CDATA: Final = 4
-END: Final = 5
+END: Final = 3
+TEXT: Final = 4
+CDATA: Final = 5
 
 # What came of what was read.
 GOES_ON: Final = 0
@@ -310,10 +310,10 @@ def goes_on(call: Ordinary, held: str) -> bool:
     close = call.close if call.next == TEXT else f"]]>{call.close}"
     if len(held) < len(close):
         return close.startswith(held)
-    if call.read is not None or not held.startswith(close) or len(held) >= _MOST_HELD:
+    if call.read is not None or not held.startswith(close):
         return False
     part = _TAG_PART.match(held, len(close))
-    return part is not None and part.end() == len(held)
+    return part is not None and part.end() == len(held) < _MOST_HELD
 
 
 def in_field(words: Words, text: str) -> bool:
@@ -420,7 +420,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
                 continue
         found = _TAG.match(text, at)
         if found is None:
-            return _wait(call, text, at, at)
+            return _wait(call, text, at, at) if at < len(text) else at
         slash, name = found.groups()
         after = found.end()
         if slash:
@@ -506,10 +506,17 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
         if "&" in piece or len(piece) > _BIG:
             return _lose(call, at)
         if call.has_deltas:
-            is_begun = base + at > call.leaf_start or piece[0] > " "
-            if call.reader is None and not (is_begun and piece[-1] > " "):
-                call.reader = TextReader.begun() if is_begun else TextReader()
-            _emit(call, piece if call.reader is None else call.reader.text(piece), events)
+            if call.reader is None:
+                is_begun = piece[0] > " " or base + at > call.leaf_start
+                if not is_begun or piece[-1] <= " ":
+                    call.reader = TextReader.begun() if is_begun else TextReader()
+            if call.reader is not None:
+                piece = call.reader.text(piece)
+            if piece:
+                delta = ArgumentDelta()
+                delta.path = call.path
+                delta.text = piece
+                events.append(delta)
     if end < 0:
         return stop
     close = call.close
@@ -577,16 +584,15 @@ def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
     else:  # much of it was put by
         value = call.raw.tail(call.raw_end - call.leaf_start, 0, "".join(call.pieces) + text[:end])
-    if call.next == CDATA:
-        if "<![" in value:
-            return _lose(call, end)  # it may hold a section as an example
-    elif not is_plain(value):
-        if "]]>" in value:
+    is_text = call.next == TEXT
+    if not is_text or not is_plain(value):
+        if ("]]>" if is_text else "<![") in value:
+            return _lose(call, end)  # a section may hold one as an example
+        if is_text and value:
+            reader = TextReader()
+            value = reader.text(value) + reader.end()
+        if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
             return _lose(call, end)
-        reader = TextReader()
-        value = (reader.text(value) if value else "") + reader.end()
-    if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
-        return _lose(call, end)
     if call.read is not None:
         value = call.read(value)
         if value is UNUSUAL:

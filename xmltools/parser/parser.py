@@ -317,9 +317,16 @@ class Parser:
                         held = reader.cut
                         if "&" in chunk and self._ordinary is not None:
                             return self._feed_ordinary(self._ordinary, chunk)
-                        if reader.idle and ";" not in chunk and chunk[-1] > " ":
-                            # A `&` that is not the beginning of an entity: none begins with another letter.
-                            if chunk[chunk.rfind("&") + 1 :][:1] in "#aglq":
+                        if reader.idle:
+                            if "&" not in chunk:
+                                kept = chunk.rstrip(" \t")
+                                if "\r" in chunk:
+                                    text = reader.text(chunk)
+                                elif kept and kept[-1] == "\n":  # it ends a line, and perhaps indents the next one
+                                    text = kept[:-1]
+                                    reader.cut = chunk[len(text) :]
+                                    reader.idle = False
+                            elif ";" in chunk or chunk[-1] <= " " or chunk[chunk.rfind("&") + 1 :][:1] in "#aglq":
                                 text = reader.text(chunk)
                         elif not held or held[0] == "&" or "&" in chunk or len(held) > 255:
                             text = reader.text(chunk)
@@ -757,7 +764,11 @@ class Parser:
             self._keep_ordinary(call, text, 0, place, base)
             text = text[place:]
         self._held = text
-        self._choose_ordinary(call)
+        if call.next < TEXT:
+            self._mark = min(end + _LONG, call.limit)
+            self._mode = _TAGS if "<" in text else _BLANK
+        else:
+            self._choose_value(call)
         return events
 
     def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
@@ -853,12 +864,11 @@ class Parser:
     def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
         """What was read of an ordinary call goes to its source, but for the value of an open leaf."""
         pieces = self._pieces
-        if call.next == TEXT or call.next == CDATA:
-            value = call.leaf_start - base
-            if value > at:
-                pieces.append(text[at:value])
-                call.leaf_piece = len(pieces)
-                at = value
+        value = call.leaf_start - base
+        if value > at:
+            pieces.append(text[at:value])
+            call.leaf_piece = len(pieces)
+            at = value
         pieces.append(text[at:end])
         if len(pieces) > _MOST_PIECES:
             self._put_by(call)
@@ -980,11 +990,15 @@ class Parser:
 
     def _choose_ordinary(self, call: Ordinary) -> None:
         """As `_choose_mode`, in an ordinary call."""
+        if call.next < TEXT:
+            self._mark = min(self._pos + _LONG, call.limit)
+            self._mode = _TAGS if "<" in self._held else _BLANK
+        else:
+            self._choose_value(call)
+
+    def _choose_value(self, call: Ordinary) -> None:
+        """As `_choose_mode`, in a value of an ordinary call."""
         state, held = call.next, self._held
-        if state != TEXT and state != CDATA:
-            self._mark = min(self._pos - len(held) + _LONG, call.limit)
-            self._mode = _TAGS if "<" in held else _BLANK
-            return
         self._mark = min(self._pos + _GATHER, call.limit)
         self._path = call.path
         if held:
