@@ -42,7 +42,6 @@ _LEAST_LEAF: Final = len("<a>123</a>\n</b>")
 _SECTION = re.compile(rf"[ \t\r\n]*<({_NAME})><!\[CDATA\[")
 """A leaf that begins with a CDATA section."""
 _LEAST_SECTION: Final = len("<a><![CDATA[]]></a><b>")
-_NEXT = re.compile(rf"[ \t\r\n]*</?{_NAME}>")
 _STRING: Final = PlainMember(None, (str,))
 MOST_SPACE: Final = 256
 """Characters of white space that may stand between the opener and what follows it."""
@@ -489,7 +488,7 @@ def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
     name, start = found[1], found.end()
     end = text.find("]]>", start, start + _LONG)
     after = end + len(name) + 6
-    if end < 0 or not text.startswith(f"</{name}>", end + 3) or _NEXT.match(text, after) is None:
+    if end < 0 or not text.startswith(f"</{name}>", end + 3) or _TAG.match(text, after) is None:
         return None
     value = text[start:end]
     if "<![" in value or (not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0):

@@ -1108,7 +1108,8 @@ class Parser:
         outside.end_text()
         start = base + at
         if self._reads_whole and self._toolbox is not None and len(text) - at >= _LEAST_CALL:
-            whole = read_whole_elements(words, self._dialect.default_server, self._toolbox, text, at)
+            default, has_deltas = self._dialect.default_server, self._argument_deltas
+            whole = read_whole_elements(words, default, self._toolbox, text, at, has_deltas=has_deltas)
             if whole is not None and whole.end - at <= self._limits.block_size:
                 return self._take_whole(whole, start, base)
         self._blocks += 1

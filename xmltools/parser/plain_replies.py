@@ -208,10 +208,11 @@ class _Reader:
 
     def _read_elements(self, words: Words, at: int) -> int:
         default, toolbox = self._dialect.default_server, self._toolbox
-        whole = read_whole_elements(words, default, toolbox, self._text, at) if toolbox is not None else None
-        if whole is not None:
-            self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
-            return whole.end
+        if toolbox is not None:
+            whole = read_whole_elements(words, default, toolbox, self._text, at, has_deltas=False)
+            if whole is not None:
+                self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
+                return whole.end
         call = Ordinary(at, words, Limits(), lambda call: find_tool(call, toolbox, default), [], [])
         end = read_ordinary(call, self._text, 0, [], begin(call, self._text, at, []))
         if call.outcome != DONE or end > call.limit or not has_all(call):

@@ -95,7 +95,9 @@ def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_de
     return WholeCall(name, server, arguments, deltas, tail.end()) if tail is not None else None
 
 
-def read_whole_elements(words: Words, default_server: str, toolbox: Toolbox, text: str, at: int) -> WholeCall | None:
+def read_whole_elements(
+    words: Words, default_server: str, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool
+) -> WholeCall | None:
     """As `read_whole`, where a call of elements begins at `at`: the arguments are strings, numbers, booleans, or words
     of an enumeration."""
     head = words.head.match(text, at)
@@ -124,7 +126,7 @@ def read_whole_elements(words: Words, default_server: str, toolbox: Toolbox, tex
             typed = arguments[key] = member.read(value)
             if typed is UNUSUAL:
                 return None
-        if value:
+        if has_deltas and value:
             deltas.append(((key,), value))
     if not members.required <= arguments.keys():
         return None
