@@ -315,9 +315,21 @@ def goes_on(call: Ordinary, held: str) -> bool:
     return part is not None and part.end() == len(held) < _MOST_HELD
 
 
-def in_field(words: Words, text: str) -> bool:
-    """Return whether a field begins with this text, and its end tag does not yet."""
-    return text.count("<") == 1 and text.lstrip(SPACES).startswith(words.field_tags)
+def field_goes_on(words: Words, text: str) -> str | None:
+    """Return what a text, with which a field begins, becomes up to the end of its next tag: one that it has begun, or
+    else most likely follows. Empty if it ends in the name; None if there is no such text that is longer."""
+    lead = text.lstrip(SPACES)
+    space = len(text) - len(lead)
+    for tag in words.field_tags:
+        if lead.startswith(tag):
+            place = text.find("<", space + 1)
+            close = f"</{tag[1:]}"
+            if place < 0:
+                return ""
+            return text[:place] + close if close != text[place:] and close.startswith(text[place:]) else None
+        if tag.startswith(lead):
+            return text[:space] + tag
+    return None
 
 
 def _lose(call: Ordinary, at: int) -> int:

@@ -51,10 +51,10 @@ from xmltools.parser.ordinary_calls import (
     Ordinary,
     Words,
     begin,
+    field_goes_on,
     find_tool,
     goes_on,
     has_all,
-    in_field,
     ordinary_call,
     read_ordinary,
     words_of,
@@ -89,9 +89,9 @@ _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is n
 _CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
 _TEXT_BRACKET: Final = 14  # plain text, but for one
 _TAGS: Final = 15  # in a tag between the values of an ordinary call
-_END_TAG: Final = 16  # in what may end a value of one
+_END_TAG: Final = 16  # in what may end a value of one, or in the tag of a field
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
-_NEXT_TAG: Final = 18  # in the name of a tag, by which the end tag of a value before it counts
+_NEXT_TAG: Final = 18  # in the name of a tag, by which the end tag of a value before it counts, or in a field
 _BLANK: Final = 19  # in white space between the values
 _VALUE: Final = 20  # where plain text of one begins
 _FRAMED: Final = 30  # a value between marks, whose last line break is no part of it
@@ -172,6 +172,7 @@ class Parser:
         "_path",
         "_pieces",
         "_pos",
+        "_reach",
         "_reader",
         "_reads_whole",
         "_spent",
@@ -241,6 +242,7 @@ class Parser:
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
+        self._reach = 0  # where a tag must have ended that is held back
         self._path: tuple[str | int, ...] = ()
         self._argument_deltas = argument_deltas
         self._reader = TextReader()
@@ -350,7 +352,7 @@ class Parser:
             elif mode > 14:
                 end = self._pos + len(chunk)
                 if mode == 15:
-                    if end <= self._mark and ">" not in chunk:
+                    if end <= self._reach and ">" not in chunk:
                         self._held += chunk
                         self._pos = end
                         return []
@@ -369,14 +371,14 @@ class Parser:
                         delta.text = chunk
                         return [delta]
                 elif mode == 18:
-                    if end <= self._mark and chunk.isidentifier():
+                    if end <= self._reach and chunk.isidentifier():
                         self._held += chunk
                         self._pos = end
                         return []
                 elif mode == 19:
                     held = self._held + chunk
                     lead = held.lstrip(" \t\r\n")
-                    if (not lead or lead[0] == "<") and ">" not in lead and end <= self._mark:
+                    if (not lead or lead[0] == "<") and ">" not in lead and end <= self._reach:
                         self._held = held
                         self._pos = end
                         if lead:
@@ -732,12 +734,14 @@ class Parser:
             return self._feed(chunk)
         events: list[Event] = []
         text = held + chunk if held else chunk
-        if mode in (_TAGS, _BLANK):
-            if call.next == FIELD and in_field(call.words, text) and end <= self._mark:
-                self._held = text
+        if call.next == FIELD:
+            stop = field_goes_on(call.words, text) if end <= self._reach else None
+            if stop is not None:
                 self._pos = end
-                self._mode = _TAGS
+                self._hold_field(text, stop)
                 return events
+        elif mode in (_TAGS, _BLANK):
+            pass
         elif not held:
             if call.next == TEXT and self._feed_value(call, chunk, events):
                 return events
@@ -745,6 +749,7 @@ class Parser:
             self._held = text
             self._pos = end
             self._mode = _END_TAG if text.find("<", len(call.close)) < 0 else _NEXT_TAG
+            self._reach = min(end + _LONG, call.limit)
             return events
         self._pos = end
         if self._last_ends:
@@ -764,11 +769,10 @@ class Parser:
             self._keep_ordinary(call, text, 0, place, base)
             text = text[place:]
         self._held = text
-        if call.next < TEXT:
-            self._mark = min(end + _LONG, call.limit)
-            self._mode = _TAGS if "<" in text else _BLANK
-        else:
+        if call.next >= TEXT:
             self._choose_value(call)
+        else:
+            self._choose_tag(call)
         return events
 
     def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
@@ -990,11 +994,27 @@ class Parser:
 
     def _choose_ordinary(self, call: Ordinary) -> None:
         """As `_choose_mode`, in an ordinary call."""
-        if call.next < TEXT:
-            self._mark = min(self._pos + _LONG, call.limit)
-            self._mode = _TAGS if "<" in self._held else _BLANK
-        else:
+        if call.next >= TEXT:
             self._choose_value(call)
+        else:
+            self._choose_tag(call)
+
+    def _choose_tag(self, call: Ordinary) -> None:
+        """As `_choose_mode`, before a tag of an ordinary call."""
+        held = self._held
+        self._reach = min(self._pos + _LONG, call.limit)
+        if call.next != FIELD:
+            self._mode = _TAGS if "<" in held else _BLANK
+        elif (stop := field_goes_on(call.words, held)) is not None:
+            self._hold_field(held, stop)
+        else:
+            self._mode = _OTHER
+
+    def _hold_field(self, held: str, stop: str) -> None:
+        """A field of an ordinary call goes on, up to a tag with which it is `stop`."""
+        self._held = held
+        self._mode = _END_TAG if stop else _NEXT_TAG
+        self._stop = stop
 
     def _choose_value(self, call: Ordinary) -> None:
         """As `_choose_mode`, in a value of an ordinary call."""
