@@ -408,7 +408,10 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         name = text[start:after].strip(SPACES)
     block.name_start = block.base + start
     if not name or not is_valid_name(name):
-        fail(block, Code.INVALID_NAME, f"{name[:60]!r} is no name", block.name_start)
+        code, message = Code.MISSING_TOOL_NAME, "the block names no tool"
+        if name:
+            code, message = Code.INVALID_NAME, f"{name[:60]!r} is no name"
+        fail(block, code, message, block.name_start)
         block.state = State.PAIRS_SKIP
         return start
     block.name = name
@@ -436,7 +439,7 @@ def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> in
         return head.name, head.after
     most = NAME_LENGTH + len(pairs.name_end)
     end = text.find(pairs.name_end, start, start + most)
-    after = end + len(pairs.name_end)
+    after = end + len(pairs.name_end) if end >= 0 else start + most
     if pairs.json:
         brace = text.find("{", start, end if end >= 0 else start + most)
         if brace >= 0:
@@ -457,7 +460,7 @@ def _find_name(block: Block, pairs: Pairs, text: str, at: int, start: int) -> in
         return place
     if end < 0 and len(text) - start < most:
         return -1
-    name = text[start:end].strip(SPACES) if end >= 0 else ""
+    name = text[start:end].strip(SPACES) if end >= 0 else text[start:after]  # which is too long
     if pairs.name_pattern:
         match = _pattern(pairs.name_pattern).fullmatch(name)
         name = match["name"] if match else name
