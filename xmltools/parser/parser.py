@@ -328,6 +328,7 @@ class Parser:
                                     text = kept[:-1]
                                     reader.cut = chunk[len(text) :]
                                     reader.idle = False
+                            # What follows `&` in an entity is one of these; at the end of a chunk it may come yet.
                             elif ";" in chunk or chunk[-1] <= " " or chunk[chunk.rfind("&") + 1 :][:1] in "#aglq":
                                 text = reader.text(chunk)
                         elif not held or held[0] == "&" or "&" in chunk or len(held) > 255:
@@ -385,13 +386,8 @@ class Parser:
                             self._mode = 15
                         return []
                 elif mode == 20:
-                    if (
-                        "<" not in chunk
-                        and chunk[0] > " "
-                        and chunk[-1] > " "
-                        and "&" not in chunk
-                        and end <= self._mark
-                    ):
+                    is_plain = "<" not in chunk and "&" not in chunk and chunk[0] > " " and chunk[-1] > " "
+                    if is_plain and end <= self._mark:
                         self._pos = end
                         self._mode = 17
                         self._pieces.append(chunk)
