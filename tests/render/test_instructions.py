@@ -156,6 +156,14 @@ def test_what_is_required_and_not_declared_is_told_too(more: dict[str, Any], wor
     assert f"  - y ({words}, required)" in arguments_of(inner)
 
 
+def test_properties_of_an_object_that_a_name_and_a_pattern_are_about_are_told_together() -> None:
+    by_name, by_pattern = ({"type": "object", "properties": {name: {"type": "integer"}}} for name in "pq")
+    told = ["- a (object, optional)", "  - p (integer, optional)", "  - q (integer, optional)"]
+    assert arguments_of(tool({"a": by_name}, patternProperties={"^a": by_pattern}))[:3] == told
+    two = tool({}, required=["a"], patternProperties={"^a": by_name, "a$": by_pattern})
+    assert arguments_of(two)[:3] == ["- a (object, required)", *told[1:]]
+
+
 def test_an_object_that_comes_again_is_told_once() -> None:
     refer = {"$ref": "#/$defs/node"}
     node = {"type": "object", "properties": {"next": refer, "text": STRING}}

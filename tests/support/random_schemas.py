@@ -74,7 +74,7 @@ def _plain_kind(rng: Random, kind: str, names: list[str], depth: int) -> Schema:
             schema[rng.choice(["additionalProperties", "additionalProperties", "patternProperties"])] = {}
             inner = _plain(rng, names, depth)
             if "patternProperties" in schema:
-                schema["patternProperties"] = {"^x": inner}
+                schema["patternProperties"] = {rng.choice(["^x", "."]): inner}  # the second one fits declared names too
             else:
                 schema["additionalProperties"] = inner
     return schema

@@ -177,9 +177,9 @@ class ObjectShape(_Container):
         No schema of the document applies to a value by way of another, so that nothing but this object and its name
         leads to such a property: its shape need not be known to the maker.
         """
-        (part,) = self.parts
-        if "patternProperties" in part:
-            return
+        if len(self.parts) != 1 or "patternProperties" in self.parts[0]:
+            return  # a name and a pattern, or two patterns, are about the same value too
+        part = self.parts[0]
         make, children, plain = self.make, self._children, self.make.document.plain
         for name, node in part.get("properties", {}).items():
             types = plain.get(id(node), ())
