@@ -404,6 +404,15 @@ def test_the_reach_of_a_comment_may_end_within_a_mark(name: str) -> None:
         assert joined(events_of(name, [text], False)) == joined(events_of(name, pieces, False))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_end_of_a_comment_in_a_call_after_another_one_is_none_however_that_is_cut(name: str) -> None:
+    example = named(name).example
+    value = '"-->"' if "{" in example or "=1" in example else "-->"
+    call = example.replace("1", value).replace('string="false"', 'string="true"').replace("number", "string")
+    text = f"{'x' * 40} <!-- {call} {call}"
+    assert joined(events_of(name, [text], False)) == joined(events_of(name, list(text), False))
+
+
 def test_a_name_is_decided_before_the_block_is_too_large() -> None:
     text = f"<|channel|>commentary to=\n>{' ' * 390}"
     for pieces in (list(text), [text], [text[:399], text[399:]]):

@@ -24,3 +24,10 @@ def test_a_fence_line_after_a_call_or_after_reasoning_is_one(dialect: dialects.D
         calls = [event.call for event in events + parser.close() if isinstance(event, xt.CallCompleted)]
         own = calls[len(calls) - 1 :] if ended else calls[before.count("CALL") :]
         assert [[repair.code.value for repair in call.repairs] for call in own] == ([["code_fence"]] if ended else [])
+
+
+@pytest.mark.parametrize("dialect", LAID_OUT, ids=lambda each: each.name)
+def test_inline_code_right_after_a_call_that_white_space_lays_out_is_inline_code(dialect: dialects.Dialect) -> None:
+    text = f"a\n{dialect.example}`{dialect.example}`"
+    reply = xt.parse(text, [GET], dialect=dialect)
+    assert len(reply.calls) == 1 and reply.text == f"a`{dialect.example}`"

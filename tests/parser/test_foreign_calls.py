@@ -190,6 +190,14 @@ def test_a_call_may_begin_in_a_chunk_before_one_of_thousands_of_characters(notat
         assert [event.notice.notation for event in events if isinstance(event, xt.Noticed)] == [notation], cut
 
 
+def test_a_fence_with_a_call_may_begin_in_a_chunk_before_one_of_thousands_of_characters() -> None:
+    text = f"```json\n{JSON}\n```\n"
+    for cut in range(1, len(text)):
+        parser = xt.Parser(TOOLS)
+        events = parser.feed(text[:cut]) + parser.feed(text[cut:] + " word" * 1_000) + parser.close()
+        assert [event.notice.is_fenced for event in events if isinstance(event, xt.Noticed)] == [True], cut
+
+
 def test_a_call_in_forges_notation_is_noticed_where_another_dialect_is_read() -> None:
     (notice,) = xt.parse(f"I call it: {CALL}", TOOLS, dialect="hermes").notices
     assert (notice.notation, notice.name, notice.is_whole) == ("forge", "ping", True)

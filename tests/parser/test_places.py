@@ -186,6 +186,7 @@ def test_a_mention_is_told_by_the_character_before_and_behind_it():
         ('<tool>{"name": "f", "tool_name": "g"}</tool>', "mean the same"),
         ('<tool>{"name": "f"} x</tool>', "there is something between the JSON object and the end of the block"),
         ('<tool>{"name": 5}</tool>', "name"),
+        ('<tool>{"tool_name": 5, "name": "f"}</tool>', "tool_name and name mean the same"),
         (
             "<tool><tool_name>f</tool_name><arguments>{}<a>1</a></arguments></tool>",
             "there are elements beside the JSON object",
@@ -212,6 +213,13 @@ def test_so_it_does_of_arguments_in_json_between_marks():
     for inside, wrong in (('{"n": 1 x}', "'x'"), ('{"n": [1 x]}', "'x'"), ('{"n": [1 <}', "'<'")):
         text = f"<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{inside}<|tool_call_end|>"
         assert f"{wrong} is not allowed there" in xt.parse(text, dialect="kimi_k2").errors[0].message
+
+
+def test_so_it_does_of_a_list_of_calls_that_goes_on_after_more_white_space_than_there_may_be():
+    for rest in ("", '{"name": "g"}]</tool_call>'):
+        text = f'<tool_call>[{{"name": "f"}},{" " * 1_025}{rest}'
+        message = xt.parse(text, dialect="hermes").errors[0].message
+        assert message == "there is something between the JSON object and the end of the block"
 
 
 def test_where_backslashes_are_in_doubt_the_hint_says_how_to_write_them():
@@ -341,6 +349,7 @@ def test_what_looks_like_an_end_in_a_string_is_content(value, expected):
         ('<argument name=" b&lt;&nbsp; ">x</argument>', None, []),
         ('<argument name=" b&amp;c ">x</argument>', {"b&c": "x"}, []),
         ('<argument name="b & c">x</argument>', {"b & c": "x"}, ["bare_ampersand"]),
+        ('<argument name="&c">x</argument>', {"&c": "x"}, ["bare_ampersand"]),
         ('<a nil="maybe">x</a>', {"a": "x"}, ["ignored_attribute"]),
         ('<argument name="b" nil="true"/>', {"b": None}, []),
         ('<o><argument name="p q">x</argument></o>', {"o": {"p q": "x"}}, []),
@@ -366,3 +375,45 @@ def test_a_name_is_near_if_half_of_it_is_the_same():
 def test_a_region_in_brackets_ends_at_the_end_of_a_line(end, inside):
     found = every_cut(f"a\n[{inside}]{end}{'b' if end else ''}", bracket_reasoning=True)
     assert found["reasoning"] == inside and found["text"] == f"a\n{end}{'b' if end else ''}"
+
+
+@pytest.mark.parametrize("wrapper", ["function", "tool", "tool_call", "function_call"])
+def test_a_json_body_may_stand_under_a_word_for_a_call(wrapper):
+    [call] = every_cut(f'<tool>{{"{wrapper}": {{"name": "f", "arguments": {{"a": 1}}}}}}</tool>')["calls"]
+    assert (call[0], call[2], call[4]) == ("f", "{'a': 1}", [(Code.JSON_KEY, 6)])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "<item><tool><tool_name>g</tool_name></item>text</a></arguments></tool> and ",
+        "<b><![CDATA[<tool><c>]]></b>text</a></arguments></tool> and ",
+    ],
+)
+def test_an_opener_claims_an_end_also_if_the_text_that_makes_a_string_of_the_value_comes_after_it(value):
+    anything = xt.Tool(name="f", parameters={"type": "object", "properties": {"a": {}}})
+    text = f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool> end"
+    found = every_cut(text, [anything])
+    assert ([call[2] for call in found["calls"]], found["text"]) == ([repr({"a": value})], " end")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            "<![CDATA[x <![CDATA[ y]]></a></arguments></tool>z ]]> <![CDATA[ more]]>",
+            "x <![CDATA[ y]]></a></arguments></tool>z  more",
+        ),
+        (
+            "<![CDATA[x <![CDATA[ y]]></a></arguments></tool>z ]]> <![CDATA[ m]]> <![CDATA[ n]]>",
+            "x <![CDATA[ y]]></a></arguments></tool>z  m n",
+        ),
+    ],
+)
+def test_deltas_that_an_example_has_held_back_are_the_value_also_of_several_sections(value, said):
+    text = f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool>"
+    for chunks in ([text], list(text)):
+        parser = xt.Parser([TOOL])
+        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+        assert [event.call.arguments for event in events if isinstance(event, xt.CallCompleted)] == [{"a": said}]
+        assert "".join(event.text for event in events if isinstance(event, xt.ArgumentDelta)) == said

@@ -146,6 +146,8 @@ def test_a_string_is_made_up_from_its_name(name, value):
         ({"pattern": "^ABC-[0-9]+$"}, "x", "ABC-1"),
         ({"pattern": "^ABC-[0-9]+$", "minLength": 8}, "x", "ABC-1234"),
         ({"pattern": "^a"}, "x", "a"),
+        ({"pattern": "^20"}, "x", "20"),  # a date would do, but is not what such a pattern speaks of
+        ({"pattern": "com$"}, "x", "com"),
         ({"pattern": "^(?:foo|bar)(?:, (?:foo|bar))*$"}, "x", "foo"),
         ({"pattern": "^(?:foo|bar)(?:, (?:foo|bar))*$", "minLength": 6}, "x", "foo, foo"),
         ({"pattern": r"^#[0-9a-f]{6}$"}, "x", "#abcdef"),
@@ -154,6 +156,7 @@ def test_a_string_is_made_up_from_its_name(name, value):
         ({"allOf": [{"pattern": "^[ab]+$"}, {"pattern": "b"}]}, "x", "b"),
         ({"pattern": "^(?!)|(?<=b)a$"}, "x", NONE),
         ({"pattern": f"^{'only this ' * 101}$"}, "x", NONE),
+        ({"pattern": "^(?:(?=X)){1001}XX"}, "x", NONE),  # too many rounds to make a text of
         ({"format": "date"}, "birthday", "2026-01-15"),
         ({"format": "email", "minLength": 18}, "x", "user@example.comxx"),
         ({"format": "date", "maxLength": 5}, "x", NONE),
