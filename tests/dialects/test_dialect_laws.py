@@ -258,6 +258,61 @@ def test_chunks_do_not_matter_between_two_calls_of_which_one_is_long(name: str, 
         assert joined(events_of(name, [text[:cut], text[cut:]], False)) == whole, text[cut:]
 
 
+def outcomes(name: str, text: str, size: int) -> list[tuple[str, tuple[int, int] | None]]:
+    """The calls and the errors in a text that is cut in pieces, each with its place."""
+    events = events_of(name, [text[at : at + size] for at in range(0, len(text), size)], False)
+    return [
+        (str(event.call.arguments), event.call.span)
+        if isinstance(event, CallCompleted)
+        else (event.error.code, event.error.span)
+        for event in events
+        if isinstance(event, (CallCompleted, CallFailed))
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("name", ["mistral", "gigachat3"])
+def test_a_call_without_an_end_mark_that_cannot_be_read_ends_where_the_next_one_begins(name: str, size: int) -> None:
+    call = named(name).example
+    broken = f"{call.replace('1', '?')} and so on. "
+    text = f"Words. {broken}{call}"
+    middle = len("Words. ") + len(broken)
+    (failed, place), *rest = outcomes(name, text, size)
+    assert failed == Code.INVALID_JSON and place is not None and place[1] <= middle
+    assert rest == [("{'n': 1}", (middle, len(text)))]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    ("name", "mark", "is_sure"),
+    [
+        ("lfm2", "<|tool_call_start|>", True),
+        ("pythonic", "<|python_start|>", True),
+        ("pythonic", "<|python_tag|>", True),
+        ("pythonic", "<function_calls>", False),
+    ],
+)
+def test_what_follows_a_token_is_a_call_or_an_error(name: str, mark: str, is_sure: bool, size: int) -> None:
+    assert [what for what, _ in outcomes(name, f"Words. {mark}and no call", size)] == [Code.INVALID_JSON] * is_sure
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("name", ["pythonic", "llama3_json"])
+def test_of_a_list_without_marks_all_calls_count_or_none(name: str, size: int) -> None:
+    call = named(name).example.strip("[]")
+    text = f"[{', '.join(call.replace('1', str(number)) for number in range(4))}]"
+    assert [what for what, _ in outcomes(name, text, size)] == [f"{{'n': {number}}}" for number in range(4)]
+    assert {what for what, _ in outcomes(name, text[:-1], size)} == {Code.TRUNCATED}
+
+
+@pytest.mark.parametrize("size", [1, 7, 5_000])
+@pytest.mark.parametrize(("length", "calls"), [(1_023, 2), (1_024, 2), (1_025, 1)])
+def test_1024_characters_stand_between_two_objects_without_marks(length: int, calls: int, size: int) -> None:
+    call = named("llama3_json").example
+    for between in (" " * length, ";".ljust(length)):
+        assert len(outcomes("llama3_json", call + between + call, size)) == calls
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_chunks_do_not_matter_at_the_limit_of_a_block(name: str) -> None:
     for form in named(name).forms:

@@ -68,6 +68,13 @@ def test_of_dialects_with_the_same_marks_that_comes_first_which_repairs_less() -
     assert found_in('<tool_call>{"name": "get", "arguments": {"n": 1}}</tool_call>')[0] == ("hermes", 1, 0)
 
 
+@pytest.mark.parametrize("name", ["minimax_m2", "dsml"])
+def test_a_token_after_which_no_call_comes_is_an_error_of_its_dialect(name: str) -> None:
+    dialect = dialects.named(name)
+    found = found_in(dialect.example, f"Words.\n{dialect.opener} and no call.")
+    assert (name, 1, 1) in found
+
+
 def test_words_about_marks_are_in_none() -> None:
     assert found_in("A call begins with `[TOOL_CALLS]`, <tool_call> or <tool>.", '{"n": 1}', "[1, 2]", "") == []
 

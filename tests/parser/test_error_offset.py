@@ -96,6 +96,10 @@ PLACES = {
     "an argument in JSON arguments": (call('‸{"path": "a", "n": "x"}', path=""), "invalid_arguments"),
     "a second argument": (call("‸<path>b</path><path>c</path>"), "duplicate_argument"),
     "a second property": (call("<options><n>1</n>‸<n>2</n></options>"), "duplicate_argument"),
+    "a second property before and after other arguments": (
+        call("<options><n>1</n>‸<n>2</n></options><n>3</n>"),
+        "duplicate_argument",
+    ),
     "a second property of an item": (
         call("<edits><edit><line>1</line></edit><edit><line>1</line>‸<line>2</line></edit></edits>"),
         "duplicate_argument",
@@ -109,6 +113,10 @@ PLACES = {
     "a number in a body": (body(', "arguments": {"a": ‸1e999}}'), "invalid_json"),
     "text behind a body": (body("} ‸x "), "invalid_json"),
     "a key without a value": (body(', "x"‸}'), "invalid_json"),
+    "a letter in place of a colon": (
+        body(', "arguments" ‸X {"path": "').replace("</tool>", "</tool> Bye."),
+        "invalid_json",
+    ),
     "a key that is repeated": (call('{"path": "a", ‸"path": "b"}', path=""), "invalid_json"),
     "JSON in CDATA": (call('<![CDATA[{"path": ‸x}]]>', path=""), "invalid_json"),
     "JSON in two sections": (call('‸<![CDATA[{"path": ]]><![CDATA[x}]]>', path=""), "invalid_json"),
@@ -170,6 +178,14 @@ def test_of_text_beside_elements_it_is_the_place_of_the_argument():
     tool = Tool(name="f", parameters={"properties": {"options": empty}})
     error = parse(marked.replace(HERE, ""), [tool], dialect="minimax_m3").errors[0]
     assert (error.code, error.offset) == (Code.INVALID_ARGUMENTS, marked.find(HERE))
+
+
+@pytest.mark.parametrize("before", ["", "Hi.\n"])
+def test_the_missing_end_mark_of_arguments_after_a_token_is_told_where_it_belongs(before):
+    mark = "]<]minimax[>["
+    marked = f'{before}{mark}<tool_call>{mark}<invoke name="f">{mark}<path>a{mark}</path>‸{mark}</tool_call>'
+    (made,) = parse(marked.replace(HERE, ""), TOOLS[:1], dialect="minimax_m3").calls
+    assert [(each.code, each.offset) for each in made.repairs] == [(Code.MISSING_END_TAG, marked.find(HERE))]
 
 
 @pytest.mark.parametrize(

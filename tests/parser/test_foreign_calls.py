@@ -117,10 +117,10 @@ def test_each_call_of_a_list_is_noticed() -> None:
     text = (
         '[TOOL_CALLS][{"name": "read", "arguments": {}}, {"name": "no", "arguments": {}}] <TOOLCALL>[{"name": "ping"}]'
     )
-    assert [(each.name, each.is_whole) for each in notices_in(text, 3)] == [
-        ("read", True),
-        ("no", True),
-        ("ping", True),
+    assert [(each.notation, each.name, each.is_whole) for each in notices_in(text, 3)] == [
+        ("mistral", "read", True),
+        ("mistral", "no", True),
+        ("nemotron_nano", "ping", True),
     ]
 
 

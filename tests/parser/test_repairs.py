@@ -216,6 +216,14 @@ def test_the_deltas_of_a_leaf_without_a_schema_are_its_value(value):
         (block("").replace("<arguments>", '<arguments k="v">'), ["ignored_attribute"]),
         (block('<arguments k="v"><a>1</a></arguments>'), ["json_arguments", "ignored_attribute"]),
         (block("<a>1</a>").replace("<tool_name>", '<tool_name nil="true">'), ["ignored_attribute"]),
+        # The fence lines around the body and around the arguments are both of the block, which begins with the reply.
+        (
+            "<tool>\n```xml\n<tool_name>f</tool_name>\n<arguments>\n```xml\n<a>1</a>\n```\n</arguments>\n```\n</tool>",
+            ["code_fence"],
+        ),
+        # Only a field shows that the block goes on (2.7); an element of text does not.
+        ("<tool><tool_name>f</tool> <server_name>local</server_name></tool>", ["mismatched_end_tag"]),
+        ("<tool><tool_name>f</tool> <b>Done.</b>", ["missing_end_tag"]),
     ],
 )
 def test_repairs_of_a_block(text, codes):

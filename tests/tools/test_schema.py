@@ -398,6 +398,16 @@ def test_recursive_schemas():
     Draft202012Validator(tree).validate(reading.arguments)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("x", ["x"]), ('["x"]', ["x"]), ('[5, "x"]', [5, "x"]), ("5", 5), ("[[5]]", [[5]])]
+)
+def test_text_in_place_of_lists_in_lists_is_one_item_and_no_list_without_end(text, value):
+    """Each text could be a list of one item, which is that text again."""
+    lists = {"type": ["array", "integer"], "items": {"$ref": "#/$defs/lists"}}
+    shape = compile_schema(schema_of({"$ref": "#/$defs/lists"}, **{"$defs": {"lists": lists}}))
+    assert read_arguments(elements(("values", text)), shape).arguments == {"values": value}
+
+
 def test_deep_alternatives_take_linear_time():
     kinds = [
         {
@@ -810,8 +820,9 @@ def test_a_value_of_any_kind_is_read_as_json_within_the_limit_of_depth():
 
 def test_json_for_a_value_of_any_kind_is_a_repair_only_where_json_is_not_usual():
     shape = compile_schema(schema_of({}))
-    for is_usual in (True, False):
-        reading = read_arguments(elements(("values", '{"a": 1}')), shape, json_is_usual=is_usual)
+    for is_usual in (True, False, None):
+        options = {} if is_usual is None else {"json_is_usual": is_usual}
+        reading = read_arguments(elements(("values", '{"a": 1}')), shape, **options)
         assert reading.arguments == {"values": {"a": 1}}
         assert [repair.code for repair in reading.repairs] == ([] if is_usual else [Code.JSON_VALUE])
 
