@@ -100,6 +100,30 @@ def test_a_call_in_reasoning_is_none_or_has_a_repair(dialect: Dialect, also: str
                 assert all(Code.MISSING_END_TAG in {each.code for each in found.repairs} for found in reply.calls)
 
 
+@pytest.mark.parametrize("dialect", ["minimax_m2", "pythonic", "hermes", "glm", "qwen3_coder"])
+def test_a_tag_of_reasoning_that_the_models_do_not_write_is_text(dialect: str) -> None:
+    assert parse("<think>Hm.</think>", [SAVE, RM], dialect=dialect).reasoning == "Hm."
+    assert parse("<thinking>Hm.</thinking>", [SAVE, RM], dialect=dialect).reasoning == ""
+
+
+@pytest.mark.parametrize("space", ["", " ", "\t", "\n", "  \n "])
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [
+        ("qwen3_coder", "<tool_call>{space}<function={name}><parameter=path>{path}</parameter></function></tool_call>"),
+        (
+            "minimax_m2",
+            '<minimax:tool_call>{space}<invoke name="{name}"><parameter name="path">{path}</parameter></invoke>'
+            "</minimax:tool_call>",
+        ),
+    ],
+)
+def test_an_example_in_a_value_may_have_white_space_behind_its_start_mark(dialect: str, call: str, space: str) -> None:
+    example = f"as {call.format(space=space, name='rm', path='a')} says"
+    [read] = parse(call.format(space="", name="rm", path=example), [SAVE, RM], dialect=dialect).calls
+    assert read.arguments == {"path": example} and read.clean
+
+
 @pytest.mark.parametrize("dialect", ALL, ids=lambda each: each.name)
 def test_an_argument_that_is_written_twice_is_an_error(dialect: Dialect) -> None:
     form = dialect.written or dialect

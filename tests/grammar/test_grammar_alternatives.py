@@ -103,6 +103,21 @@ def test_each_one_of_among_alternatives_counts_by_itself(schema: Any, overlaps: 
     assert is_issue(schema, "gbnf", pair=PAIR) is overlaps
 
 
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"anyOf": [INTEGER, STRING]}, []),
+        ({"anyOf": [INTEGER, STRING], "oneOf": [{"maximum": 5}, {"minLength": 5}]}, ["oneOf"]),
+        ({"allOf": [{"anyOf": [INTEGER, STRING]}, {"anyOf": [{"maximum": 5}]}]}, ["anyOf"]),
+        ({"anyOf": [INTEGER, {"anyOf": [{"type": "boolean"}], "oneOf": [{"const": True}]}]}, ["oneOf"]),
+    ],
+    ids=str,
+)
+def test_of_several_lists_of_alternatives_a_grammar_enforces_the_first(schema: Any, words: list[str]) -> None:
+    issues = grammar_issues(of(schema), "gbnf")
+    assert [issue.keyword for issue in issues if issue.message == "is not enforced"] == words
+
+
 # Unions that hold themselves: libxml2 tries one alternative after the other, with all that is in them.
 
 NODE = {"$ref": "#/$defs/node"}

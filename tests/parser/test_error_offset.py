@@ -41,6 +41,7 @@ def body(rest):
 
 PLACES = {
     "markup": (call("<n>5</n>‸<%>"), "malformed_markup"),
+    "what is no token, behind the arguments": (call("").replace("\n</tool>", "‸<|a b|>\n</tool>"), "malformed_markup"),
     "an end tag": ("<tool><tool_name>f</tool_name>‸</></tool>", "malformed_markup"),
     "a new block": ("<tool><tool_name>f</tool_name>\n‸<tool><tool_name>f</tool_name></tool>", "malformed_markup"),
     "a doctype": ("<tool>\n‸<!DOCTYPE a><tool_name>f</tool_name></tool>", "forbidden_markup"),
@@ -112,6 +113,7 @@ PLACES = {
     "a bracket": (body(', "arguments": {"a": 1‸]}'), "invalid_json"),
     "a number in a body": (body(', "arguments": {"a": ‸1e999}}'), "invalid_json"),
     "text behind a body": (body("} ‸x "), "invalid_json"),
+    "a brace that is missing": (body(', "arguments": {"path": "a", "arguments": {}}‸'), "invalid_json"),
     "a key without a value": (body(', "x"‸}'), "invalid_json"),
     "a letter in place of a colon": (
         body(', "arguments" ‸X {"path": "').replace("</tool>", "</tool> Bye."),

@@ -136,3 +136,16 @@ def render(call, offered):
         return xt.render_call(call, offered and offered[0])
     except xt.XMLToolsError as error:
         return str(error)
+
+
+@pytest.mark.no_cover  # the tracer needs frames too
+def test_a_caller_deep_in_the_stack_gets_an_answer_or_the_error_of_python():
+    text, told = written(bodies(30)["items"], "behind"), set()
+    for count in range(10, 150):
+        try:
+            with frames(count):
+                reply = xt.parse(text, tools=TOOLS["objects"])
+        except RecursionError:
+            continue
+        told.add(reply.errors[0].message if reply.errors else "")
+    assert told == {"", "expected arguments that are nested less deeply"}

@@ -123,6 +123,14 @@ def test_a_number_in_quotes_has_deltas_and_a_list_in_quotes_has_none():
         assert found[1] == {"edit": {"line": 5, "text": "y"}, "list": []}
 
 
+def test_a_number_for_a_string_has_no_deltas():
+    text = '<tool>{"tool_name": "f", "arguments": {"a": 5, "edit": {"line": 6, "text": true}}}</tool>'
+    for chunks in ([text], list(text)):
+        parser = xt.Parser([TOOL])
+        events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+        assert [event.path for event in events if isinstance(event, xt.ArgumentDelta)] == [("edit", "line")]
+
+
 def test_of_elements_after_a_token_only_strings_have_deltas():
     mark = "]<]minimax[>["
     given = [("a", "x"), ("list", f"{mark}<item>y{mark}</item>"), ("edit", f"{mark}<line>1{mark}</line>")]
@@ -184,6 +192,10 @@ def test_a_mention_is_told_by_the_character_before_and_behind_it():
     ("text", "message"),
     [
         ('<tool>{"name": "f", "tool_name": "g"}</tool>', "mean the same"),
+        (
+            '<tool>{"function": {"name": "f", "arguments": {}}, "arguments": {}}</tool>',
+            "'arguments' is in 'function' and",
+        ),
         ('<tool>{"name": "f"} x</tool>', "there is something between the JSON object and the end of the block"),
         ('<tool>{"name": 5}</tool>', "name"),
         ('<tool>{"tool_name": 5, "name": "f"}</tool>', "tool_name and name mean the same"),
@@ -361,6 +373,32 @@ def test_attributes_and_json_of_arguments(arguments, value, codes):
     found = every_cut(f"<tool><tool_name>f</tool_name><arguments>{arguments}</arguments></tool>")
     read = [(call[2], [code.value for code, _ in call[4]]) for call in found["calls"]]
     assert read == ([] if value is None else [(repr(value), codes)])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("<b><c>1</c>x</b>", {"b": "<c>1</c>x"}),
+        ("<b><c>1</c>x</b>y</b>", "<b><c>1</c>x</b>y</b>"),
+    ],
+)
+def test_text_beside_elements_ends_with_the_element_that_holds_both(value, expected):
+    found = every_cut(f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool>")
+    assert found["calls"][0][2] == repr({"a": expected})
+
+
+@pytest.mark.parametrize("letter", "Xx\u00a0")
+def test_letters_beside_a_section_belong_to_the_value(letter):
+    for value in (f"{letter}<![CDATA[y]]>", f"<![CDATA[y]]>{letter}", f" {letter}<![CDATA[y]]>"):
+        found = every_cut(f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool>")
+        expected = value.replace("<![CDATA[y]]>", "y")
+        assert found["calls"][0][2] == repr({"a": expected})
+
+
+def test_an_attribute_of_an_empty_element_is_told_where_the_value_belongs():
+    [error] = xt.parse('<tool><tool_name>f</tool_name><arguments><a k="v"/></arguments></tool>').errors
+    assert error.code is Code.MALFORMED_MARKUP
+    assert error.hint == "Write the value between the tags: <a>value</a>."
 
 
 def test_a_name_is_near_if_half_of_it_is_the_same():

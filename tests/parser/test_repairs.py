@@ -61,7 +61,10 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize(("code", "arguments"), TWICE.items(), ids=TWICE)
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [*TWICE.items(), ("tag_white_space", "<o><a>1</a></ o>")],  # of a value, and of an object
+)
 def test_an_element_has_a_repair_once_and_where_it_began(code, arguments):
     [call] = xt.parse(block(arguments)).calls
     assert [repair.code.value for repair in call.repairs] == [code]

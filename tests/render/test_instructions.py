@@ -136,6 +136,14 @@ def test_nested_arguments_are_told_with_the_elements_that_hold_them() -> None:
     ]
 
 
+def test_an_object_in_whose_place_something_else_may_stand_is_told_with_its_arguments_too() -> None:
+    given_object = {"type": ["object", "null"], "properties": {"path": STRING}}
+    assert arguments_of(tool({"entry": given_object})) == [
+        "- entry (object or null, optional)",
+        "  - path (string, optional)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

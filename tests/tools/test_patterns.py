@@ -54,6 +54,9 @@ from xmltools.tools.schema.patterns import MAX_PATTERN_TEXT, Pattern, Scanner
         ("^(?>(?:ab)*?)c$", ["c"], ["abc"]),
         (r"^(a*?)b\1$", ["aba", "b", "aabaa"], ["ab", "ba"]),
         ("^(?a:x)y|z$", ["xy", "z"], ["Xy"]),
+        (r"(?a:\w(?u:\w))$", ["aé"], ["éa", "aé-"]),
+        ("(?s:a(?a:.)b)", ["a\nb"], ["ab"]),
+        (r"^(a)(?:|b)*c\1$", ["aca", "abbca"], ["abbc"]),
     ],
 )
 def test_what_is_found(wanted, found, others):

@@ -349,6 +349,7 @@ def test_what_is_wanted_is_shown_beside_what_is_required():
     [
         ({"type": "array", "items": {"type": "integer"}}, 5, [5], ["coerced_value"]),
         ({"type": "array", "items": {"type": "integer"}}, "x", ["x"], ["coerced_value"]),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "boolean"}]}, 5, [5], ["coerced_value"]),
         ({"type": "array", "items": {"type": "integer"}}, {"b": 1}, {"b": 1}, []),
         ({"type": "array", "items": {"type": "integer"}}, "[1, 2]", [1, 2], ["json_value"]),
         (
