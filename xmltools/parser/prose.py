@@ -780,7 +780,7 @@ class Outside:
             if self.is_long or (found is None and self.final):
                 end = place
         if end > at:
-            return self._think(text, at, end, base)
+            return self._think(text, at, end)
         if found is None or not (found["name"] or found["call"] or found["mark"]):
             return -1
         self.gather()
@@ -813,7 +813,7 @@ class Outside:
         if opens is MORE or hidden is MORE:
             return -1
         if not opens or hidden or self._thought.open:
-            return self._think(text, lead, hidden or at + 1, base)
+            return self._think(text, lead, hidden or at + 1)
         self._end_thought(text, lead, base, at)
         self.is_unclosed = True
         return at
@@ -830,7 +830,7 @@ class Outside:
         self.is_after = self._is_blank = True
         return after
 
-    def _think(self, text: str, at: int, end: int, base: int) -> int:
+    def _think(self, text: str, at: int, end: int) -> int:
         """Take reasoning. Its event is made when all of this text was read, so that its
         tags do not cut it in pieces."""
         if self._may_repeat and text[at:end].strip(SPACES):
@@ -864,9 +864,9 @@ class Outside:
         if tag is MORE or hidden is MORE:
             return -1
         if not tag or hidden:
-            return self._think(text, lead, hidden or at + 1, base)
+            return self._think(text, lead, hidden or at + 1)
         self._nested += not (self._thought.open or self._thought.is_escaped)
-        return self._think(text, lead, tag.end, base)
+        return self._think(text, lead, tag.end)
 
     def _read_thought_end(self, text: str, at: int, lead: int, base: int, after: int) -> int:
         """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
@@ -874,14 +874,14 @@ class Outside:
         if end == len(text) and end - at < OPENER_LENGTH:
             return -1
         if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
-            return self._think(text, lead, at + 1, base)
+            return self._think(text, lead, at + 1)
         end += 1
         thought = self._thought
         hidden = thought.hides(text, at, final=self.final)
         if hidden is MORE:
             return -1
         if hidden and thought.is_right_after_backticks:
-            return self._think(text, lead, hidden, base)
+            return self._think(text, lead, hidden)
         is_fenced = thought.open and not thought.is_closing
         is_nested = not hidden and not is_fenced and self._nested > 0
         if hidden or is_fenced or is_nested:
@@ -891,7 +891,7 @@ class Outside:
                 return -1
             if is_later:
                 self._nested -= is_nested
-                return self._think(text, lead, hidden or end, base)
+                return self._think(text, lead, hidden or end)
         return self._end_thought(text, lead, base, end)
 
     def _ends_later(self, text: str, at: int, end: int, base: int, marker: str) -> bool | None:
