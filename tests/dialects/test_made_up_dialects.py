@@ -213,7 +213,7 @@ def test_a_sure_start_mark_without_a_name_is_an_error_that_ends_with_its_call() 
     for size in (1, 5, len(text)):
         events = laws.events_of(FLOWERS, [text[at : at + size] for at in range(0, len(text), size)], False)
         (error,) = [event.error for event in events if isinstance(event, laws.CallFailed)]
-        assert error.code is Code.INVALID_NAME and text[slice(*error.span)] == text.removesuffix(" and so on")
+        assert error.code is Code.MISSING_TOOL_NAME and text[slice(*error.span)] == text.removesuffix(" and so on")
 
 
 @pytest.mark.parametrize("made_up", [GUILLEMETS, FLOWERS], ids=lambda each: each.name)
