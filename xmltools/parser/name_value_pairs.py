@@ -408,10 +408,10 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
         name = text[start:after].strip(SPACES)
     block.name_start = block.base + start
     if not name or not is_valid_name(name):
-        code, message = Code.MISSING_TOOL_NAME, "the block names no tool"
         if name:
-            code, message = Code.INVALID_NAME, f"{name[:60]!r} is no name"
-        fail(block, code, message, block.name_start)
+            fail(block, Code.INVALID_NAME, f"{name[:60]!r} is no name", block.name_start)
+        else:
+            fail(block, Code.MISSING_TOOL_NAME, "the block names no tool", block.name_start)
         block.state = State.PAIRS_SKIP
         return start
     block.name = name

@@ -125,6 +125,15 @@ def _new_id() -> str:
     return f"call_{urandom(12).hex()}"
 
 
+def _opener_place(opener: str, text: str) -> int:
+    """Return where an opener begins that the end of the text cuts off; the end if there is no `<`, -1 if there is
+    another one."""
+    place = text.find("<")
+    if place < 0:
+        return len(text)
+    return place if len(text) - place < len(opener) and opener.startswith(text[place:]) else -1
+
+
 def _make_id(new_id: Callable[[], object]) -> str:
     made = new_id()
     if not isinstance(made, str):
@@ -363,14 +372,6 @@ class Parser:
                         self._held = held
                         self._pos = end
                         return []
-                elif mode == 17:
-                    if end <= self._mark and "<" not in chunk and chunk[-1] > " " and "&" not in chunk:
-                        self._pos = end
-                        self._pieces.append(chunk)
-                        delta = ArgumentDelta()
-                        delta.path = self._path
-                        delta.text = chunk
-                        return [delta]
                 elif mode == 18:
                     if end <= self._reach and chunk.isidentifier():
                         self._held += chunk
@@ -385,9 +386,9 @@ class Parser:
                         if lead:
                             self._mode = 15
                         return []
-                elif mode == 20:
-                    is_plain = "<" not in chunk and "&" not in chunk and chunk[0] > " " and chunk[-1] > " "
-                    if is_plain and end <= self._mark:
+                elif mode == 17 or mode == 20:
+                    is_plain = "<" not in chunk and "&" not in chunk and chunk[-1] > " "
+                    if is_plain and (mode == 17 or chunk[0] > " ") and end <= self._mark:
                         self._pos = end
                         self._mode = 17
                         self._pieces.append(chunk)
@@ -736,10 +737,8 @@ class Parser:
                 self._pos = end
                 self._hold_field(text, stop)
                 return events
-        elif mode in (_TAGS, _BLANK):
-            pass
-        elif not held:
-            if call.next == TEXT and self._feed_value(call, chunk, events):
+        elif call.next == TEXT and not held:
+            if self._feed_value(call, chunk, events):
                 return events
         elif mode in (_END_TAG, _NEXT_TAG) and goes_on(call, text):
             self._held = text
@@ -765,10 +764,7 @@ class Parser:
             self._keep_ordinary(call, text, 0, place, base)
             text = text[place:]
         self._held = text
-        if call.next >= TEXT:
-            self._choose_value(call)
-        else:
-            self._choose_tag(call)
+        self._choose_ordinary(call)
         return events
 
     def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
@@ -805,14 +801,9 @@ class Parser:
     def _hold_opener(self, opener: str, chunk: str) -> list[Event] | None:
         """A chunk of prose: an opener that begins in it is held back. None if it takes a closer look."""
         text = self._held + chunk
-        place = text.find("<")
+        place = _opener_place(opener, text)
         size = len(text) - place
-        if (
-            place < 0
-            or size >= len(opener)
-            or not opener.startswith(text[place:])
-            or self._pos + len(chunk) > self._mark
-        ):
+        if place < 0 or not size or self._pos + len(chunk) > self._mark:
             return None
         self._pos += len(chunk)
         self._held = text[place:]
@@ -825,14 +816,11 @@ class Parser:
 
     def _read_after(self, call: Ordinary, text: str, base: int) -> bool:
         """Text after an ordinary call, in which perhaps an opener begins. False if it takes a closer look."""
-        opener, place = call.words.opener, text.find("<")
-        if place >= 0 and (len(text) - place >= len(opener) or not opener.startswith(text[place:])):
+        place = _opener_place(call.words.opener, text)
+        if place < 0 or self._words is None or not self._reads_plainly:
             return False
-        if self._words is None or not self._reads_plainly:
-            return False
-        self._outside.emit_text(text, 0, len(text) if place < 0 else place, base)
-        if place >= 0:
-            self._held = text[place:]
+        self._outside.emit_text(text, 0, place, base)
+        self._held = text[place:]
         return True
 
     def _open_held(self, words: Words, text: str, events: list[Event]) -> bool:
@@ -992,11 +980,7 @@ class Parser:
         """As `_choose_mode`, in an ordinary call."""
         if call.next >= TEXT:
             self._choose_value(call)
-        else:
-            self._choose_tag(call)
-
-    def _choose_tag(self, call: Ordinary) -> None:
-        """As `_choose_mode`, before a tag of an ordinary call."""
+            return
         held = self._held
         self._reach = min(self._pos + _LONG, call.limit)
         if call.next != FIELD:

@@ -31,9 +31,10 @@ _MOST: Final = 16_384
 _MOST_ARGUMENTS: Final = 64
 _UNUSUAL = re.compile(r'\\[^"\\/nt]|-0')
 """Other escapes, and perhaps a number that is written unlike it is printed."""
-_LEAF = re.compile(rf"<({_NAME})>([^<&]{{1,4096}}+)</")
 _LEAVES = re.compile(rf"(?:[ \t\r\n]*+<({_NAME})>[^<&]{{1,4096}}+</\1>){{1,{_MOST_ARGUMENTS}}}+")
 """Leaves that hold neither `<` nor `&`."""
+_LEAF = re.compile(rf"<({_NAME})>([^<&]++)</")
+"""The name and the value of one of them."""
 _CONSTANTS: Final = {None: "null", True: "true", False: "false"}
 
 
@@ -99,7 +100,7 @@ def read_whole_elements(
     words: Words, default_server: str, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool
 ) -> WholeCall | None:
     """As `read_whole`, where a call of elements begins at `at`: the arguments are strings, numbers, booleans, or words
-    of an enumeration."""
+    of an enumeration. Without `has_deltas` it makes none."""
     head = words.head.match(text, at)
     if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
         return None
@@ -140,7 +141,7 @@ def _read_leaves(text: str, at: int) -> tuple[list[tuple[str, str]], int]:
     run = _LEAVES.match(text, at)
     if run is not None and "]]>" not in run[0]:
         leaves = _LEAF.findall(run[0])
-        for _, value in leaves:
+        for _, value in leaves:  # what `is_plain` asks, and the patterns have not shown
             if value[0] <= " " or value[-1] <= " " or not value.isprintable():
                 return [], at
         at = run.end()
