@@ -161,6 +161,10 @@ class Shown(FenceReader):
         self._is_odd = self._is_long_run = False
         self._looked_at = -1
 
+    def skip_space(self, size: int) -> None:
+        """So many characters of white space stand between two blocks."""
+        self._at += size
+
     def quote(self, tag: str) -> None:
         """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
         self._quote = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)

@@ -72,19 +72,21 @@ LOST: Final = 3  # it is not ordinary
 
 class Words(NamedTuple):
     """How a dialect spells ordinary calls: its opener and end tag, the elements in it, and patterns of all up to the
-    arguments, of all after them, of a field, which names server or tool, and of what the end of a text may cut off of
-    one; and the start tags of fields."""
+    name, and up to the arguments, of all after them, of a field, which names server or tool, and of what the end of a text may cut off of
+    one; and the start tags of fields. `lead` holds what came last from the opener up to a name."""
 
     opener: str
     close: str
     block: str
     arguments: str
     server_name: str
+    start: re.Pattern[str]
     head: re.Pattern[str]
     tail: re.Pattern[str]
     field: re.Pattern[str]
     field_part: re.Pattern[str]
     field_tags: tuple[str, str]
+    lead: list[str]
 
 
 @lru_cache(maxsize=16)
@@ -102,18 +104,33 @@ def words_of(dialect: Dialect) -> Words | None:
         dialect.block,
         dialect.arguments,
         dialect.server_name,
+        re.compile(start),
         re.compile(f"{start}{space}<{re.escape(dialect.arguments)}>"),
         re.compile(f"{space}</{re.escape(dialect.arguments)}>{space}</{re.escape(dialect.block)}>"),
         re.compile(f"{space}<{field}({_NAME})</(?P=field)>"),
         re.compile(rf"{space}(?:{part})?\Z"),
         (f"<{dialect.tool_name}>", f"<{dialect.server_name}>"),
+        [f"{dialect.opener}<{dialect.tool_name}>"],
     )
 
 
-class _Container:
-    """An open element with elements in it, and the value that it becomes: an object, or a list."""
+class Step(NamedTuple):
+    """What stood between two values: `text`, from the end tag of a leaf up to the start tag of `name`, the next one,
+    which is read as `member`; or up to the end of the call, where there is no name.
 
-    __slots__ = ("is_list", "known", "members", "path", "shape", "tag", "value")
+    Models write most calls of a tool alike. So what came last is looked for first, in one comparison. Where anything
+    else comes, it is read as if nothing had been looked for."""
+
+    text: str
+    name: str
+    member: PlainMember
+
+
+class _Container:
+    """An open element with elements in it, and the value that it becomes: an object, or a list. `steps`: what came last
+    after each of its leaves, and before the first one."""
+
+    __slots__ = ("is_list", "known", "members", "path", "shape", "steps", "tag", "value")
 
     def __init__(
         self,
@@ -129,7 +146,9 @@ class _Container:
         self.path = path
         self.value = value
         self.is_list = members is not None and members.is_list
-        self.known: dict[str, PlainMember | None] = {} if members is None or self.is_list else members.known
+        is_object = members is not None and not members.is_list
+        self.known: dict[str, PlainMember | None] = members.known if is_object else {}
+        self.steps: dict[str, Step] = members.steps if is_object else {}
 
     def find(self, name: str) -> PlainMember | None:
         """Return how the element `name` is read in here; None if it is not ordinary, or is there already."""
@@ -168,6 +187,7 @@ class Ordinary:
         "containers",
         "count",
         "found_on",
+        "gap",
         "has_deltas",
         "key",
         "last_ends",
@@ -188,6 +208,8 @@ class Ordinary:
         "server",
         "shape",
         "start",
+        "step",
+        "tag",
         "words",
     )
 
@@ -225,6 +247,7 @@ class Ordinary:
         self.containers: list[_Container] = []
         self.objects: list[_Container] = []  # those that must have what their schemas require
         # The open leaf.
+        self.tag = ""
         self.close = ""  # its end tag
         self.key: str | int = ""
         self.read: Read | None = None  # None for a string: its end tag counts only if a tag follows
@@ -232,6 +255,14 @@ class Ordinary:
         self.leaf_piece = -1  # the first piece of its value; -1 if that was put by
         self.path: tuple[str | int, ...] = ()
         self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
+        self.step: Step | None = None  # what probably follows the leaf, or the name of the tool
+        self.gap = ""  # what has followed; empty if that will be no step
+
+
+    @property
+    def expected(self) -> str:
+        """What probably ends the open leaf: its end tag, and what came last after that, if text stays as it is."""
+        return self.close if self.step is None or self.reader is not None else self.step.text
 
 
 def read_ordinary(call: Ordinary, text: str, base: int, events: list[Event], at: int = 0) -> int:
@@ -248,15 +279,15 @@ def read_ordinary(call: Ordinary, text: str, base: int, events: list[Event], at:
 
 
 def begin(call: Ordinary, text: str, at: int, events: list[Event]) -> int:
-    """At the opener of a call. Returns the place after it, or where its arguments begin, if the text has all that."""
+    """At the opener of a call. Returns the place after it, or after the name of the tool, if the text has that."""
     words = call.words
-    found = words.head.match(text, at)
-    if found is not None:
-        call.server, call.name = found.groups()
-        if call.announce(call):
-            events.append(CallStarted(call.call_id or "", call.name, call.server))
-            return _open_arguments(call, found.end())
-        call.server = None
+    found = words.start.match(text, at)
+    if found is None:
+        return at + len(words.opener)
+    call.server, call.name = found.groups()
+    if _name_tool(call, events):
+        return found.end()
+    call.server = None
     return at + len(words.opener)
 
 
@@ -355,26 +386,47 @@ def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Even
         call.outcome = WAITS if waits else LOST
         return at
     field, name = found.groups()
+    if call.server is None:
+        words.lead[0] = words.opener + text[at : found.start(2)]
     if field == words.server_name:
         if call.server is not None:
             return _lose(call, at)
         call.server = name
         return found.end()
     call.name = name
+    return found.end() if _name_tool(call, events) else _lose(call, at)
+
+
+def _name_tool(call: Ordinary, events: list[Event]) -> bool:
+    """The call has named its tool. False, if it is not ordinary."""
     if not call.announce(call):
-        return _lose(call, at)
-    events.append(CallStarted(call.call_id or "", name, call.server))
+        return False
+    events.append(CallStarted(call.call_id or "", call.name, call.server))
     call.next = ARGUMENTS
-    return found.end()
+    members = plain_members(call.shape) if call.shape is not None else None
+    call.step = members.steps.get("") if members is not None else None
+    return True
 
 
 def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: before the start tag of the arguments."""
+    step = call.step
+    if step is not None and call.count < call.most and text.startswith(step.text, at):
+        after = _open_arguments(call, at + len(step.text))
+        if not step.name:
+            call.outcome = DONE
+            return after
+        call.count += 1
+        return _open_leaf(call, call.containers[-1], step.name, step.member, text, after, base, events)
+    if step is not None and len(text) - at < len(step.text) and step.text.startswith(text[at:]):
+        call.outcome = WAITS
+        return at
     found = _TAG.match(text, at)
     if found is None:
         return _wait(call, text, at, at)
     if found[1] or found[2] != call.words.arguments:
         return _lose(call, at)
+    call.gap = found[0]
     return _open_arguments(call, found.end())
 
 
@@ -402,7 +454,15 @@ def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]
     if not found[1] or found[2] != call.words.block:
         return _lose(call, at)
     call.outcome = DONE
+    _learn(call, call.containers[0], found[0], "", _STRING)
     return found.end()
+
+
+def _learn(call: Ordinary, top: _Container, text: str, name: str, member: PlainMember) -> None:
+    """A tag has come after a leaf, or before the first one: the next call probably has the same there."""
+    text = call.gap + text
+    if call.gap and len(text) < _MOST_HELD:
+        top.steps[call.tag] = Step(text, name, member)
 
 
 def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -420,6 +480,8 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
                 typed = written if member.read is None else member.read(written)
                 if typed is UNUSUAL:
                     return _lose(call, at)
+                call.tag = name
+                call.gap = f"</{name}>"
                 top.add(key, typed)
                 call.count += 1
                 if has_deltas and written:
@@ -437,11 +499,13 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
         if slash:
             if name != top.tag:
                 return _lose(call, at)
-            containers.pop()
-            if not containers:
+            if len(containers) == 1:
                 call.next = END
+                call.gap = call.gap and call.gap + found[0]
                 return _read_end(call, text, after, base, events) if after < len(text) else after
+            containers.pop()
             top = containers[-1]
+            call.gap = ""
             at = after
             continue
         member = top.find(name)
@@ -449,6 +513,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
             return _lose(call, at)
         if member.inside is None:
             call.count += 1
+            _learn(call, top, found[0], name, member)
             return _open_leaf(call, top, name, member, text, after, base, events)
         inner = _TAG.match(text, after)
         if inner is None:
@@ -459,6 +524,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
         value: Any = [] if member.inside.is_list else {}
         top.add(key, value)
         call.count += 1
+        call.gap = ""
         top = _Container(name, member.inside, member.shape, (*top.path, key), value)
         _open_container(call, top)
         at = after
@@ -475,14 +541,14 @@ def _open_leaf(
     events: list[Event],
 ) -> int:
     """A leaf begins, after its start tag."""
-    key: str | int = len(top.value) if top.is_list else name
-    top.add(key, None)
+    call.key = key = len(top.value) if top.is_list else name
+    call.tag = name
     call.close = f"</{name}>"
-    call.key = key
     call.read = member.read
     call.leaf_start = base + after
     call.path = (*top.path, key)
     call.reader = None
+    call.step = top.steps.get(name)
     call.next = TEXT
     return _read_text(call, text, after, base, events) if after < len(text) else after
 
@@ -509,9 +575,25 @@ def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
 
 
 def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
-    """State: in plain text."""
+    """State: in plain text. Values that begin here, and end with a step to the next, are read one after the other."""
+    size = len(text)
+    while (step := call.step) is not None and base + at == call.leaf_start:
+        end = text.find("<", at)
+        if end < 0 or end - at > _BIG or not text.startswith(step.text, end):
+            break
+        path, piece = call.path, text[at:end]
+        if not is_plain(piece) or not _take_step(call, step, piece, base + end):
+            break
+        if call.has_deltas:
+            delta = ArgumentDelta()
+            delta.path = path
+            delta.text = piece
+            events.append(delta)
+        at = end + len(step.text)
+        if at == size or call.outcome:
+            return at
     end = text.find("<", at)
-    stop = end if end >= 0 else len(text)
+    stop = end if end >= 0 else size
     if stop > at:
         piece = text[at:stop]
         if "&" in piece or len(piece) > _BIG:
@@ -530,11 +612,16 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
                 events.append(delta)
     if end < 0:
         return stop
-    close = call.close
-    if text.startswith(close, end):
-        return _end_leaf(call, text, end, end + len(close), base, events)
-    if close.startswith(text[end:]):
+    if step is not None and call.leaf_piece >= 0 and call.leaf_start < base and text.startswith(step.text, end):
+        value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
+        if is_plain(value) and _take_step(call, step, value, base + end):
+            after = end + len(step.text)
+            return after if after == size or call.outcome else _read_text(call, text, after, base, events)
+    close, expected = call.close, call.expected
+    if size - end < len(expected) and expected.startswith(text[end:]):
         call.outcome = WAITS
+    elif text.startswith(close, end):
+        return _end_leaf(call, text, end, end + len(close), base, events)
     elif base + end != call.leaf_start:
         call.outcome = LOST
     elif text.startswith(CDATA_OPEN, end):
@@ -549,6 +636,40 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     else:
         call.outcome = LOST
     return end
+
+
+def _take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
+    """A leaf with this value ends at `end` in the stream, and this step follows. False if it takes a closer look."""
+    if call.read is not None:
+        value = call.read(value)
+        if value is UNUSUAL:
+            return False
+    top, name = call.containers[-1], step.name
+    if not name:
+        top.add(call.key, value)
+        call.outcome = DONE
+        return True
+    if call.count >= call.most:
+        return False
+    if top.is_list:
+        top.value.append(value)
+        key: str | int = len(top.value)
+    elif name in top.value or name == call.key:
+        return False
+    else:
+        top.value[call.key] = value
+        key = name
+    call.count += 1
+    call.key = key
+    if name != call.tag:
+        call.tag = name
+        call.close = f"</{name}>"
+        call.read = step.member.read
+        call.step = top.steps.get(name)
+    call.leaf_start = end + len(step.text)
+    call.path = (*top.path, key)
+    call.reader = None
+    return True
 
 
 def _read_cdata(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -588,7 +709,7 @@ def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events
     """The leaf ends at `end`, if its end tag, up to `after`, counts."""
     if call.read is None and _TAG.match(text, after) is None:
         return _wait(call, text, end, after)
-    begin = call.leaf_start - base
+    begin, close = call.leaf_start - base, call.close
     if begin >= 0:
         value: Any = text[begin:end]
     elif call.leaf_piece >= 0:
@@ -613,7 +734,8 @@ def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events
         if call.read is None:
             return _lose(call, end)  # what follows must have been read too, before the end counts
         _emit(call, rest, events)
-    call.containers[-1].value[call.key] = value
+    call.containers[-1].add(call.key, value)
+    call.gap = close
     call.next = TAGS
     return after
 

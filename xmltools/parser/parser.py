@@ -41,6 +41,7 @@ from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import marks_of
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.ordinary_calls import (
+    ARGUMENTS,
     CDATA,
     DONE,
     FIELD,
@@ -731,14 +732,14 @@ class Parser:
             return self._feed(chunk)
         events: list[Event] = []
         text = held + chunk if held else chunk
-        if call.next == FIELD:
-            stop = field_goes_on(call.words, text) if end <= self._reach else None
-            if stop is not None:
-                self._pos = end
-                self._hold_field(text, stop)
+        if not held:
+            if call.next == TEXT and self._feed_value(call, chunk, events):
                 return events
-        elif call.next == TEXT and not held:
-            if self._feed_value(call, chunk, events):
+        elif mode == _END_TAG and text.startswith(self._stop):
+            pass
+        elif call.next == FIELD:
+            if end <= self._reach and self._feed_field(call, chunk):
+                self._pos = end
                 return events
         elif mode in (_END_TAG, _NEXT_TAG) and goes_on(call, text):
             self._held = text
@@ -770,15 +771,19 @@ class Parser:
     def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
         """A chunk of plain text of an ordinary call. If its end tag begins in it, that is held back, else it takes a
         closer look: False."""
-        close, place = call.close, chunk.find("<")
-        if place < 0 or len(chunk) - place >= len(close) or not close.startswith(chunk[place:]):
+        place = chunk.find("<")
+        if place < 0 or place > _GATHER:
+            return False
+        is_plain = not place or (chunk[place - 1] > " " and (self._mode == _PLAIN_TEXT or (self._mode == _VALUE and chunk[0] > " ")))
+        close = call.expected if is_plain else call.close
+        held = chunk[place:]
+        if held == close or not close.startswith(held):
             return False
         if place:
-            if "&" in chunk or place > _GATHER:
+            if "&" in chunk:
                 return False
             piece = chunk[:place]
-            is_begun = self._mode == _PLAIN_TEXT or (self._mode == _VALUE and chunk[0] > " ")
-            if is_begun and chunk[place - 1] > " ":
+            if is_plain:
                 delta = ArgumentDelta()
                 delta.path = self._path
                 delta.text = piece
@@ -787,7 +792,7 @@ class Parser:
                 read_ordinary(call, piece, self._pos, events)
             self._pieces.append(piece)
         self._pos += len(chunk)
-        self._held = chunk[place:]
+        self._held = held
         self._mode = _END_TAG
         self._stop = close
         return True
@@ -807,17 +812,31 @@ class Parser:
             return None
         self._pos += len(chunk)
         self._held = text[place:]
-        self._mode = _OTHER
-        if not place:
-            return []
         text = text[:place]
-        self._pieces.append(text)
-        return [TextDelta.make(text, self._pos - size - place)]
+        if text:
+            self._pieces.append(text)
+        self._choose_opener()
+        return [TextDelta.make(text, self._pos - size - place)] if text else []
 
     def _read_after(self, call: Ordinary, text: str, base: int) -> bool:
-        """Text after an ordinary call, in which perhaps an opener begins. False if it takes a closer look."""
-        place = _opener_place(call.words.opener, text)
-        if place < 0 or self._words is None or not self._reads_plainly:
+        """Text after an ordinary call, in which perhaps another one begins. False if it takes a closer look."""
+        words, outside = self._words, self._outside
+        if words is None or not self._reads_plainly:
+            return False
+        lead, place = words.lead[0], text.find("<")
+        if place >= 0 and text.startswith(lead, place) and text.find(words.close, place) < 0:
+            is_next = (not place or text[:place].isspace()) and outside.is_fresh and self._blocks < self._limits.blocks
+            if not is_next or base + place == self._odd:
+                return False
+            outside.emit_text(text, 0, place, base)
+            after = self._open_ordinary(words, text, place, base)
+            if self._ordinary is None and after < len(text):
+                self._read_text(text, base, after)
+            else:
+                self._held = text[max(after, place) :]
+            return True
+        place = _opener_place(words.opener, text)
+        if place < 0:
             return False
         self._outside.emit_text(text, 0, place, base)
         self._held = text[place:]
@@ -828,7 +847,9 @@ class Parser:
         after = text[len(words.opener) :]
         inside = after.lstrip(SPACES)
         start = self._pos - len(self._held)
-        if (inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE:
+        lead = words.lead[0]
+        is_open = text.startswith(lead) and not (">" in text[len(lead):] )
+        if not is_open and ((inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE):
             return False
         end = start + len(text)
         if self._blocks >= self._limits.blocks or start == self._odd or end > self._mark:
@@ -841,7 +862,7 @@ class Parser:
             self._held = text
             self._mode = _OPENED
             return True
-        self._outside.end_text()
+        self._outside.begin_call()
         self._blocks += 1
         self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._pieces.append(words.opener)
@@ -915,6 +936,8 @@ class Parser:
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
             if block is not None and (self._held in ("]", "<", "\n", "\n<") or self._held.startswith("</")):
                 self._choose_bracket()
+            elif block is None and self._words is not None and self._held[0] == "<" and self._outside.is_fresh:
+                self._choose_opener()
             elif self._held == "<" and not self._dialect.layout and self._reads_plainly:
                 self._mode = _HELD
                 self._mark = self._pos + _GATHER
@@ -976,6 +999,14 @@ class Parser:
             self._path = leaf.path
             self._reader = leaf.reader
 
+    def _choose_opener(self) -> None:
+        """As `_choose_mode`, where an opener is held back, perhaps cut off."""
+        words = self._words
+        self._mode = _OTHER
+        if words is not None and words.lead[0].startswith(self._held) and self._outside.is_fresh and self._blocks < self._limits.blocks:
+            self._mode = _END_TAG
+            self._stop = words.lead[0]
+
     def _choose_ordinary(self, call: Ordinary) -> None:
         """As `_choose_mode`, in an ordinary call."""
         if call.next >= TEXT:
@@ -983,18 +1014,39 @@ class Parser:
             return
         held = self._held
         self._reach = min(self._pos + _LONG, call.limit)
-        if call.next != FIELD:
+        if call.next == ARGUMENTS and call.step is not None and call.step.text.startswith(held):
+            self._mode = _END_TAG
+            self._stop = call.step.text
+        elif call.next != FIELD:
             self._mode = _TAGS if "<" in held else _BLANK
         elif (stop := field_goes_on(call.words, held)) is not None:
             self._hold_field(held, stop)
         else:
             self._mode = _OTHER
 
+    def _feed_field(self, call: Ordinary, chunk: str) -> bool:
+        """A chunk of a field of an ordinary call, which may go on. False if its next tag ends, or it is none."""
+        text = self._held + chunk
+        if self._mode == _NEXT_TAG:  # in the name
+            place = chunk.find("<")
+            if place >= 0 and self._stop != chunk[place:] and self._stop.startswith(chunk[place:]):
+                self._stop = text[: len(self._held) + place] + self._stop
+                self._held = text
+                self._mode = _END_TAG
+                return True
+        stop = field_goes_on(call.words, text)
+        if stop is not None:
+            self._hold_field(text, stop)
+        return stop is not None
+
     def _hold_field(self, held: str, stop: str) -> None:
-        """A field of an ordinary call goes on, up to a tag with which it is `stop`."""
+        """A field of an ordinary call goes on, up to a tag with which it is `stop`; or to its end tag, in its name."""
         self._held = held
-        self._mode = _END_TAG if stop else _NEXT_TAG
+        self._mode = _END_TAG
         self._stop = stop
+        if not stop:
+            self._mode = _NEXT_TAG
+            self._stop = f"</{held[held.index('<') + 1 : held.index('>') + 1]}"
 
     def _choose_value(self, call: Ordinary) -> None:
         """As `_choose_mode`, in a value of an ordinary call."""
@@ -1005,7 +1057,7 @@ class Parser:
             is_bracket = held == "]" and call.has_deltas
             self._ends = None
             self._mode = _CDATA_BRACKET if is_bracket else _END_TAG
-            self._stop = "]]" if is_bracket else call.close if state == TEXT else f"]]>{call.close}"
+            self._stop = "]]" if is_bracket else call.expected if state == TEXT else f"]]>{call.close}"
         elif not call.has_deltas:
             self._mode = _SILENT
             self._stop = "<" if state == TEXT else "]"
@@ -1047,12 +1099,12 @@ class Parser:
         self._pos += len(chunk)
         self._read_text(text, base)
 
-    def _read_text(self, text: str, base: int) -> None:
-        """Read a text that begins at `base` in the stream; what may become something else is held back."""
+    def _read_text(self, text: str, base: int, at: int = 0) -> None:
+        """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
+        back."""
         outside, words = self._outside, self._words
         outside.begin()
         self._last_ends.clear()
-        at = 0
         while at < len(text):
             if self._block is not None:
                 place = self._read_block(self._block, text, at, base)
@@ -1105,15 +1157,20 @@ class Parser:
             return _NOT_PLAIN
         if here == len(text):
             return -1
-        outside.end_text()
         start = base + at
         if self._reads_whole and self._toolbox is not None and len(text) - at >= _LEAST_CALL:
             default, has_deltas = self._dialect.default_server, self._argument_deltas
             whole = read_whole_elements(words, default, self._toolbox, text, at, has_deltas=has_deltas)
             if whole is not None and whole.end - at <= self._limits.block_size:
+                outside.begin_call()
                 return self._take_whole(whole, start, base)
+        return self._open_ordinary(words, text, at, base)
+
+    def _open_ordinary(self, words: Words, text: str, at: int, base: int) -> int:
+        """An ordinary call opens. Returns the place up to which it was read, -1 if what follows has not come yet."""
+        self._outside.begin_call()
         self._blocks += 1
-        call = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
+        call = Ordinary(base + at, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._ordinary = call
         return self._read_ordinary(call, text, at, base)
 

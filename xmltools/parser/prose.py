@@ -107,6 +107,7 @@ class Outside:
         "_found",
         "_is_begun",
         "_is_blank",
+        "_is_fresh",
         "_is_copied",
         "_is_hiding",
         "_key_search",
@@ -189,6 +190,7 @@ class Outside:
             *other_tags,
             *(start for each in others for start, _ in each.thoughts if start not in own_thoughts),
         }
+        self._is_fresh = False  # a call has ended, outside of fences, and no text has followed that was looked at
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
         tags = tuple(dict.fromkeys((*tags, *other_tags)))
         starts = starts_of(dialect, tags, names, others)
@@ -298,11 +300,26 @@ class Outside:
         self.is_after = self._is_blank = True
         self._is_copied = False
         self._echo = "\n"
+        self._is_fresh = self._prose.line == "x" and not self._prose.marker and not self._prose.is_quoting
+
+    def begin_call(self) -> None:
+        """An ordinary call begins, where `is_plain` was true."""
+        if not self._is_fresh:
+            self.end_text()
+        elif self.pieces:
+            self._prose.skip_space(sum(map(len, self.pieces)))
+            self.pieces.clear()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a call has ended, outside of fences, and only white space has followed, which was not looked at."""
+        return self._is_fresh and (not self.pieces or "".join(self.pieces).isspace())
 
     def gather(self, *, is_all: bool = True) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
         if not self.pieces:
             return
+        self._is_fresh = False
         text = "".join(self.pieces)
         self.pieces.clear()
         if self.closers:
@@ -318,6 +335,8 @@ class Outside:
 
     def is_plain(self) -> bool:
         """Return whether what follows the text so far is neither in a fence nor perhaps only shown."""
+        if self.is_fresh:
+            return True
         self.gather()
         self._prose.settle()
         return not (self._prose.may_hide or self._prose.open)
@@ -744,6 +763,7 @@ class Outside:
             return tag.end
         self.end_text()
         self._skip(base + lead, base + at)
+        self._is_fresh = False
         self.closers = (self._openers.names[word.lower()],) if closers is None else closers
         self._tags = self._tags_of(self.closers)
         self._is_begun = False
@@ -970,6 +990,7 @@ class Outside:
                     return self.emit_text(text, at, end, base)
                 self.gather()
                 self.end_text()
+                self._is_fresh = False
                 self._covered = base + at
                 self._emit_reasoning(text[at + 1 : end - 1], base + end)
                 self._foreign.skip(base + end - 1)

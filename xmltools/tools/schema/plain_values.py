@@ -41,14 +41,15 @@ class PlainMember(NamedTuple):
 
 class PlainMembers:
     """The plain members of an object or a list. `required`: the names of those that must be there. `known`: those of an
-    object that were asked for."""
+    object that were asked for. `steps`: what the parser has seen between them (`xmltools.parser.ordinary_calls`)."""
 
-    __slots__ = ("_item", "is_list", "known", "required")
+    __slots__ = ("_item", "is_list", "known", "required", "steps")
 
     def __init__(self, shape: ObjectShape | ArrayShape) -> None:
         self.is_list = isinstance(shape, ArrayShape)
         self.required = frozenset(shape.required) if isinstance(shape, ObjectShape) else frozenset()
         self.known: dict[str, PlainMember | None] = {}
+        self.steps: dict[str, Any] = {}
         self._item: PlainMember | Literal[False] | None = None
 
     def item(self, shape: ArrayShape) -> PlainMember | None:
