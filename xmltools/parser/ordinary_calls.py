@@ -194,6 +194,7 @@ class Ordinary:
         "leaf_piece",
         "leaf_start",
         "limit",
+        "members",
         "most",
         "name",
         "next",
@@ -241,6 +242,7 @@ class Ordinary:
         self.server: str | None = None  # as it was named
         self.found_on = ""
         self.shape: ObjectShape | None = None
+        self.members: PlainMembers | None = None
         self.call_id: str | None = None
         self.has_deltas = False
         self.arguments: dict[str, Any] = {}
@@ -403,7 +405,7 @@ def _name_tool(call: Ordinary, events: list[Event]) -> bool:
         return False
     events.append(CallStarted(call.call_id or "", call.name, call.server))
     call.next = ARGUMENTS
-    members = plain_members(call.shape) if call.shape is not None else None
+    call.members = members = plain_members(call.shape) if call.shape is not None else None
     call.step = members.steps.get("") if members is not None else None
     return True
 
@@ -432,10 +434,13 @@ def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[
 
 def _open_arguments(call: Ordinary, after: int) -> int:
     """The arguments begin, after their start tag. If their schema is not plain, the call is not ordinary."""
-    members = plain_members(call.shape) if call.shape is not None else None
+    members = call.members
     if members is None and call.shape is not None:
         return _lose(call, after)
-    _open_container(call, _Container(call.words.arguments, members, call.shape, (), call.arguments))
+    container = _Container(call.words.arguments, members, call.shape, (), call.arguments)
+    call.containers.append(container)
+    if members is not None and members.required:
+        call.objects.append(container)
     call.next = TAGS
     return after
 
@@ -470,6 +475,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
     containers, has_deltas = call.containers, call.has_deltas
     top = containers[-1]
     last_leaf = len(text) - _LEAST_LEAF
+    last = ""  # of the leaves that the text has as a whole
     while True:
         leaf = read_leaf(text, at) if at <= last_leaf else None
         if leaf is not None:
@@ -480,8 +486,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
                 typed = written if member.read is None else member.read(written)
                 if typed is UNUSUAL:
                     return _lose(call, at)
-                call.tag = name
-                call.gap = f"</{name}>"
+                last = name
                 top.add(key, typed)
                 call.count += 1
                 if has_deltas and written:
@@ -496,6 +501,10 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
             return _wait(call, text, at, at) if at < len(text) else at
         slash, name = found.groups()
         after = found.end()
+        if last:
+            call.tag = last
+            call.gap = f"</{last}>"
+            last = ""
         if slash:
             if name != top.tag:
                 return _lose(call, at)
@@ -582,7 +591,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
         if end < 0 or end - at > _BIG or not text.startswith(step.text, end):
             break
         path, piece = call.path, text[at:end]
-        if not is_plain(piece) or not _take_step(call, step, piece, base + end):
+        if not is_plain(piece) or not take_step(call, step, piece, base + end):
             break
         if call.has_deltas:
             delta = ArgumentDelta()
@@ -614,7 +623,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
         return stop
     if step is not None and call.leaf_piece >= 0 and call.leaf_start < base and text.startswith(step.text, end):
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
-        if is_plain(value) and _take_step(call, step, value, base + end):
+        if is_plain(value) and take_step(call, step, value, base + end):
             after = end + len(step.text)
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
     close, expected = call.close, call.expected
@@ -638,7 +647,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     return end
 
 
-def _take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
+def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
     """A leaf with this value ends at `end` in the stream, and this step follows. False if it takes a closer look."""
     if call.read is not None:
         value = call.read(value)

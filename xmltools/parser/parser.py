@@ -56,8 +56,10 @@ from xmltools.parser.ordinary_calls import (
     find_tool,
     goes_on,
     has_all,
+    is_plain,
     ordinary_call,
     read_ordinary,
+    take_step,
     words_of,
 )
 from xmltools.parser.plain_replies import read_plain
@@ -362,15 +364,16 @@ class Parser:
                     return [delta]
             elif mode > 14:
                 end = self._pos + len(chunk)
-                if mode == 15:
-                    if end <= self._reach and ">" not in chunk:
-                        self._held += chunk
+                if mode == 16:
+                    held = self._held + chunk
+                    stop = self._stop
+                    if stop.startswith(held) and held != stop:
+                        self._held = held
                         self._pos = end
                         return []
-                elif mode == 16:
-                    held = self._held + chunk
-                    if len(held) < len(self._stop) and self._stop.startswith(held):
-                        self._held = held
+                elif mode == 15:
+                    if end <= self._reach and ">" not in chunk:
+                        self._held += chunk
                         self._pos = end
                         return []
                 elif mode == 18:
@@ -388,15 +391,32 @@ class Parser:
                             self._mode = 15
                         return []
                 elif mode == 17 or mode == 20:
-                    is_plain = "<" not in chunk and "&" not in chunk and chunk[-1] > " "
-                    if is_plain and (mode == 17 or chunk[0] > " ") and end <= self._mark:
-                        self._pos = end
-                        self._mode = 17
-                        self._pieces.append(chunk)
-                        delta = ArgumentDelta()
-                        delta.path = self._path
-                        delta.text = chunk
-                        return [delta]
+                    if end <= self._mark and "&" not in chunk and (mode == 17 or chunk[0] > " "):
+                        place = chunk.find("<")
+                        if place < 0:
+                            if chunk[-1] > " ":
+                                self._pos = end
+                                self._mode = 17
+                                self._pieces.append(chunk)
+                                delta = ArgumentDelta()
+                                delta.path = self._path
+                                delta.text = chunk
+                                return [delta]
+                        elif not place or chunk[place - 1] > " ":
+                            held = chunk[place:]
+                            stop = self._stop
+                            if stop.startswith(held) and held != stop:
+                                self._pos = end
+                                self._held = held
+                                self._mode = 16
+                                if not place:
+                                    return []
+                                chunk = chunk[:place]
+                                self._pieces.append(chunk)
+                                delta = ArgumentDelta()
+                                delta.path = self._path
+                                delta.text = chunk
+                                return [delta]
                 elif mode > 29 and end <= self._mark and "<" not in chunk:
                     if mode == 31 or not chunk.isprintable():  # so is nothing with a line break
                         last = chunk[-1]
@@ -733,10 +753,12 @@ class Parser:
         events: list[Event] = []
         text = held + chunk if held else chunk
         if not held:
-            if call.next == TEXT and self._feed_value(call, chunk, events):
-                return events
-        elif mode == _END_TAG and text.startswith(self._stop):
             pass
+        elif mode == _END_TAG and text.startswith(self._stop):
+            rest = text[len(self._stop) :]
+            if call.next == TEXT and ">" not in rest and self._take_step(call, end - len(text)):
+                self._pos = end - len(rest)
+                return self.feed(rest) if rest else events
         elif call.next == FIELD:
             if end <= self._reach and self._feed_field(call, chunk):
                 self._pos = end
@@ -765,36 +787,28 @@ class Parser:
             self._keep_ordinary(call, text, 0, place, base)
             text = text[place:]
         self._held = text
-        self._choose_ordinary(call)
+        if call.next >= TEXT:
+            self._choose_value(call)
+        else:
+            self._choose_ordinary(call)
         return events
 
-    def _feed_value(self, call: Ordinary, chunk: str, events: list[Event]) -> bool:
-        """A chunk of plain text of an ordinary call. If its end tag begins in it, that is held back, else it takes a
-        closer look: False."""
-        place = chunk.find("<")
-        if place < 0 or place > _GATHER:
+    def _take_step(self, call: Ordinary, place: int) -> bool:
+        """A value ends at `place` in the stream, and the next one begins after the step that was expected. False if it
+        takes a closer look."""
+        step, pieces, first = call.step, self._pieces, call.leaf_piece
+        if step is None or self._stop != step.text or not step.name or first < 0 or len(pieces) > _MOST_PIECES:
             return False
-        is_plain = not place or (chunk[place - 1] > " " and (self._mode == _PLAIN_TEXT or (self._mode == _VALUE and chunk[0] > " ")))
-        close = call.expected if is_plain else call.close
-        held = chunk[place:]
-        if held == close or not close.startswith(held):
+        value = pieces[first] if len(pieces) == first + 1 else "".join(pieces[first:])
+        if not is_plain(value) or not take_step(call, step, value, place):
             return False
-        if place:
-            if "&" in chunk:
-                return False
-            piece = chunk[:place]
-            if is_plain:
-                delta = ArgumentDelta()
-                delta.path = self._path
-                delta.text = piece
-                events.append(delta)
-            else:
-                read_ordinary(call, piece, self._pos, events)
-            self._pieces.append(piece)
-        self._pos += len(chunk)
-        self._held = held
-        self._mode = _END_TAG
-        self._stop = close
+        pieces.append(step.text)
+        call.leaf_piece = len(pieces)
+        self._held = ""
+        self._path = call.path
+        self._mark = min(call.leaf_start + _GATHER, call.limit)
+        self._mode = _VALUE
+        self._stop = call.close if call.step is None else call.step.text
         return True
 
     @property
@@ -825,10 +839,12 @@ class Parser:
             return False
         lead, place = words.lead[0], text.find("<")
         if place >= 0 and text.startswith(lead, place) and text.find(words.close, place) < 0:
-            is_next = (not place or text[:place].isspace()) and outside.is_fresh and self._blocks < self._limits.blocks
+            is_next = outside.is_fresh and (not place or text[:place].isspace()) and self._blocks < self._limits.blocks
             if not is_next or base + place == self._odd:
                 return False
-            outside.emit_text(text, 0, place, base)
+            if place:
+                self._events.append(TextDelta.make(text[:place], base))
+                outside.skip_space(place)
             after = self._open_ordinary(words, text, place, base)
             if self._ordinary is None and after < len(text):
                 self._read_text(text, base, after)
@@ -848,7 +864,7 @@ class Parser:
         inside = after.lstrip(SPACES)
         start = self._pos - len(self._held)
         lead = words.lead[0]
-        is_open = text.startswith(lead) and not (">" in text[len(lead):] )
+        is_open = text.startswith(lead) and text.find(">", len(lead)) < 0
         if not is_open and ((inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE):
             return False
         end = start + len(text)
@@ -866,8 +882,12 @@ class Parser:
         self._blocks += 1
         self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._pieces.append(words.opener)
-        self._held = after
-        self._choose_ordinary(self._ordinary)
+        if is_open and text.find("<", len(lead)) < 0:
+            self._hold_field(after, "")
+            self._reach = min(end + _LONG, self._ordinary.limit)
+        else:
+            self._held = after
+            self._choose_ordinary(self._ordinary)
         return True
 
     def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
@@ -1053,7 +1073,10 @@ class Parser:
         state, held = call.next, self._held
         self._mark = min(self._pos + _GATHER, call.limit)
         self._path = call.path
-        if held:
+        if state == TEXT and call.reader is None and call.has_deltas:
+            self._mode = _END_TAG if held else _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
+            self._stop = call.close if call.step is None else call.step.text
+        elif held:
             is_bracket = held == "]" and call.has_deltas
             self._ends = None
             self._mode = _CDATA_BRACKET if is_bracket else _END_TAG
@@ -1069,8 +1092,6 @@ class Parser:
             self._mode = _TEXT
             self._stop = "<"
             self._reader = call.reader
-        else:
-            self._mode = _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
 
     def _choose_bracket(self) -> None:
         """As `_choose_mode`, where a bracket or a line break is held back in a value."""

@@ -293,10 +293,12 @@ class Outside:
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
+        self._foreign.skip(place)
+        if self._is_fresh:  # nothing has been looked at since the block before
+            return
         if self.is_first:
             self._end_first()
         self._prose.skip()
-        self._foreign.skip(place)
         self.is_after = self._is_blank = True
         self._is_copied = False
         self._echo = "\n"
@@ -307,8 +309,12 @@ class Outside:
         if not self._is_fresh:
             self.end_text()
         elif self.pieces:
-            self._prose.skip_space(sum(map(len, self.pieces)))
+            self.skip_space(sum(map(len, self.pieces)))
             self.pieces.clear()
+
+    def skip_space(self, size: int) -> None:
+        """So many characters of white space, which was text, stand between two blocks."""
+        self._prose.skip_space(size)
 
     @property
     def is_fresh(self) -> bool:
@@ -343,6 +349,7 @@ class Outside:
 
     def begin_line(self) -> None:
         """What was skipped last ended with a line."""
+        self._is_fresh = False
         self._prose.line = ""
         self._prose.follows = False
 
@@ -432,11 +439,13 @@ class Outside:
         """White space after a call or a region lays it out: it is no text, but its lines are lines."""
         self._skip(base + at, base + end)
         if end > at:
+            self._is_fresh = False
             self._prose.take(text[at:end])
 
     def _skip_token(self, text: str, at: int, place: int, base: int, token: str) -> int:
         """A token that ends the turn is at `place`, after white space from `at` on."""
         self.gather()
+        self._is_fresh = False
         self._prose.take_early(text[at:place])
         self._prose.settle()
         end = place + len(token)
@@ -470,6 +479,7 @@ class Outside:
     def _read_opener(self, text: str, at: int, lead: int, base: int) -> int:
         """An opener at `at`, after white space from `lead` on that lays it out, if it opens something."""
         self.gather()
+        self._is_fresh = False
         self._origin = base
         prose = self._prose
         if lead < at:
