@@ -121,9 +121,15 @@ def _prose(rng: Random, odd: float) -> str:
 
 
 def ordinary_case(rng: Random) -> Case:
-    """One to three calls with prose between them, half of them with a slip or two, and often with options."""
+    """One to three calls with prose between them, half of them with a slip or two, and often with options. A third are
+    one call again and again, and the short way expects what came last."""
     tool_set = rng.choice(list(TOOL_SETS))
-    text = "".join(_block(rng, tool_set) for _ in range(rng.randint(1, 3))) + rng.choice(("", "\n", "Bye."))
+    count = rng.randint(1, 3)
+    if rng.random() < 0.3:
+        text = f"{_block(rng, tool_set)}{rng.choice(_SPACES)}" * count
+    else:
+        text = "".join(_block(rng, tool_set) for _ in range(count))
+    text += rng.choice(("", "\n", "Bye."))
     for _ in range(rng.choice((0, 0, 1, 2))):
         at, how = rng.randrange(len(text) + 1), rng.randrange(5)
         rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]

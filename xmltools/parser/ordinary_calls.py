@@ -72,8 +72,8 @@ LOST: Final = 3  # it is not ordinary
 
 class Words(NamedTuple):
     """How a dialect spells ordinary calls: its opener and end tag, the elements in it, and patterns of all up to the
-    name, and up to the arguments, of all after them, of a field, which names server or tool, and of what the end of a text may cut off of
-    one; and the start tags of fields. `lead` holds what came last from the opener up to a name."""
+    name, of all up to the arguments, of all after them, of a field, which names server or tool, and of what the end of
+    a text may cut off of one; and the start tags of fields. `lead` holds what came last from the opener to a name."""
 
     opener: str
     close: str
@@ -146,9 +146,11 @@ class _Container:
         self.path = path
         self.value = value
         self.is_list = members is not None and members.is_list
-        is_object = members is not None and not members.is_list
-        self.known: dict[str, PlainMember | None] = members.known if is_object else {}
-        self.steps: dict[str, Step] = members.steps if is_object else {}
+        self.known: dict[str, PlainMember | None] = {}
+        self.steps: dict[str, Step] = {}
+        if members is not None and not self.is_list:
+            self.known = members.known
+            self.steps = members.steps
 
     def find(self, name: str) -> PlainMember | None:
         """Return how the element `name` is read in here; None if it is not ordinary, or is there already."""
@@ -259,7 +261,6 @@ class Ordinary:
         self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
         self.step: Step | None = None  # what probably follows the leaf, or the name of the tool
         self.gap = ""  # what has followed; empty if that will be no step
-
 
     @property
     def expected(self) -> str:
@@ -388,7 +389,7 @@ def _read_field(call: Ordinary, text: str, at: int, base: int, events: list[Even
         call.outcome = WAITS if waits else LOST
         return at
     field, name = found.groups()
-    if call.server is None:
+    if call.server is None and found.start(2) - at < _MOST_HELD:
         words.lead[0] = words.opener + text[at : found.start(2)]
     if field == words.server_name:
         if call.server is not None:
@@ -587,8 +588,8 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     """State: in plain text. Values that begin here, and end with a step to the next, are read one after the other."""
     size = len(text)
     while (step := call.step) is not None and base + at == call.leaf_start:
-        end = text.find("<", at)
-        if end < 0 or end - at > _BIG or not text.startswith(step.text, end):
+        end = text.find("<", at, at + _BIG)
+        if end < 0 or not text.startswith(step.text, end):
             break
         path, piece = call.path, text[at:end]
         if not is_plain(piece) or not take_step(call, step, piece, base + end):

@@ -92,7 +92,7 @@ _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is n
 _CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
 _TEXT_BRACKET: Final = 14  # plain text, but for one
 _TAGS: Final = 15  # in a tag between the values of an ordinary call
-_END_TAG: Final = 16  # in what may end a value of one, or in the tag of a field
+_EXPECTED: Final = 16  # in what probably comes, in one or before it: a tag, or all from a value to the next one
 _PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
 _NEXT_TAG: Final = 18  # in the name of a tag, by which the end tag of a value before it counts, or in a field
 _BLANK: Final = 19  # in white space between the values
@@ -754,7 +754,7 @@ class Parser:
         text = held + chunk if held else chunk
         if not held:
             pass
-        elif mode == _END_TAG and text.startswith(self._stop):
+        elif mode == _EXPECTED and text.startswith(self._stop):
             rest = text[len(self._stop) :]
             if call.next == TEXT and ">" not in rest and self._take_step(call, end - len(text)):
                 self._pos = end - len(rest)
@@ -763,10 +763,10 @@ class Parser:
             if end <= self._reach and self._feed_field(call, chunk):
                 self._pos = end
                 return events
-        elif mode in (_END_TAG, _NEXT_TAG) and goes_on(call, text):
+        elif mode in (_EXPECTED, _NEXT_TAG) and goes_on(call, text):
             self._held = text
             self._pos = end
-            self._mode = _END_TAG if text.find("<", len(call.close)) < 0 else _NEXT_TAG
+            self._mode = _EXPECTED if text.find("<", len(call.close)) < 0 else _NEXT_TAG
             self._reach = min(end + _LONG, call.limit)
             return events
         self._pos = end
@@ -1021,11 +1021,12 @@ class Parser:
 
     def _choose_opener(self) -> None:
         """As `_choose_mode`, where an opener is held back, perhaps cut off."""
-        words = self._words
         self._mode = _OTHER
-        if words is not None and words.lead[0].startswith(self._held) and self._outside.is_fresh and self._blocks < self._limits.blocks:
-            self._mode = _END_TAG
-            self._stop = words.lead[0]
+        if self._words is not None and self._blocks < self._limits.blocks and self._outside.is_fresh:
+            lead = self._words.lead[0]
+            if lead.startswith(self._held):
+                self._mode = _EXPECTED
+                self._stop = lead
 
     def _choose_ordinary(self, call: Ordinary) -> None:
         """As `_choose_mode`, in an ordinary call."""
@@ -1035,7 +1036,7 @@ class Parser:
         held = self._held
         self._reach = min(self._pos + _LONG, call.limit)
         if call.next == ARGUMENTS and call.step is not None and call.step.text.startswith(held):
-            self._mode = _END_TAG
+            self._mode = _EXPECTED
             self._stop = call.step.text
         elif call.next != FIELD:
             self._mode = _TAGS if "<" in held else _BLANK
@@ -1052,7 +1053,7 @@ class Parser:
             if place >= 0 and self._stop != chunk[place:] and self._stop.startswith(chunk[place:]):
                 self._stop = text[: len(self._held) + place] + self._stop
                 self._held = text
-                self._mode = _END_TAG
+                self._mode = _EXPECTED
                 return True
         stop = field_goes_on(call.words, text)
         if stop is not None:
@@ -1062,7 +1063,7 @@ class Parser:
     def _hold_field(self, held: str, stop: str) -> None:
         """A field of an ordinary call goes on, up to a tag with which it is `stop`; or to its end tag, in its name."""
         self._held = held
-        self._mode = _END_TAG
+        self._mode = _EXPECTED
         self._stop = stop
         if not stop:
             self._mode = _NEXT_TAG
@@ -1074,12 +1075,12 @@ class Parser:
         self._mark = min(self._pos + _GATHER, call.limit)
         self._path = call.path
         if state == TEXT and call.reader is None and call.has_deltas:
-            self._mode = _END_TAG if held else _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
+            self._mode = _EXPECTED if held else _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
             self._stop = call.close if call.step is None else call.step.text
         elif held:
             is_bracket = held == "]" and call.has_deltas
             self._ends = None
-            self._mode = _CDATA_BRACKET if is_bracket else _END_TAG
+            self._mode = _CDATA_BRACKET if is_bracket else _EXPECTED
             self._stop = "]]" if is_bracket else call.expected if state == TEXT else f"]]>{call.close}"
         elif not call.has_deltas:
             self._mode = _SILENT
