@@ -99,6 +99,16 @@ def test_others_are_left_to_the_machine(arguments: str, size: int, monkeypatch: 
     assert blocks_made(block(arguments), size, monkeypatch, [WEATHER])[0] == 1
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 10_000])
+def test_without_deltas_every_repair_is_told_too(size: int) -> None:
+    text = block("<city>Oslo & Bergen</city>\n<days>3</days>")
+    parser = Parser([WEATHER], argument_deltas=False)
+    chunks = [text[at : at + size] for at in range(0, len(text), size)]
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    completed = [event for event in events if isinstance(event, CallCompleted)]
+    assert [repair.code for event in completed for repair in event.call.repairs] == ["bare_ampersand"]
+
+
 def test_the_short_way_can_be_left_out() -> None:
     parser = without_short_way(Parser([WEATHER]))
     parser.feed(block(PLAIN)[:40])

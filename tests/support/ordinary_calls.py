@@ -135,6 +135,8 @@ def ordinary_case(rng: Random) -> Case:
         rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
         text = text[:at] + (rng.choice(_SLIPS) if how != 1 else "") + rest
     options: dict[str, Any] = {}
+    if rng.random() < 0.2:
+        options["argument_deltas"] = False
     if rng.random() < 0.1:
         options["strict"] = True
     if rng.random() < 0.1:

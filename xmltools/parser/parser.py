@@ -325,25 +325,33 @@ class Parser:
                 end = self._pos + len(chunk)
                 if end <= self._mark and ("<" not in chunk or (self._stop not in chunk and chunk[-1] != "<")):
                     reader = self._reader
-                    text = chunk
-                    # What is printable has no line break.
-                    if not (reader.idle and "&" not in chunk and (chunk.isprintable() or chunk[-1] > " ")):
-                        held = reader.cut
-                        if "&" in chunk and self._ordinary is not None:
+                    if "&" in chunk:
+                        if self._ordinary is not None:
                             return self._feed_ordinary(self._ordinary, chunk)
-                        if reader.idle:
-                            if "&" not in chunk:
-                                kept = chunk.rstrip(" \t")
-                                if "\r" in chunk:
-                                    text = reader.text(chunk)
-                                elif kept and kept[-1] == "\n":  # it ends a line, and perhaps indents the next one
-                                    text = kept[:-1]
-                                    reader.cut = chunk[len(text) :]
-                                    reader.idle = False
-                            # What follows `&` in an entity is one of these; at the end of a chunk it may come yet.
-                            elif ";" in chunk or chunk[-1] <= " " or chunk[chunk.rfind("&") + 1 :][:1] in "#aglq":
-                                text = reader.text(chunk)
-                        elif not held or held[0] == "&" or "&" in chunk or len(held) > 255:
+                        # What follows `&` in an entity is one of these; at the end of a chunk it may come yet.
+                        is_none = (
+                            ";" not in chunk and chunk[-1] > " " and chunk[chunk.rfind("&") + 1 :][:1] not in "#aglq"
+                        )
+                        text = chunk if is_none and reader.idle else reader.text(chunk)
+                    elif reader.idle:
+                        if chunk.isprintable() or chunk[-1] > " ":  # what is printable has no line break
+                            self._pos = end
+                            self._pieces.append(chunk)
+                            delta = ArgumentDelta()
+                            delta.path = self._path
+                            delta.text = chunk
+                            return [delta]
+                        text = chunk
+                        kept = chunk.rstrip(" \t")
+                        if "\r" in chunk:
+                            text = reader.text(chunk)
+                        elif kept and kept[-1] == "\n":  # it ends a line, and perhaps indents the next one
+                            text = kept[:-1]
+                            reader.cut = chunk[len(text) :]
+                            reader.idle = False
+                    else:
+                        held = reader.cut
+                        if not held or held[0] == "&" or len(held) > 255:
                             text = reader.text(chunk)
                         elif chunk[-1] > " ":
                             reader.cut = ""
@@ -797,7 +805,9 @@ class Parser:
         """A value ends at `place` in the stream, and the next one begins after the step that was expected. False if it
         takes a closer look."""
         step, pieces, first = call.step, self._pieces, call.leaf_piece
-        if step is None or self._stop != step.text or not step.name or first < 0 or len(pieces) > _MOST_PIECES:
+        if step is None or self._stop != step.text or not (step.name and call.has_deltas):
+            return False
+        if first < 0 or len(pieces) > _MOST_PIECES:
             return False
         value = pieces[first] if len(pieces) == first + 1 else "".join(pieces[first:])
         if not is_plain(value) or not take_step(call, step, value, place):
