@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dialect_marks import write
 from support.often import examples
-from support.ordinary_calls import law_short_way, ordinary_case, ordinary_dialect_case, without_short_way
+from support.ordinary_calls import (
+    law_short_chunks,
+    law_short_way,
+    ordinary_case,
+    ordinary_dialect_case,
+    without_short_way,
+)
 from support.strategies import Case, cases
 
 from xmltools import dialects
@@ -39,6 +45,10 @@ PLAIN = "<city>Oslo</city><days>3</days><unit>C</unit>"
 NESTED = "<city>Oslo</city><places><place>a</place><item>b</item></places><at><lat>1.5</lat><ok>true</ok></at>"
 
 
+def in_chunks(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
 def block(arguments: str) -> str:
     return f"<tool>\n<tool_name>get_weather</tool_name>\n<arguments>{arguments}</arguments>\n</tool>"
 
@@ -52,7 +62,7 @@ def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: li
     real = Parser._read_as_block
     monkeypatch.setattr(Parser, "_read_as_block", lambda self, *given: (made.append(given), real(self, *given)))
     parser = Parser(tools)
-    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    events = [event for chunk in in_chunks(text, size) for event in parser.feed(chunk)]
     events += parser.close()
     calls = [event.call for event in events if isinstance(event, CallCompleted)]
     return len(made), calls[-1].arguments if calls else None
@@ -99,12 +109,34 @@ def test_others_are_left_to_the_machine(arguments: str, size: int, monkeypatch: 
     assert blocks_made(block(arguments), size, monkeypatch, [WEATHER])[0] == 1
 
 
+LAID_OUT = "\n<city>Oslo</city>\n<days>3</days>\n<unit>C</unit>\n"
+"""What comes between values in most calls."""
+
+
+@pytest.mark.parametrize("size", [1, 4, 64, 10_000])
+@pytest.mark.parametrize("mark", ["", "<", ">", "&", " ", "x", "<days>"])
+def test_what_begins_like_the_call_before_may_go_on_otherwise(mark: str, size: int) -> None:
+    """Each character of a call is left out, or has something in front of it, after a call that was read up to its end:
+    the machine says the same, chunk by chunk."""
+    usual = f"<tool>\n<tool_name>get_weather</tool_name>\n<arguments>{LAID_OUT}</arguments>\n</tool>"
+    for at in range(len(usual)):
+        text = f"{usual}\n{usual[:at]}{mark}{usual[at + (not mark) :]}\n{usual}"
+        law_short_chunks(in_chunks(text, size), [WEATHER])
+
+
+@pytest.mark.parametrize("size", [1, 4, 64, 10_000])
+def test_the_end_of_a_part_is_not_that_of_the_whole(size: int) -> None:
+    """A schema may be its own part: what ends a call when it is the whole ends nothing where it is a part."""
+    tool = Tool(name="get_weather", parameters={"properties": {"city": TEXT, "next": {"$ref": "#"}}})
+    whole = block("<city>Oslo</city>")
+    law_short_chunks(in_chunks(whole * 2 + block("<next><city>Oslo</city>") + whole, size), [tool])
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 10_000])
 def test_without_deltas_every_repair_is_told_too(size: int) -> None:
     text = block("<city>Oslo & Bergen</city>\n<days>3</days>")
     parser = Parser([WEATHER], argument_deltas=False)
-    chunks = [text[at : at + size] for at in range(0, len(text), size)]
-    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    events = [event for chunk in in_chunks(text, size) for event in parser.feed(chunk)]
     completed = [event for event in events if isinstance(event, CallCompleted)]
     assert [repair.code for event in completed for repair in event.call.repairs] == ["bare_ampersand"]
 
@@ -214,7 +246,7 @@ def test_values_of_any_size_are_the_same_in_one_piece_and_in_many(frame: str, wo
     expected = {"city": f"{'<b>' if '<b>' in frame else ''}{words}.", "days": 3}
     for size in (len(text), len(text) // 2, 5_000, 64):
         parser = Parser([WEATHER])
-        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        events = [event for chunk in in_chunks(text, size) for event in parser.feed(chunk)]
         calls = [event.call for event in events if isinstance(event, CallCompleted)]
         assert [(call.arguments, call.clean) for call in calls] == [(expected, True)]
         deltas = [event.text for event in events if isinstance(event, ArgumentDelta) and event.path == ("city",)]

@@ -21,9 +21,11 @@ from xmltools.models import Reply, ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
 from xmltools.parser import Limits, Parser, parse
 from xmltools.parser.parser import build_reply
+from xmltools.tools import Tool
 
 __all__ = [
     "law_plain_reply",
+    "law_short_chunks",
     "law_short_way",
     "ordinary_case",
     "ordinary_dialect_case",
@@ -252,8 +254,13 @@ def law_short_way(case: Case, cuts: int = 4) -> None:
     """The short way says of each chunk what the machine says of it, in so many of four ways to cut the text."""
     rng = Random(crc32(case.text.encode("utf-8", "surrogatepass")))
     for chunks in rng.sample(_chunkings(case.text, rng), cuts):
-        found = _difference(case, chunks)
-        assert found is None, f"chunks {chunks!r}: {found}"
+        law_short_chunks(chunks, case.tools, **case.options)
+
+
+def law_short_chunks(chunks: list[str], tools: list[Tool] | None, **options: Any) -> None:
+    """As `law_short_way`, for a text in these chunks."""
+    found = _difference(chunks, tools, options)
+    assert found is None, f"chunks {chunks!r}: {found}"
 
 
 def _chunkings(text: str, rng: Random) -> list[list[str]]:
@@ -273,12 +280,12 @@ def without_short_way(parser: Parser) -> Parser:
     return parser
 
 
-def _difference(case: Case, chunks: Iterable[str]) -> str | None:
+def _difference(chunks: Iterable[str], tools: list[Tool] | None, options: dict[str, Any]) -> str | None:
     """The first chunk after which the parser said something else than it does without the short way, and what."""
     parsers = []
     for _ in range(2):
         ids = iter(range(1_000_000))
-        parsers.append(Parser(case.tools, new_id=lambda ids=ids: f"c{next(ids)}", **case.options))  # type: ignore[misc]
+        parsers.append(Parser(tools, new_id=lambda ids=ids: f"c{next(ids)}", **options))  # type: ignore[misc]
     short, slow = parsers[0], without_short_way(parsers[1])
     for chunk in chunks:
         seen, wanted = _told(short.feed(chunk)), _told(slow.feed(chunk))

@@ -460,15 +460,20 @@ def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]
     if not found[1] or found[2] != call.words.block:
         return _lose(call, at)
     call.outcome = DONE
-    _learn(call, call.containers[0], found[0], "", _STRING)
+    _learn(call, call.containers[0], found[0])
     return found.end()
 
 
-def _learn(call: Ordinary, top: _Container, text: str, name: str, member: PlainMember) -> None:
-    """A tag has come after a leaf, or before the first one: the next call probably has the same there."""
-    text = call.gap + text
-    if call.gap and len(text) < _MOST_HELD:
-        top.steps[call.tag] = Step(text, name, member)
+def _learn(call: Ordinary, top: _Container, text: str, name: str = "", member: PlainMember = _STRING) -> None:
+    """A tag has come after a leaf, or before the first one."""
+    if call.gap:
+        learn_step(top.steps, call.tag, call.gap + text, name, member)
+
+
+def learn_step(steps: dict[str, Step], tag: str, text: str, name: str = "", member: PlainMember = _STRING) -> None:
+    """After the leaf `tag`, or before the first one, this has come: the next call probably has the same there."""
+    if len(text) < _MOST_HELD:
+        steps[tag] = Step(text, name, member)
 
 
 def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -579,9 +584,12 @@ def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
     if end < 0 or not text.startswith(f"</{name}>", end + 3) or _TAG.match(text, after) is None:
         return None
     value = text[start:end]
-    if "<![" in value or (not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0):
-        return None
-    return name, value, after
+    return (name, value, after) if is_section(value) else None
+
+
+def is_section(text: str) -> bool:
+    """Return whether text is a value as it is written, in a CDATA section."""
+    return "<![" not in text and (text.isprintable() or find_forbidden(text, 0, len(text)) < 0)
 
 
 def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -656,6 +664,8 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
             return False
     top, name = call.containers[-1], step.name
     if not name:
+        if len(call.containers) > 1:
+            return False  # a schema may be its own part, and this was its end as the whole
         top.add(call.key, value)
         call.outcome = DONE
         return True

@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, Pairs
-from xmltools.parser.ordinary_calls import Words, is_plain, read_leaf
+from xmltools.parser.ordinary_calls import Step, Words, is_plain, is_section, learn_step, read_leaf
 from xmltools.parser.toolbox import Toolbox
-from xmltools.syntax.markup import find_forbidden
+from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
 from xmltools.tools.schema import UNUSUAL, ObjectShape, PlainMembers, fits_plainly, plain_members
 
 _NAME: Final = r"[A-Za-z_][-.0-9A-Za-z_]{0,100}"
@@ -101,37 +101,97 @@ def read_whole_elements(
 ) -> WholeCall | None:
     """As `read_whole`, where a call of elements begins at `at`: the arguments are strings, numbers, booleans, or words
     of an enumeration. Without `has_deltas` it makes none."""
-    head = words.head.match(text, at)
-    if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
+    start = words.start.match(text, at)
+    if start is None:
         return None
-    named, name = head.groups()
+    named, name = start.groups()
     found = toolbox.find_plain(name, named, default_server)
     members = plain_members(found[1]) if found is not None else None
     if found is None or members is None:
         return None
-    leaves, at = _read_leaves(text, head.end())
-    tail = words.tail.match(text, at)
+    server, shape = found
+    followed = _read_steps(members, text, start.end())
+    if followed is None:
+        followed = _read_arguments(words, members, shape, text, at, start.end())
+        if followed is None:
+            return None
+    written, arguments, end = followed
+    if not members.required <= arguments.keys():
+        return None
+    deltas: list[tuple[tuple[str | int, ...], str]] = []
+    if has_deltas:
+        deltas += [((key,), value) for key, value in written if value]
+    return WholeCall(name, server, arguments, deltas, end, named)
+
+
+_Arguments = tuple[list[tuple[str, str]], dict[str, Any], int]
+"""Names and values as they are written, and as they are typed; and the place after the call."""
+
+
+def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
+    """Read the arguments, and all up to the end of the call, if there is between the values what came there last."""
+    steps, most = members.steps, at + _MOST
+    step: Step | None = steps.get("")
+    written: list[tuple[str, str]] = []
+    arguments: dict[str, Any] = {}
+    while step is not None and text.startswith(step.text, at):
+        at += len(step.text)
+        name = step.name
+        if not name:
+            return (written, arguments, at) if len(written) == len(arguments) else None  # each came once
+        end = text.find("<", at, most)
+        if end > at:
+            value: Any = text[at:end]
+            if not is_plain(value):
+                return None
+            at = end
+        else:
+            start = at + len(CDATA_OPEN)
+            end = text.find("]]>", start, most) if text.startswith(CDATA_OPEN, at) else -1
+            value = text[start:end]
+            if end < 0 or not is_section(value):
+                return None
+            at = end + 3
+        written.append((name, value))
+        if step.member.read is not None:
+            value = step.member.read(value)
+            if value is UNUSUAL:
+                return None
+        arguments[name] = value
+        step = steps.get(name)
+    return None
+
+
+def _read_arguments(
+    words: Words, members: PlainMembers, shape: ObjectShape, text: str, at: int, named: int
+) -> _Arguments | None:
+    """Read the arguments of the call at `at`, which has named its tool up to `named`, and all up to its end. What is
+    between them probably comes again."""
+    head = words.head.match(text, at)
+    if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
+        return None
+    leaves, after = _read_leaves(text, head.end())
+    tail = words.tail.match(text, after)
     if tail is None:
         return None
-    server, shape = found
     known = members.known
     arguments: dict[str, Any] = {}
-    deltas: list[tuple[tuple[str | int, ...], str]] = []
+    place, last = named, ""
     for key, value in leaves:
         member = known.get(key) or members.find(shape, key, words.arguments)
         if member is None or member.inside is not None or key in arguments:
             return None
-        if member.read is None:
-            arguments[key] = value
-        else:
-            typed = arguments[key] = member.read(value)
-            if typed is UNUSUAL:
-                return None
-        if has_deltas and value:
-            deltas.append(((key,), value))
-    if not members.required <= arguments.keys():
-        return None
-    return WholeCall(name, server, arguments, deltas, tail.end(), named)
+        typed = arguments[key] = value if member.read is None else member.read(value)
+        if typed is UNUSUAL:
+            return None
+        begin = text.index(f"<{key}>", place) + len(key) + 2
+        learn_step(members.steps, last, text[place:begin], key, member)
+        if text.startswith(CDATA_OPEN, begin):
+            begin += len(CDATA_OPEN)
+            value += "]]>"
+        place, last = begin + len(value), key
+    learn_step(members.steps, last, text[place : tail.end()])
+    return leaves, arguments, tail.end()
 
 
 def _read_leaves(text: str, at: int) -> tuple[list[tuple[str, str]], int]:
