@@ -11,6 +11,8 @@ hold, and are tried by `tests/parser/test_ordinary_calls.py` and by the fuzzer:
 - Tags are simple: without attributes, without white space, ended in the order in which they began. Fields come once,
   and first. Arguments are declared, and come once; without tools they have any name, and are strings.
 - Values are text without `<`, `&` and `]]>`; or one CDATA section without another in it. Large pieces are left alone.
+- Models lay out most calls of a tool alike. What came last between two values (`Step`) is looked for first; a text reads
+  the same whatever came before it.
 """
 
 from __future__ import annotations
@@ -116,10 +118,8 @@ def words_of(dialect: Dialect) -> Words | None:
 
 class Step(NamedTuple):
     """What stood between two values: `text`, from the end tag of a leaf up to the start tag of `name`, the next one,
-    which is read as `member`; or up to the end of the call, where there is no name.
-
-    Models write most calls of a tool alike. So what came last is looked for first, in one comparison. Where anything
-    else comes, it is read as if nothing had been looked for."""
+    which is read as `member`; or up to the end of the call, where there is no name. It holds nothing that is not
+    declared but white space."""
 
     text: str
     name: str
@@ -438,10 +438,7 @@ def _open_arguments(call: Ordinary, after: int) -> int:
     members = call.members
     if members is None and call.shape is not None:
         return _lose(call, after)
-    container = _Container(call.words.arguments, members, call.shape, (), call.arguments)
-    call.containers.append(container)
-    if members is not None and members.required:
-        call.objects.append(container)
+    _open_container(call, _Container(call.words.arguments, members, call.shape, (), call.arguments))
     call.next = TAGS
     return after
 
@@ -630,6 +627,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
                 events.append(delta)
     if end < 0:
         return stop
+    # Of this value something came in a text before.
     if step is not None and call.leaf_piece >= 0 and call.leaf_start < base and text.startswith(step.text, end):
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
         if is_plain(value) and take_step(call, step, value, base + end):
@@ -664,8 +662,6 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
             return False
     top, name = call.containers[-1], step.name
     if not name:
-        if len(call.containers) > 1:
-            return False  # a schema may be its own part, and this was its end as the whole
         top.add(call.key, value)
         call.outcome = DONE
         return True
