@@ -11,8 +11,8 @@ hold, and are tried by `tests/parser/test_ordinary_calls.py` and by the fuzzer:
 - Tags are simple: without attributes, without white space, ended in the order in which they began. Fields come once,
   and first. Arguments are declared, and come once; without tools they have any name, and are strings.
 - Values are text without `<`, `&` and `]]>`; or one CDATA section without another in it. Large pieces are left alone.
-- Models lay out most calls of a tool alike. What came last between two values (`Step`) is looked for first; a text reads
-  the same whatever came before it.
+- Models lay out most calls of a tool alike. What came between two values before (`Step`) is looked for first; a text
+  reads the same whatever came before it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ MOST_SPACE: Final = 256
 """Characters of white space that may stand between the opener and what follows it."""
 _MOST_HELD: Final = 300
 """Characters that may wait for the end of a tag, or of a field."""
+_MOST_STEPS: Final = 4
+"""Steps that are kept for a leaf."""
 _DEPTH: Final = 8
 """Containers that may be open. The machine reads calls that nest deeper, and all of them where limits are narrower."""
 LEAST_LIMITS: Final = Limits(block_size=4_096, depth=_DEPTH + 1)
@@ -127,8 +129,8 @@ class Step(NamedTuple):
 
 
 class _Container:
-    """An open element with elements in it, and the value that it becomes: an object, or a list. `steps`: what came last
-    after each of its leaves, and before the first one."""
+    """An open element with elements in it, and the value that it becomes: an object, or a list. `steps`: what has come
+    after each of its leaves, and before the first one, the last time first."""
 
     __slots__ = ("is_list", "known", "members", "path", "shape", "steps", "tag", "value")
 
@@ -147,7 +149,7 @@ class _Container:
         self.value = value
         self.is_list = members is not None and members.is_list
         self.known: dict[str, PlainMember | None] = {}
-        self.steps: dict[str, Step] = {}
+        self.steps: dict[str, tuple[Step, ...]] = {}
         if members is not None and not self.is_list:
             self.known = members.known
             self.steps = members.steps
@@ -212,6 +214,7 @@ class Ordinary:
         "shape",
         "start",
         "step",
+        "steps",
         "tag",
         "words",
     )
@@ -259,13 +262,19 @@ class Ordinary:
         self.leaf_piece = -1  # the first piece of its value; -1 if that was put by
         self.path: tuple[str | int, ...] = ()
         self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
-        self.step: Step | None = None  # what probably follows the leaf, or the name of the tool
+        self.steps: tuple[Step, ...] = ()  # what may follow the leaf, or the name of the tool …
+        self.step: Step | None = None  # … and that of them which is looked for
         self.gap = ""  # what has followed; empty if that will be no step
 
     @property
     def expected(self) -> str:
         """What probably ends the open leaf: its end tag, and what came last after that, if text stays as it is."""
         return self.close if self.step is None or self.reader is not None else self.step.text
+
+    def expect(self, steps: tuple[Step, ...]) -> None:
+        """One of these steps may come next."""
+        self.steps = steps
+        self.step = steps[0] if steps else None
 
 
 def read_ordinary(call: Ordinary, text: str, base: int, events: list[Event], at: int = 0) -> int:
@@ -407,21 +416,21 @@ def _name_tool(call: Ordinary, events: list[Event]) -> bool:
     events.append(CallStarted(call.call_id or "", call.name, call.server))
     call.next = ARGUMENTS
     call.members = members = plain_members(call.shape) if call.shape is not None else None
-    call.step = members.steps.get("") if members is not None else None
+    call.expect(members.steps.get("", ()) if members is not None else ())
     return True
 
 
 def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: before the start tag of the arguments."""
-    step = call.step
-    if step is not None and call.count < call.most and text.startswith(step.text, at):
+    step = find_step(call.steps, text, at)
+    if step is not None and call.count < call.most:
         after = _open_arguments(call, at + len(step.text))
         if not step.name:
             call.outcome = DONE
             return after
         call.count += 1
         return _open_leaf(call, call.containers[-1], step.name, step.member, text, after, base, events)
-    if step is not None and len(text) - at < len(step.text) and step.text.startswith(text[at:]):
+    if may_step(call, text[at:]):
         call.outcome = WAITS
         return at
     found = _TAG.match(text, at)
@@ -467,10 +476,31 @@ def _learn(call: Ordinary, top: _Container, text: str, name: str = "", member: P
         learn_step(top.steps, call.tag, call.gap + text, name, member)
 
 
-def learn_step(steps: dict[str, Step], tag: str, text: str, name: str = "", member: PlainMember = _STRING) -> None:
+def learn_step(
+    steps: dict[str, tuple[Step, ...]], tag: str, text: str, name: str = "", member: PlainMember = _STRING
+) -> None:
     """After the leaf `tag`, or before the first one, this has come: the next call probably has the same there."""
     if len(text) < _MOST_HELD:
-        steps[tag] = Step(text, name, member)
+        others = [step for step in steps.get(tag, ()) if step.text != text]
+        steps[tag] = (Step(text, name, member), *others[: _MOST_STEPS - 1])
+
+
+def find_step(steps: tuple[Step, ...], text: str, at: int) -> Step | None:
+    """Return which of these steps is in the text at this place."""
+    for step in steps:
+        if text.startswith(step.text, at):
+            return step
+    return None
+
+
+def may_step(call: Ordinary, text: str) -> bool:
+    """Look for the step that a text begins: False if it is none, or has all of one."""
+    if call.reader is None:
+        for step in call.steps:
+            if len(text) < len(step.text) and step.text.startswith(text):
+                call.step = step
+                return True
+    return False
 
 
 def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -560,7 +590,7 @@ def _open_leaf(
     call.leaf_start = base + after
     call.path = (*top.path, key)
     call.reader = None
-    call.step = top.steps.get(name)
+    call.expect(top.steps.get(name, ()))
     call.next = TEXT
     return _read_text(call, text, after, base, events) if after < len(text) else after
 
@@ -594,7 +624,9 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     size = len(text)
     while (step := call.step) is not None and base + at == call.leaf_start:
         end = text.find("<", at, at + _BIG)
-        if end < 0 or not text.startswith(step.text, end):
+        if end < 0:
+            break
+        if not text.startswith(step.text, end) and (step := find_step(call.steps, text, end)) is None:
             break
         path, piece = call.path, text[at:end]
         if not is_plain(piece) or not take_step(call, step, piece, base + end):
@@ -628,13 +660,14 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     if end < 0:
         return stop
     # Of this value something came in a text before.
-    if step is not None and call.leaf_piece >= 0 and call.leaf_start < base and text.startswith(step.text, end):
+    is_begun = call.step is not None and call.leaf_piece >= 0 and call.leaf_start < base
+    if is_begun and (step := find_step(call.steps, text, end)) is not None:
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
         if is_plain(value) and take_step(call, step, value, base + end):
             after = end + len(step.text)
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
-    close, expected = call.close, call.expected
-    if size - end < len(expected) and expected.startswith(text[end:]):
+    close = call.close
+    if close.startswith(text[end:]) or (call.step is not None and may_step(call, text[end:])):
         call.outcome = WAITS
     elif text.startswith(close, end):
         return _end_leaf(call, text, end, end + len(close), base, events)
@@ -661,6 +694,8 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
         if value is UNUSUAL:
             return False
     top, name = call.containers[-1], step.name
+    if step is not call.steps[0]:
+        learn_step(top.steps, call.tag, *step)
     if not name:
         top.add(call.key, value)
         call.outcome = DONE
@@ -681,7 +716,8 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
         call.tag = name
         call.close = f"</{name}>"
         call.read = step.member.read
-        call.step = top.steps.get(name)
+    call.steps = steps = top.steps.get(name, ())
+    call.step = steps[0] if steps else None
     call.leaf_start = end + len(step.text)
     call.path = (*top.path, key)
     call.reader = None

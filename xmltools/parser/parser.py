@@ -57,6 +57,7 @@ from xmltools.parser.ordinary_calls import (
     goes_on,
     has_all,
     is_plain,
+    may_step,
     ordinary_call,
     read_ordinary,
     take_step,
@@ -767,6 +768,11 @@ class Parser:
             if call.next == TEXT and ">" not in rest and self._take_step(call, end - len(text)):
                 self._pos = end - len(rest)
                 return self.feed(rest) if rest else events
+        elif mode == _EXPECTED and may_step(call, text):
+            self._pos = end
+            self._held = text
+            self._stop = call.expected
+            return events
         elif call.next == FIELD:
             if end <= self._reach and self._feed_field(call, chunk):
                 self._pos = end
@@ -1045,7 +1051,7 @@ class Parser:
             return
         held = self._held
         self._reach = min(self._pos + _LONG, call.limit)
-        if call.next == ARGUMENTS and call.step is not None and call.step.text.startswith(held):
+        if call.next == ARGUMENTS and call.step is not None and may_step(call, held):
             self._mode = _EXPECTED
             self._stop = call.step.text
         elif call.next != FIELD:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, Pairs
-from xmltools.parser.ordinary_calls import Step, Words, is_plain, is_section, learn_step, read_leaf
+from xmltools.parser.ordinary_calls import Step, Words, find_step, is_plain, is_section, learn_step, read_leaf
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
 from xmltools.tools.schema import UNUSUAL, ObjectShape, PlainMembers, fits_plainly, plain_members
@@ -131,10 +131,10 @@ _Arguments = tuple[list[tuple[str, str]], dict[str, Any], int]
 def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
     """Read the arguments, and all up to the end of the call, if there is between the values what came there last."""
     steps, most = members.steps, at + _MOST
-    step: Step | None = steps.get("")
+    following: tuple[Step, ...] = steps.get("", ())
     written: list[tuple[str, str]] = []
     arguments: dict[str, Any] = {}
-    while step is not None and text.startswith(step.text, at):
+    while (step := find_step(following, text, at)) is not None:
         at += len(step.text)
         name = step.name
         if not name:
@@ -158,7 +158,7 @@ def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
             if value is UNUSUAL:
                 return None
         arguments[name] = value
-        step = steps.get(name)
+        following = steps.get(name, ())
     return None
 
 

@@ -49,7 +49,7 @@ class PlainMembers:
         self.is_list = isinstance(shape, ArrayShape)
         self.required = frozenset(shape.required) if isinstance(shape, ObjectShape) else frozenset()
         self.known: dict[str, PlainMember | None] = {}
-        self.steps: dict[str, Any] = {}
+        self.steps: dict[str, tuple[Any, ...]] = {}
         self._item: PlainMember | Literal[False] | None = None
 
     def item(self, shape: ArrayShape) -> PlainMember | None:
