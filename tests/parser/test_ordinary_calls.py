@@ -125,6 +125,24 @@ def test_what_begins_like_the_call_before_may_go_on_otherwise(mark: str, size: i
 
 
 @pytest.mark.parametrize("size", [1, 4, 64, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{block(PLAIN)}<think><to",  # reasoning has begun, where a call may follow
+        f"{block(PLAIN)}\\{block(PLAIN)}",  # the call is only shown
+        f"{block(PLAIN)}\n```\n{block(PLAIN)}\n```",
+        f"{block(PLAIN)}<city>Oslo",
+        block("<city>e t</city>")[:-40],  # a chunk ends in white space, and the value goes on
+        block("<city>Oslo</city><days> </days>")[:-30],  # white space is told when the end tag of a number comes
+        block("<city>\n Oslo\n </city>") * 2,
+    ],
+)
+def test_what_random_replies_have_found(text: str, size: int) -> None:
+    for chunks in (in_chunks(text, size), in_chunks(block(PLAIN) + text, size)):
+        law_short_chunks(chunks, [WEATHER])
+
+
+@pytest.mark.parametrize("size", [1, 4, 64, 10_000])
 def test_the_end_of_a_part_is_not_that_of_the_whole(size: int) -> None:
     """A schema may be its own part: what ends a call when it is the whole ends nothing where it is a part."""
     tool = Tool(name="get_weather", parameters={"properties": {"city": TEXT, "next": {"$ref": "#"}}})

@@ -430,7 +430,7 @@ def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[
             return after
         call.count += 1
         return _open_leaf(call, call.containers[-1], step.name, step.member, text, after, base, events)
-    if may_step(call, text[at:]):
+    if may_step(call, text, at):
         call.outcome = WAITS
         return at
     found = _TAG.match(text, at)
@@ -493,11 +493,12 @@ def find_step(steps: tuple[Step, ...], text: str, at: int) -> Step | None:
     return None
 
 
-def may_step(call: Ordinary, text: str) -> bool:
-    """Look for the step that a text begins: False if it is none, or has all of one."""
-    if call.reader is None:
+def may_step(call: Ordinary, text: str, at: int = 0) -> bool:
+    """Look for the step that the text begins at this place. False if it begins none, or has all of one."""
+    if call.reader is None and len(text) - at < _MOST_HELD:
+        rest = text[at:]
         for step in call.steps:
-            if len(text) < len(step.text) and step.text.startswith(text):
+            if step.text.startswith(rest) and step.text != rest:
                 call.step = step
                 return True
     return False
@@ -667,10 +668,12 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
             after = end + len(step.text)
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
     close = call.close
-    if close.startswith(text[end:]) or (call.step is not None and may_step(call, text[end:])):
+    if call.step is not None and may_step(call, text, end):
         call.outcome = WAITS
     elif text.startswith(close, end):
         return _end_leaf(call, text, end, end + len(close), base, events)
+    elif size - end < len(close) and close.startswith(text[end:]):
+        call.outcome = WAITS
     elif base + end != call.leaf_start:
         call.outcome = LOST
     elif text.startswith(CDATA_OPEN, end):
