@@ -880,8 +880,8 @@ class Parser:
         inside = after.lstrip(SPACES)
         start = self._pos - len(self._held)
         lead = words.lead[0]
-        is_open = text.startswith(lead) and text.find(">", len(lead)) < 0
-        if not is_open and ((inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE):
+        has_lead = text.startswith(lead) and text.find(">", len(lead)) < 0
+        if not has_lead and ((inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE):
             return False
         end = start + len(text)
         if self._blocks >= self._limits.blocks or start == self._odd or end > self._mark:
@@ -898,7 +898,7 @@ class Parser:
         self._blocks += 1
         self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._pieces.append(words.opener)
-        if is_open and text.find("<", len(lead)) < 0:
+        if has_lead and text.find("<", len(lead)) < 0:
             self._hold_field(after, "")
             self._reach = min(end + _LONG, self._ordinary.limit)
         else:
