@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -24,6 +25,7 @@ from xmltools import dialects
 from xmltools.models.events import ArgumentDelta, CallCompleted
 from xmltools.parser import COMPILED, Parser
 from xmltools.tools import Tool
+from xmltools.tools.schema import plain_members
 
 TEXT = {"type": "string"}
 WEATHER = Tool(
@@ -109,8 +111,37 @@ def test_others_are_left_to_the_machine(arguments: str, size: int, monkeypatch: 
     assert blocks_made(block(arguments), size, monkeypatch, [WEATHER])[0] == 1
 
 
-LAID_OUT = "\n<city>Oslo</city>\n<days>3</days>\n<unit>C</unit>\n"
-"""What comes between values in most calls."""
+@watched
+def test_what_came_between_values_before_is_taken_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[bool] = []
+    real = Parser._take_step
+    monkeypatch.setattr(Parser, "_take_step", lambda self, *given: taken.append(real(self, *given)) or taken[-1])
+    tool = Tool(name="get_weather", parameters={"properties": {"city": TEXT, "only_here": TEXT}})
+    text = block("<city>Oslo</city>\n<only_here>x</only_here>\n")
+    for count in (0, 1):  # in the second reply it is known
+        parser = Parser([tool])
+        for chunk in in_chunks(text, 4):
+            parser.feed(chunk)
+        assert taken.count(True) == count
+
+
+def test_no_more_is_kept_of_replies_than_a_few_steps_of_declared_names() -> None:
+    tool = Tool(name="get_weather", parameters={"properties": {"city": TEXT, "days": TEXT, "not_given": TEXT}})
+    members = plain_members(tool.shape)
+    assert members is not None
+    for number in range(20):
+        space = " " * number
+        for arguments in (f"<city>Oslo</city>{space}<days>3</days>", f"<days>3</days>{space}<town>x</town>"):
+            for size in (4, 10_000):
+                parser = Parser([tool])
+                for chunk in in_chunks(block(f"{space}{arguments}{' ' * 400 * (number % 2)}"), size):
+                    parser.feed(chunk)
+    assert members.steps.keys() == {"", "city", "days"}
+    for steps in members.steps.values():
+        assert 0 < len(steps) <= 4
+        for step in steps:
+            assert len(step.text) < 300
+            assert not re.sub(r"\s|</?(?:arguments|tool|city|days)>", "", step.text)
 
 
 @pytest.mark.parametrize("size", [1, 4, 64, 10_000])
@@ -118,7 +149,7 @@ LAID_OUT = "\n<city>Oslo</city>\n<days>3</days>\n<unit>C</unit>\n"
 def test_what_begins_like_the_call_before_may_go_on_otherwise(mark: str, size: int) -> None:
     """Each character of a call is left out, or has something in front of it, after a call that was read up to its end:
     the machine says the same, chunk by chunk."""
-    usual = f"<tool>\n<tool_name>get_weather</tool_name>\n<arguments>{LAID_OUT}</arguments>\n</tool>"
+    usual = block("\n<city>Oslo</city>\n<days>3</days>\n<unit>C</unit>\n")
     for at in range(len(usual)):
         text = f"{usual}\n{usual[:at]}{mark}{usual[at + (not mark) :]}\n{usual}"
         law_short_chunks(in_chunks(text, size), [WEATHER])

@@ -123,8 +123,8 @@ def _prose(rng: Random, odd: float) -> str:
 
 
 def ordinary_case(rng: Random) -> Case:
-    """One to three calls with prose between them, half of them with a slip or two, and often with options. A third are
-    one call again and again, and the short way expects what came last."""
+    """One to three calls with prose between them, half of them with a slip or two, and often with options. Some are one
+    call again and again: the short way expects what came last."""
     tool_set = rng.choice(list(TOOL_SETS))
     count = rng.randint(1, 3)
     if rng.random() < 0.3:

@@ -76,8 +76,9 @@ LOST: Final = 3  # it is not ordinary
 
 class Words(NamedTuple):
     """How a dialect spells ordinary calls: its opener and end tag, the elements in it, and patterns of all up to the
-    name, of all up to the arguments, of all after them, of a field, which names server or tool, and of what the end of
-    a text may cut off of one; and the start tags of fields. `lead` holds what came last from the opener to a name."""
+    name, of all from there up to the arguments, of all after them, of a field, which names server or tool, and of what
+    the end of a text may cut off of one; and the start tags of fields. `lead` holds what came last from the opener to a
+    name."""
 
     opener: str
     close: str
@@ -109,7 +110,7 @@ def words_of(dialect: Dialect) -> Words | None:
         dialect.arguments,
         dialect.server_name,
         re.compile(start),
-        re.compile(f"{start}{space}<{re.escape(dialect.arguments)}>"),
+        re.compile(f"{space}<{re.escape(dialect.arguments)}>"),
         re.compile(f"{space}</{re.escape(dialect.arguments)}>{space}</{re.escape(dialect.block)}>"),
         re.compile(f"{space}<{field}({_NAME})</(?P=field)>"),
         re.compile(rf"{space}(?:{part})?\Z"),
@@ -120,8 +121,8 @@ def words_of(dialect: Dialect) -> Words | None:
 
 class Step(NamedTuple):
     """What stood between two values: `text`, from the end tag of a leaf up to the start tag of `name`, the next one,
-    which is read as `member`; or up to the end of the call, where there is no name. It holds nothing that is not
-    declared but white space."""
+    which is read as `member`; or up to the end of the call, where there is no name. Steps that outlive a call are of
+    declared names: else they hold nothing but white space."""
 
     text: str
     name: str
@@ -430,7 +431,7 @@ def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[
             return after
         call.count += 1
         return _open_leaf(call, call.containers[-1], step.name, step.member, text, after, base, events)
-    if may_step(call, text, at):
+    if choose_step(call, text, at):
         call.outcome = WAITS
         return at
     found = _TAG.match(text, at)
@@ -493,8 +494,8 @@ def find_step(steps: tuple[Step, ...], text: str, at: int) -> Step | None:
     return None
 
 
-def may_step(call: Ordinary, text: str, at: int = 0) -> bool:
-    """Look for the step that the text begins at this place. False if it begins none, or has all of one."""
+def choose_step(call: Ordinary, text: str, at: int = 0) -> bool:
+    """Expect the step that the text begins at this place. False if it begins none, or has all of one."""
     if call.reader is None and len(text) - at < _MOST_HELD:
         rest = text[at:]
         for step in call.steps:
@@ -584,16 +585,21 @@ def _open_leaf(
     events: list[Event],
 ) -> int:
     """A leaf begins, after its start tag."""
+    _begin_leaf(call, top, name, member, base + after)
+    call.next = TEXT
+    return _read_text(call, text, after, base, events) if after < len(text) else after
+
+
+def _begin_leaf(call: Ordinary, top: _Container, name: str, member: PlainMember, start: int) -> None:
+    """The value of a leaf begins at `start` in the stream."""
     call.key = key = len(top.value) if top.is_list else name
     call.tag = name
     call.close = f"</{name}>"
     call.read = member.read
-    call.leaf_start = base + after
+    call.leaf_start = start
     call.path = (*top.path, key)
     call.reader = None
     call.expect(top.steps.get(name, ()))
-    call.next = TEXT
-    return _read_text(call, text, after, base, events) if after < len(text) else after
 
 
 def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
@@ -633,10 +639,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
         if not is_plain(piece) or not take_step(call, step, piece, base + end):
             break
         if call.has_deltas:
-            delta = ArgumentDelta()
-            delta.path = path
-            delta.text = piece
-            events.append(delta)
+            events.append(ArgumentDelta.make(path, piece))
         at = end + len(step.text)
         if at == size or call.outcome:
             return at
@@ -653,22 +656,18 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
                     call.reader = TextReader.begun() if is_begun else TextReader()
             if call.reader is not None:
                 piece = call.reader.text(piece)
-            if piece:
-                delta = ArgumentDelta()
-                delta.path = call.path
-                delta.text = piece
-                events.append(delta)
+            _emit(call, piece, events)
     if end < 0:
         return stop
     # Of this value something came in a text before.
-    is_begun = call.step is not None and call.leaf_piece >= 0 and call.leaf_start < base
+    is_begun = call.leaf_piece >= 0 and call.leaf_start < base
     if is_begun and (step := find_step(call.steps, text, end)) is not None:
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
         if is_plain(value) and take_step(call, step, value, base + end):
             after = end + len(step.text)
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
     close = call.close
-    if call.step is not None and may_step(call, text, end):
+    if choose_step(call, text, end):
         call.outcome = WAITS
     elif text.startswith(close, end):
         return _end_leaf(call, text, end, end + len(close), base, events)
@@ -703,27 +702,11 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
         top.add(call.key, value)
         call.outcome = DONE
         return True
-    if call.count >= call.most:
+    if call.count >= call.most or (not top.is_list and (name in top.value or name == call.key)):
         return False
-    if top.is_list:
-        top.value.append(value)
-        key: str | int = len(top.value)
-    elif name in top.value or name == call.key:
-        return False
-    else:
-        top.value[call.key] = value
-        key = name
+    top.add(call.key, value)
     call.count += 1
-    call.key = key
-    if name != call.tag:
-        call.tag = name
-        call.close = f"</{name}>"
-        call.read = step.member.read
-    call.steps = steps = top.steps.get(name, ())
-    call.step = steps[0] if steps else None
-    call.leaf_start = end + len(step.text)
-    call.path = (*top.path, key)
-    call.reader = None
+    _begin_leaf(call, top, name, step.member, end + len(step.text))
     return True
 
 

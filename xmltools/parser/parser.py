@@ -52,12 +52,12 @@ from xmltools.parser.ordinary_calls import (
     Ordinary,
     Words,
     begin,
+    choose_step,
     field_goes_on,
     find_tool,
     goes_on,
     has_all,
     is_plain,
-    may_step,
     ordinary_call,
     read_ordinary,
     take_step,
@@ -402,30 +402,18 @@ class Parser:
                 elif mode == 17 or mode == 20:
                     if end <= self._mark and "&" not in chunk and (mode == 17 or chunk[0] > " "):
                         place = chunk.find("<")
-                        if place < 0:
-                            if chunk[-1] > " ":
-                                self._pos = end
-                                self._mode = 17
-                                self._pieces.append(chunk)
-                                delta = ArgumentDelta()
-                                delta.path = self._path
-                                delta.text = chunk
-                                return [delta]
-                        elif not place or chunk[place - 1] > " ":
-                            held = chunk[place:]
-                            stop = self._stop
-                            if stop.startswith(held) and held != stop:
-                                self._pos = end
-                                self._held = held
-                                self._mode = 16
-                                if not place:
-                                    return []
-                                chunk = chunk[:place]
-                                self._pieces.append(chunk)
-                                delta = ArgumentDelta()
-                                delta.path = self._path
-                                delta.text = chunk
-                                return [delta]
+                        if place >= 0:
+                            events = self._feed_end(chunk, place)
+                            if events is not None:
+                                return events
+                        elif chunk[-1] > " ":
+                            self._pos = end
+                            self._mode = 17
+                            self._pieces.append(chunk)
+                            delta = ArgumentDelta()
+                            delta.path = self._path
+                            delta.text = chunk
+                            return [delta]
                 elif mode > 29 and end <= self._mark and "<" not in chunk:
                     if mode == 31 or not chunk.isprintable():  # so is nothing with a line break
                         last = chunk[-1]
@@ -576,6 +564,20 @@ class Parser:
         delta.path = self._path
         delta.text = text
         return [delta]
+
+    def _feed_end(self, chunk: str, place: int) -> list[Event] | None:
+        """A chunk of plain text of an ordinary call, in which what probably follows it begins at `place`: that is held
+        back. None if it takes a closer look."""
+        text, held = chunk[:place], chunk[place:]
+        if held == self._stop or not self._stop.startswith(held) or (text and text[-1] <= " "):
+            return None
+        self._pos += len(chunk)
+        self._held = held
+        self._mode = _EXPECTED
+        if not text:
+            return []
+        self._pieces.append(text)
+        return [ArgumentDelta.make(self._path, text)]
 
     def _feed_marked(self, chunk: str) -> list[Event] | None:
         """A chunk of a value between marks in which a mark may begin, or comes after such a beginning, which is held
@@ -754,34 +756,19 @@ class Parser:
 
     def _feed_ordinary(self, call: Ordinary, chunk: str) -> list[Event]:
         """A chunk of an ordinary call that has markup, or may have."""
-        mode, held = self._mode, self._held
         end = self._pos + len(chunk)
         if end > call.limit:
             self._read_as_block(call)
             return self._feed(chunk)
         events: list[Event] = []
-        text = held + chunk if held else chunk
-        if not held:
-            pass
-        elif mode == _EXPECTED and text.startswith(self._stop):
+        text = self._held + chunk
+        if self._mode == _EXPECTED and text.startswith(self._stop):
             rest = text[len(self._stop) :]
             if call.next == TEXT and ">" not in rest and self._take_step(call, end - len(text)):
                 self._pos = end - len(rest)
                 return self.feed(rest) if rest else events
-        elif mode == _EXPECTED and may_step(call, text):
+        elif self._held and self._holds(call, text, end):
             self._pos = end
-            self._held = text
-            self._stop = call.expected
-            return events
-        elif call.next == FIELD:
-            if end <= self._reach and self._feed_field(call, chunk):
-                self._pos = end
-                return events
-        elif mode in (_EXPECTED, _NEXT_TAG) and goes_on(call, text):
-            self._held = text
-            self._pos = end
-            self._mode = _EXPECTED if text.find("<", len(call.close)) < 0 else _NEXT_TAG
-            self._reach = min(end + _LONG, call.limit)
             return events
         self._pos = end
         if self._last_ends:
@@ -807,11 +794,27 @@ class Parser:
             self._choose_ordinary(call)
         return events
 
+    def _holds(self, call: Ordinary, text: str, end: int) -> bool:
+        """Hold back text up to `end` in the stream, which began with what was held back, if it may still become what is
+        expected, or a tag. False if it is to be read."""
+        if self._mode == _EXPECTED and choose_step(call, text):
+            self._held = text
+            self._stop = call.expected
+            return True
+        if call.next == FIELD:
+            return end <= self._reach and self._hold_field(call, text)
+        if self._mode not in (_EXPECTED, _NEXT_TAG) or not goes_on(call, text):
+            return False
+        self._held = text
+        self._mode = _EXPECTED if text.find("<", len(call.close)) < 0 else _NEXT_TAG
+        self._reach = min(end + _LONG, call.limit)
+        return True
+
     def _take_step(self, call: Ordinary, place: int) -> bool:
         """A value ends at `place` in the stream, and the next one begins after the step that was expected. False if it
         takes a closer look."""
         step, pieces, first = call.step, self._pieces, call.leaf_piece
-        if step is None or self._stop != step.text or not (step.name and call.has_deltas):
+        if step is None or self._stop != step.text or not step.name or not call.has_deltas:
             return False
         if first < 0 or len(pieces) > _MOST_PIECES:
             return False
@@ -824,7 +827,7 @@ class Parser:
         self._path = call.path
         self._mark = min(call.leaf_start + _GATHER, call.limit)
         self._mode = _VALUE
-        self._stop = call.close if call.step is None else call.step.text
+        self._stop = call.expected
         return True
 
     @property
@@ -898,12 +901,8 @@ class Parser:
         self._blocks += 1
         self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
         self._pieces.append(words.opener)
-        if has_lead and text.find("<", len(lead)) < 0:
-            self._hold_field(after, "")
-            self._reach = min(end + _LONG, self._ordinary.limit)
-        else:
-            self._held = after
-            self._choose_ordinary(self._ordinary)
+        self._held = after
+        self._choose_ordinary(self._ordinary)
         return True
 
     def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
@@ -1051,39 +1050,25 @@ class Parser:
             return
         held = self._held
         self._reach = min(self._pos + _LONG, call.limit)
-        if call.next == ARGUMENTS and call.step is not None and may_step(call, held):
+        if call.next == FIELD:
+            if not self._hold_field(call, held):
+                self._mode = _OTHER
+        elif call.next == ARGUMENTS and choose_step(call, held):
             self._mode = _EXPECTED
-            self._stop = call.step.text
-        elif call.next != FIELD:
-            self._mode = _TAGS if "<" in held else _BLANK
-        elif (stop := field_goes_on(call.words, held)) is not None:
-            self._hold_field(held, stop)
+            self._stop = call.expected
         else:
-            self._mode = _OTHER
+            self._mode = _TAGS if "<" in held else _BLANK
 
-    def _feed_field(self, call: Ordinary, chunk: str) -> bool:
-        """A chunk of a field of an ordinary call, which may go on. False if its next tag ends, or it is none."""
-        text = self._held + chunk
-        if self._mode == _NEXT_TAG:  # in the name
-            place = chunk.find("<")
-            if place >= 0 and self._stop != chunk[place:] and self._stop.startswith(chunk[place:]):
-                self._stop = text[: len(self._held) + place] + self._stop
-                self._held = text
-                self._mode = _EXPECTED
-                return True
+    def _hold_field(self, call: Ordinary, text: str) -> bool:
+        """Hold back a field of an ordinary call, up to the end of its next tag. False if that is there, or will not
+        come."""
         stop = field_goes_on(call.words, text)
-        if stop is not None:
-            self._hold_field(text, stop)
-        return stop is not None
-
-    def _hold_field(self, held: str, stop: str) -> None:
-        """A field of an ordinary call goes on, up to a tag with which it is `stop`; or to its end tag, in its name."""
-        self._held = held
-        self._mode = _EXPECTED
+        if stop is None:
+            return False
+        self._held = text
+        self._mode = _EXPECTED if stop else _NEXT_TAG
         self._stop = stop
-        if not stop:
-            self._mode = _NEXT_TAG
-            self._stop = f"</{held[held.index('<') + 1 : held.index('>') + 1]}"
+        return True
 
     def _choose_value(self, call: Ordinary) -> None:
         """As `_choose_mode`, in a value of an ordinary call."""
@@ -1092,7 +1077,7 @@ class Parser:
         self._path = call.path
         if state == TEXT and call.reader is None and call.has_deltas:
             self._mode = _EXPECTED if held else _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
-            self._stop = call.close if call.step is None else call.step.text
+            self._stop = call.expected
         elif held:
             is_bracket = held == "]" and call.has_deltas
             self._ends = None

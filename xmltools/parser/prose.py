@@ -773,7 +773,6 @@ class Outside:
             return tag.end
         self.end_text()
         self._skip(base + lead, base + at)
-        self._is_fresh = False
         self.closers = (self._openers.names[word.lower()],) if closers is None else closers
         self._tags = self._tags_of(self.closers)
         self._is_begun = False
@@ -1000,7 +999,6 @@ class Outside:
                     return self.emit_text(text, at, end, base)
                 self.gather()
                 self.end_text()
-                self._is_fresh = False
                 self._covered = base + at
                 self._emit_reasoning(text[at + 1 : end - 1], base + end)
                 self._foreign.skip(base + end - 1)

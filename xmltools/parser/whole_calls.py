@@ -112,7 +112,7 @@ def read_whole_elements(
     server, shape = found
     followed = _read_steps(members, text, start.end())
     if followed is None:
-        followed = _read_arguments(words, members, shape, text, at, start.end())
+        followed = _read_arguments(words, members, shape, text, start.end())
         if followed is None:
             return None
     written, arguments, end = followed
@@ -162,11 +162,8 @@ def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
     return None
 
 
-def _read_arguments(
-    words: Words, members: PlainMembers, shape: ObjectShape, text: str, at: int, named: int
-) -> _Arguments | None:
-    """Read the arguments of the call at `at`, which has named its tool up to `named`, and all up to its end. What is
-    between them probably comes again."""
+def _read_arguments(words: Words, members: PlainMembers, shape: ObjectShape, text: str, at: int) -> _Arguments | None:
+    """As `_read_steps`, whatever is between the values: that probably comes again."""
     head = words.head.match(text, at)
     if head is None or text.find(words.close, head.end(), at + _MOST) < 0:
         return None
@@ -176,7 +173,7 @@ def _read_arguments(
         return None
     known = members.known
     arguments: dict[str, Any] = {}
-    place, last = named, ""
+    place, last = at, ""
     for key, value in leaves:
         member = known.get(key) or members.find(shape, key, words.arguments)
         if member is None or member.inside is not None or key in arguments:

@@ -41,7 +41,7 @@ class PlainMember(NamedTuple):
 
 class PlainMembers:
     """The plain members of an object or a list. `required`: the names of those that must be there. `known`: those of an
-    object that were asked for. `steps`: what the parser has seen between them (`xmltools.parser.ordinary_calls`)."""
+    object that were asked for. `steps`: a place for what a reader of calls has seen between them."""
 
     __slots__ = ("_item", "is_list", "known", "required", "steps")
 
