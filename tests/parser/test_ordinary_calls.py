@@ -61,8 +61,9 @@ watched = pytest.mark.skipif(COMPILED, reason="methods of a compiled class can't
 def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: list[Tool] | None) -> tuple[int, Any]:
     """How many calls the machine had to read, and the arguments of the last call."""
     made: list[Any] = []
-    real = Parser._read_as_block
-    monkeypatch.setattr(Parser, "_read_as_block", lambda self, *given: (made.append(given), real(self, *given)))
+    for name in ("_read_as_block", "_open_block"):
+        real = getattr(Parser, name)
+        monkeypatch.setattr(Parser, name, lambda self, *given, real=real: (made.append(given), real(self, *given)))
     parser = Parser(tools)
     events = [event for chunk in in_chunks(text, size) for event in parser.feed(chunk)]
     events += parser.close()

@@ -120,10 +120,41 @@ def test_reasoning_that_has_no_tag_of_its_own_begins_nowhere() -> None:
     assert not is_plain(text) and xt.parse(text, [WEATHER]).text == text
 
 
-@pytest.mark.parametrize("call", [CALL.replace("city", "town"), CALL[:-4], CALL.replace("Oslo", "a<b")])
-def test_a_call_that_is_not_ordinary_is_left_to_a_parser(call: str) -> None:
-    found = read_plain(f"Look: {call}", Toolbox([WEATHER]), dialects.FORGE, ("think",), lambda: "")
-    assert found == len("Look: ")  # which need not try it the short way again
+@pytest.mark.parametrize(
+    ("call", "came_of_it"),
+    [
+        (CALL.replace("Oslo", "a<b"), "bare_less_than"),
+        (CALL.replace("Oslo", "a & b"), "bare_ampersand"),
+        (CALL.replace("</city>", "</city><days>+3</days>"), "coerced_value"),
+        (CALL.replace("city", "town"), "invalid_arguments"),
+        (CALL.replace("get_weather", "get_whether"), "unknown_tool"),
+        (CALL.replace("\n</arguments>", ""), "missing_end_tag"),
+        ("<tool>{'tool_name': 'get_weather', 'arguments': {'city': 'Oslo'}}</tool>", "python_literal"),
+        (CALL[:-4], "missing_end_tag"),
+        (CALL[:-40], "truncated"),
+        (CALL[:20], "truncated"),
+    ],
+)
+def test_a_call_that_is_not_ordinary_is_read_by_the_machine(call: str, came_of_it: str) -> None:
+    text = f"<think>Where?</think>Look: {call}"
+    assert is_plain(text)
+    found = xt.parse(text, [WEATHER]).parts[-1]
+    assert isinstance(found, (xt.ToolCall, xt.CallError)) and found.span == (len(text) - len(call), len(text))
+    assert came_of_it in ([found.code] if isinstance(found, xt.CallError) else [each.code for each in found.repairs])
+    strictly = xt.parse(text, [WEATHER], strict=True).parts[-1]
+    assert isinstance(strictly, xt.CallError) and strictly.code == came_of_it
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        CALL.replace("<tool>", '<tool id="x">'),
+        CALL.replace("</tool>", CALL.removeprefix("<tool>")),  # a call in the block of another one
+        CALL.replace("Oslo", "a </city> b") + "<![CDATA[",  # where the value ends is decided at the end
+    ],
+)
+def test_what_reads_on_after_a_call_is_left_to_a_parser(call: str) -> None:
+    assert not is_plain(f"Look: {call}") and xt.parse(f"Look: {call}", [WEATHER]).calls
 
 
 @pytest.mark.parametrize("name", ["qwen3_coder", "glm", "minimax_m2", "hermes", "deepseek_v3", "kimi_k2", "invoke"])

@@ -95,26 +95,35 @@ _ODD_PROSE = (
 
 
 def plain_case(rng: Random) -> Case:
-    """A whole reply with reasoning, prose and calls, a third of them with something odd in the prose."""
+    """A whole reply with reasoning, prose and calls, a third of them with something odd in the prose, and a third with
+    slips in the calls."""
     tool_set = rng.choice(list(TOOL_SETS))
     dialect = rng.choice(dialects.all()) if rng.random() < 0.7 else dialects.FORGE
-    odd = rng.choice((0, 0, 0.1))
+    odd, slips = rng.choice((0, 0, 0.1)), rng.choice((0, 0, 0.5))
     text = ""
     if rng.random() < 0.4:
         tag = rng.choice((*dialect.reasoning, *dialect.reasoning, "think", "THINK"))
         text += f"{_prose(rng, 0)}<{tag}>{_prose(rng, odd)}</{tag}>"
     for _ in range(rng.randint(0, 3)):
-        text += _prose(rng, odd)
-        text += (
-            _block(rng, tool_set).removeprefix("``` ") if dialect is dialects.FORGE else _call(rng, tool_set, dialect)
-        )
+        is_forge = dialect is dialects.FORGE
+        call = _block(rng, tool_set).removeprefix("``` ") if is_forge else _call(rng, tool_set, dialect)
+        text += _prose(rng, odd) + (_slip(rng, call) if rng.random() < slips else call)
     text += _prose(rng, odd) if rng.random() < 0.7 else ""
     options: dict[str, Any] = {"dialect": dialect.name}
     if rng.random() < 0.1:
         options["reasoning_tags"] = rng.choice((["thought"], ["Think", "a.b"], []))
     if rng.random() < 0.1:
         options["code_fences"] = "text"
+    if rng.random() < 0.1:
+        options["strict"] = True
     return Case([text], tool_set, options)
+
+
+def _slip(rng: Random, text: str) -> str:
+    """Put something into a text, leave out some characters, or cut it off."""
+    at, how = rng.randrange(len(text) + 1), rng.randrange(5)
+    rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
+    return text[:at] + (rng.choice(_SLIPS) if how != 1 else "") + rest
 
 
 def _prose(rng: Random, odd: float) -> str:
@@ -133,9 +142,7 @@ def ordinary_case(rng: Random) -> Case:
         text = "".join(_block(rng, tool_set) for _ in range(count))
     text += rng.choice(("", "\n", "Bye."))
     for _ in range(rng.choice((0, 0, 1, 2))):
-        at, how = rng.randrange(len(text) + 1), rng.randrange(5)
-        rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
-        text = text[:at] + (rng.choice(_SLIPS) if how != 1 else "") + rest
+        text = _slip(rng, text)
     options: dict[str, Any] = {}
     if rng.random() < 0.2:
         options["argument_deltas"] = False

@@ -63,6 +63,18 @@ def resolve_name(block: Block, toolbox: Toolbox) -> None:
         block.name = name
 
 
+def find_shape(block: Block, toolbox: Toolbox | None) -> bool:
+    """A block has named its tool: find the schema of its arguments. False if there is no such tool."""
+    if block.error is not None:
+        return False
+    if toolbox is not None:
+        if toolbox.resolve(block.name or "") is None:
+            return False
+        resolve_name(block, toolbox)
+        block.shape = toolbox.guess(block.name or "", block.server, block.dialect.default_server)
+    return True
+
+
 def conclude(
     block: Block, end: int, text: str, base: int, toolbox: Toolbox | None, strict: bool
 ) -> ToolCall | CallError:

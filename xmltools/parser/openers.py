@@ -77,7 +77,10 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> Opene
 
 def find_cut(openers: Openers, text: str, at: int, stop: int) -> re.Match[str] | None:
     """The place before `stop`, at `at` or later, from which on the text is what its end may cut off of an opener."""
-    for cut in openers.first.finditer(text, max(at, len(text) - openers.reach), stop):
+    start = max(at, len(text) - openers.reach)
+    if not openers.has_others and text.find("<", start, stop) < 0:
+        return None
+    for cut in openers.first.finditer(text, start, stop):
         if text[cut.start() :].lower() in openers.parts:
             return cut
     return None

@@ -37,7 +37,7 @@ _TAG = re.compile(rf"[ \t\r\n]*<(/?)({_NAME})>")
 """A tag after white space."""
 _TAG_PART = re.compile(rf"[ \t\r\n]*(?:</?(?:{_NAME})?)?")
 """What the end of a text may cut off of one."""
-_LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
+_LEAF = re.compile(rf"[ \t\r\n]*<({_NAME})>([^<&\n]{{1,4096}}+)</\1>(?=[ \t\r\n]*</?{_NAME}>)")
 """A whole leaf, before another tag."""
 _LEAST_LEAF: Final = len("<a>123</a>\n</b>")
 """In shorter texts hardly ever is one, so they are not searched."""

@@ -32,7 +32,7 @@ from xmltools.models.events import (
     TextDelta,
 )
 from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_opener, trim
-from xmltools.parser.block_to_call import conclude, partial_error, resolve_name
+from xmltools.parser.block_to_call import conclude, find_shape, partial_error
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.end_tags import settle
@@ -67,7 +67,7 @@ from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.values import own_ends
-from xmltools.parser.whole_calls import WholeCall, read_whole, read_whole_elements
+from xmltools.parser.whole_calls import NOT_ORDINARY, WholeCall, read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
 from xmltools.tools import Tool
 
@@ -1184,6 +1184,8 @@ class Parser:
         if self._reads_whole and self._toolbox is not None and len(text) - at >= _LEAST_CALL:
             default, has_deltas = self._dialect.default_server, self._argument_deltas
             whole = read_whole_elements(words, default, self._toolbox, text, at, has_deltas=has_deltas)
+            if whole is NOT_ORDINARY:
+                return _NOT_PLAIN
             if whole is not None and whole.end - at <= self._limits.block_size:
                 outside.begin_call()
                 return self._take_whole(whole, start, base)
@@ -1358,22 +1360,10 @@ class Parser:
 
     def _name_call(self, block: Block) -> None:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
-        toolbox = self._toolbox
-        if block.error is not None:
-            return
-        if toolbox is not None:
-            if not self._knows_tool(block.name or ""):
-                return
-            resolve_name(block, toolbox)
-        name = block.name or ""
-        if toolbox is not None:
-            block.shape = toolbox.guess(name, block.server, self._dialect.default_server)
-        block.call_id = self._next_id()
-        block.deltas = self._argument_deltas
-        self._events.append(CallStarted(block.call_id, name, block.server))
-
-    def _knows_tool(self, name: str) -> bool:
-        return self._toolbox is None or self._toolbox.resolve(name) is not None
+        if find_shape(block, self._toolbox):
+            block.call_id = self._next_id()
+            block.deltas = self._argument_deltas
+            self._events.append(CallStarted(block.call_id, block.name or "", block.server))
 
     def _next_id(self) -> str:
         return _make_id(self._new_id)
@@ -1543,7 +1533,8 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
         dialect = named(options.get("dialect", FORGE))
         tags = options.get("reasoning_tags")
         tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)
-        found = read_plain(text, toolbox, dialect, tags, partial(_make_id, options.get("new_id", _new_id)))
+        new_id, strict = partial(_make_id, options.get("new_id", _new_id)), options.get("strict", False)
+        found = read_plain(text, toolbox, dialect, tags, new_id, strict=strict)
         if not isinstance(found, int):
             return Reply.unchecked(tuple(found), False, ())
         odd = found

@@ -1,5 +1,5 @@
-"""Whole replies that are plain: reasoning, prose and ordinary calls, one after the other, and nothing that any other
-rule is about.
+"""Whole replies that are plain: reasoning, prose and calls, one after the other, and nothing outside of calls that any
+other rule is about.
 
 Nearly all replies in transcripts are like that. As `ordinary_calls` and `whole_calls`, which read the calls, this
 module knows when a text is plain, never what a rule means: anything else is left to a `Parser`. What it returns is what
@@ -10,6 +10,7 @@ fuzzer.
   one of these. Nothing in it may begin a call in this notation or another one.
 - Reasoning is an element, spelled as its tag is, with prose in it, and no other tag of reasoning.
 - No rule asks how the reply goes on: nothing is cut off at its end.
+- A call of elements that is not ordinary is read by the machine, as a `Parser` would have it read, if it ends.
 """
 
 from __future__ import annotations
@@ -20,9 +21,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
+from xmltools.errors import CallError
 from xmltools.models import Reasoning, Text, ToolCall
+from xmltools.parser.block import Block, cut_off, end_early
+from xmltools.parser.block_to_call import conclude, find_shape, partial_error
+from xmltools.parser.end_tags import settle
 from xmltools.parser.foreign_calls import foreign_search
 from xmltools.parser.limits import Limits
+from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.openers import Starts, find_cut, reasoning_tags, starts_of
 from xmltools.parser.ordinary_calls import (
     DONE,
@@ -38,11 +44,13 @@ from xmltools.parser.ordinary_calls import (
 )
 from xmltools.parser.prose import MAX_LAYOUT
 from xmltools.parser.toolbox import Toolbox
-from xmltools.parser.whole_calls import read_whole, read_whole_elements
-from xmltools.syntax.markup import SPACES, skip_space
+from xmltools.parser.whole_calls import NOT_ORDINARY, read_whole, read_whole_elements
+from xmltools.syntax.markup import SPACES, read_confirmation, skip_space
 
 _PLAIN = re.compile(r"(?:[^`~\\<]++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+")
-_MOST_CALLS: Final = Limits().blocks
+_MARKED: Final = ("`", "\\", "<!", "~")
+"""Text without these is plain, which a search for each of them shows sooner than the pattern."""
+_LIMITS: Final = Limits()
 
 
 class _Call(NamedTuple):
@@ -53,6 +61,15 @@ class _Call(NamedTuple):
     arguments: dict[str, Any]
     span: tuple[int, int]
     legacy_json: bool = False
+
+
+class _Ended(NamedTuple):
+    """A block that the machine has read up to `end`, where the reply may have cut it off. It has no id yet, and no
+    verdict."""
+
+    block: Block
+    end: int
+    is_cut: bool = False
 
 
 class _Plan(NamedTuple):
@@ -78,8 +95,14 @@ def _plan_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...]) ->
 
 
 def read_plain(
-    text: str, toolbox: Toolbox | None, dialect: Dialect, tags: tuple[str, ...], new_id: Callable[[], str]
-) -> list[Text | Reasoning | ToolCall] | int:
+    text: str,
+    toolbox: Toolbox | None,
+    dialect: Dialect,
+    tags: tuple[str, ...],
+    new_id: Callable[[], str],
+    *,
+    strict: bool = False,
+) -> list[Text | Reasoning | ToolCall | CallError] | int:
     """Return the parts of a whole reply, if it is plain. Else nothing was asked of `new_id`, and it is the place of
     the call that is not ordinary; -1 if something else is not plain."""
     plan = _plan_of(dialect, tags, toolbox.names if toolbox is not None else ())
@@ -88,14 +111,31 @@ def read_plain(
     reader = _Reader(text, toolbox, plan)
     if not reader.read():
         return reader.odd
-    return [
-        ordinary_call(
-            new_id(), part.name, part.arguments, part.server, part.span, dialect, legacy_json=part.legacy_json
-        )
-        if isinstance(part, _Call)
-        else part
-        for part in reader.parts
-    ]
+    parts: list[Text | Reasoning | ToolCall | CallError] = []
+    for part in reader.parts:
+        if isinstance(part, _Call):
+            name, server, arguments, span, legacy_json = part
+            parts.append(ordinary_call(new_id(), name, arguments, server, span, dialect, legacy_json=legacy_json))
+        elif isinstance(part, _Ended):
+            parts.append(_conclude(part, text, toolbox, new_id, strict=strict))
+        else:
+            parts.append(part)
+    return parts
+
+
+def _conclude(
+    ended: _Ended, text: str, toolbox: Toolbox | None, new_id: Callable[[], str], *, strict: bool
+) -> ToolCall | CallError:
+    """The call of a block that the machine has read, or why it gives none."""
+    block, end, is_cut = ended
+    if block.call_id is not None:
+        block.call_id = new_id()
+    if is_cut:
+        return partial_error(block, end, cut_off(end), text[block.start :], toolbox)
+    verdict = conclude(block, end, text, 0, toolbox, strict)
+    if isinstance(verdict, ToolCall) and not verdict.id:  # its name was known only at its end
+        return verdict.model_copy(update={"id": new_id()})
+    return verdict
 
 
 class _Reader:
@@ -106,7 +146,7 @@ class _Reader:
         self._toolbox = toolbox
         self._plan = plan
         self._dialect = plan.dialect
-        self.parts: list[Text | Reasoning | _Call] = []
+        self.parts: list[Text | Reasoning | _Call | _Ended] = []
         self._calls = 0
         self._is_after = False  # a call or reasoning was right before
         self._thought = ""  # the reasoning right before
@@ -128,7 +168,7 @@ class _Reader:
                 self._thought = ""
                 self._calls += 1
                 at = self._read_call(place, found[1] or found[0])
-            if not at or self._calls > _MOST_CALLS:
+            if not at or self._calls > _LIMITS.blocks:
                 return False
             self._is_after = True
 
@@ -155,8 +195,11 @@ class _Reader:
         return True
 
     def _is_plain(self, at: int, end: int) -> bool:
-        found = _PLAIN.match(self._text, at, end)
-        return found is not None and found.end() == end and self._text[end - 1] != "\\"
+        text = self._text
+        if all(text.find(mark, at, end) < 0 for mark in _MARKED):
+            return True
+        found = _PLAIN.match(text, at, end)
+        return found is not None and found.end() == end and text[end - 1] != "\\"
 
     def _read_thought(self, at: int) -> int:
         """Read reasoning. Returns the place after it; 0 if none opens here, or it is not plain."""
@@ -186,17 +229,26 @@ class _Reader:
         return stop + len(close)
 
     def _read_call(self, at: int, word: str) -> int:
-        """Read a call. Returns the place after it; 0 if none opens here, or it is not ordinary."""
-        text, words, toolbox = self._text, self._plan.words, self._toolbox
+        """Read a call. Returns the place after it; 0 if none opens here, or it takes a parser."""
+        text, words = self._text, self._plan.words
         if words is not None and text.startswith(words.opener, at):
+            self.odd = at
             here = skip_space(text, at + len(words.opener))
-            if here - at > MOST_SPACE:
-                return 0
-            if text.startswith("<", here):
-                return self._read_elements(words, at)
+            if here - at > MOST_SPACE or text.find(words.close, here) < 0:
+                return self._read_block(words, at)  # perhaps it is cut off
+            return (
+                self._read_elements(words, at)
+                if text.startswith("<", here)
+                else self._read_forms(at, words.block) or self._read_block(words, at)
+            )
+        return self._read_forms(at, word.lower() if words is not None else word)
+
+    def _read_forms(self, at: int, key: str) -> int:
+        """Read an ordinary call that is no elements."""
+        text, toolbox = self._text, self._toolbox
         if toolbox is None:
             return 0
-        forms = self._plan.starts.calls.get(word.lower() if words is not None else word, ())
+        forms = self._plan.starts.calls.get(key, ())
         tried = [(form, read_whole(form, toolbox, text, at, has_deltas=False)) for form in forms]
         read = [(form, call) for form, call in tried if call is not None]
         if len(read) != 1:
@@ -207,16 +259,47 @@ class _Reader:
         return call.end
 
     def _read_elements(self, words: Words, at: int) -> int:
-        default, toolbox = self._dialect.default_server, self._toolbox
+        default, toolbox, text = self._dialect.default_server, self._toolbox, self._text
         if toolbox is not None:
-            whole = read_whole_elements(words, default, toolbox, self._text, at, has_deltas=False)
+            whole = read_whole_elements(words, default, toolbox, text, at, has_deltas=False)
+            if whole is NOT_ORDINARY:
+                return self._read_block(words, at)
             if whole is not None:
                 self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
                 return whole.end
-        call = Ordinary(at, words, Limits(), lambda call: find_tool(call, toolbox, default), [], [])
-        end = read_ordinary(call, self._text, 0, [], begin(call, self._text, at, []))
+        call = Ordinary(at, words, _LIMITS, lambda call: find_tool(call, toolbox, default), [], [])
+        end = read_ordinary(call, text, 0, [], begin(call, text, at, []))
         if call.outcome != DONE or end > call.limit or not has_all(call):
-            self.odd = at
-            return 0
+            return self._read_block(words, at)
         self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
         return end
+
+    def _read_block(self, words: Words, at: int) -> int:
+        """Read a call that is not ordinary, as a parser does. Returns 0 if it takes a parser."""
+        text, opener = self._text, len(words.opener)
+        if len(text) > _LIMITS.block_size or not read_confirmation(text, at + opener, fences=False):
+            return 0
+        block = Block(at, opener, self._dialect, _LIMITS, self._toolbox, self._name_call)
+        end = run(block, text, at, 0, [])
+        if block.done and not block.again:
+            self.parts.append(_Ended(block, end))
+            return end
+        return 0 if block.done else self._cut_off(block, end)
+
+    def _cut_off(self, block: Block, end: int) -> int:
+        """The reply ends in a block, which was read up to `end`."""
+        text = self._text
+        block.final = True
+        end += run(block, text[end:], 0, end, [])
+        if block.done or block.error is not None or settle(block, text[block.start :]) is not None:
+            return 0  # there may be more to read
+        is_whole = ends_complete(block, text[end:], end)
+        if is_whole and not block.done:
+            end_early(block, len(text))
+        self.parts.append(_Ended(block, len(text), is_cut=not is_whole))
+        return len(text)
+
+    def _name_call(self, block: Block) -> None:
+        """A block has named its tool."""
+        if find_shape(block, self._toolbox):
+            block.call_id = ""

@@ -31,8 +31,8 @@ _MOST: Final = 16_384
 _MOST_ARGUMENTS: Final = 64
 _UNUSUAL = re.compile(r'\\[^"\\/nt]|-0')
 """Other escapes, and perhaps a number that is written unlike it is printed."""
-_LEAVES = re.compile(rf"(?:[ \t\r\n]*+<({_NAME})>[^<&]{{1,4096}}+</\1>){{1,{_MOST_ARGUMENTS}}}+")
-"""Leaves that hold neither `<` nor `&`."""
+_LEAVES = re.compile(rf"(?:[ \t\r\n]*+<({_NAME})>[^<&\n]{{1,4096}}+</\1>){{1,{_MOST_ARGUMENTS}}}+")
+"""Leaves that hold neither `<` nor `&`, each in one line."""
 _LEAF = re.compile(rf"<({_NAME})>([^<&]++)</")
 """The name and the value of one of them."""
 _CONSTANTS: Final = {None: "null", True: "true", False: "false"}
@@ -59,6 +59,10 @@ class WholeCall(NamedTuple):
     deltas: list[tuple[tuple[str | int, ...], str]]
     end: int
     named: str | None = None
+
+
+NOT_ORDINARY: Final = WholeCall("", "", {}, [], -1)
+"""What is returned for a call that is not ordinary, also if it is read in another way."""
 
 
 def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool) -> WholeCall | None:
@@ -100,7 +104,7 @@ def read_whole_elements(
     words: Words, default_server: str, toolbox: Toolbox, text: str, at: int, *, has_deltas: bool
 ) -> WholeCall | None:
     """As `read_whole`, where a call of elements begins at `at`: the arguments are strings, numbers, booleans, or words
-    of an enumeration. Without `has_deltas` it makes none."""
+    of an enumeration. Without `has_deltas` it makes none. Returns `NOT_ORDINARY` for what no short way reads."""
     start = words.start.match(text, at)
     if start is None:
         return None
@@ -108,7 +112,7 @@ def read_whole_elements(
     found = toolbox.find_plain(name, named, default_server)
     members = plain_members(found[1]) if found is not None else None
     if found is None or members is None:
-        return None
+        return NOT_ORDINARY
     server, shape = found
     followed = _read_steps(members, text, start.end())
     if followed is None:
@@ -116,8 +120,8 @@ def read_whole_elements(
         if followed is None:
             return None
     written, arguments, end = followed
-    if not members.required <= arguments.keys():
-        return None
+    if end < 0 or not members.required <= arguments.keys():
+        return NOT_ORDINARY
     deltas: list[tuple[tuple[str | int, ...], str]] = []
     if has_deltas:
         deltas += [((key,), value) for key, value in written if value]
@@ -126,6 +130,8 @@ def read_whole_elements(
 
 _Arguments = tuple[list[tuple[str, str]], dict[str, Any], int]
 """Names and values as they are written, and as they are typed; and the place after the call."""
+_ODD: Final[_Arguments] = ([], {}, -1)
+"""One of them is not what it is declared to be, or is not declared."""
 
 
 def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
@@ -156,7 +162,7 @@ def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
         if step.member.read is not None:
             value = step.member.read(value)
             if value is UNUSUAL:
-                return None
+                return _ODD
         arguments[name] = value
         following = steps.get(name, ())
     return None
@@ -176,11 +182,13 @@ def _read_arguments(words: Words, members: PlainMembers, shape: ObjectShape, tex
     place, last = at, ""
     for key, value in leaves:
         member = known.get(key) or members.find(shape, key, words.arguments)
-        if member is None or member.inside is not None or key in arguments:
+        if member is None or key in arguments:
+            return _ODD
+        if member.inside is not None:
             return None
         typed = arguments[key] = value if member.read is None else member.read(value)
         if typed is UNUSUAL:
-            return None
+            return _ODD
         begin = text.index(f"<{key}>", place) + len(key) + 2
         learn_step(members.steps, last, text[place:begin], key, member)
         if text.startswith(CDATA_OPEN, begin):
