@@ -150,6 +150,7 @@ class _Reader:
         self._calls = 0
         self._is_after = False  # a call or reasoning was right before
         self._thought = ""  # the reasoning right before
+        self._close = 0  # the next end tag of calls was looked for up to here; -1 if there is none
         self.odd = -1  # the place of a call that is not ordinary
 
     def read(self) -> bool:
@@ -230,17 +231,9 @@ class _Reader:
 
     def _read_call(self, at: int, word: str) -> int:
         """Read a call. Returns the place after it; 0 if none opens here, or it takes a parser."""
-        text, words = self._text, self._plan.words
-        if words is not None and text.startswith(words.opener, at):
-            self.odd = at
-            here = skip_space(text, at + len(words.opener))
-            if here - at > MOST_SPACE or text.find(words.close, here) < 0:
-                return self._read_block(words, at)  # perhaps it is cut off
-            return (
-                self._read_elements(words, at)
-                if text.startswith("<", here)
-                else self._read_forms(at, words.block) or self._read_block(words, at)
-            )
+        words = self._plan.words
+        if words is not None and self._text.startswith(words.opener, at):
+            return self._read_elements(words, at) or self._read_block(words, at)
         return self._read_forms(at, word.lower() if words is not None else word)
 
     def _read_forms(self, at: int, key: str) -> int:
@@ -259,24 +252,33 @@ class _Reader:
         return call.end
 
     def _read_elements(self, words: Words, at: int) -> int:
+        """Read a call after the opener of elements. Returns 0 if it is not ordinary."""
         default, toolbox, text = self._dialect.default_server, self._toolbox, self._text
+        here = skip_space(text, at + len(words.opener))
+        if 0 <= self._close < here:
+            self._close = text.find(words.close, here)
+        if self._close < 0 or here - at > MOST_SPACE:
+            return 0
+        if not text.startswith("<", here):
+            return self._read_forms(at, words.block)
         if toolbox is not None:
             whole = read_whole_elements(words, default, toolbox, text, at, has_deltas=False)
             if whole is NOT_ORDINARY:
-                return self._read_block(words, at)
+                return 0
             if whole is not None:
                 self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
                 return whole.end
         call = Ordinary(at, words, _LIMITS, lambda call: find_tool(call, toolbox, default), [], [])
         end = read_ordinary(call, text, 0, [], begin(call, text, at, []))
         if call.outcome != DONE or end > call.limit or not has_all(call):
-            return self._read_block(words, at)
+            return 0
         self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
         return end
 
     def _read_block(self, words: Words, at: int) -> int:
         """Read a call that is not ordinary, as a parser does. Returns 0 if it takes a parser."""
         text, opener = self._text, len(words.opener)
+        self.odd = at
         if len(text) > _LIMITS.block_size or not read_confirmation(text, at + opener, fences=False):
             return 0
         block = Block(at, opener, self._dialect, _LIMITS, self._toolbox, self._name_call)

@@ -56,6 +56,8 @@ _SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<
 before its end, or what was hidden there could not be shown."""
 
 
+_SHORT = 1_024
+"""In fewer characters one pattern looks for all needles sooner than a search for each of them."""
 _NEEDLES = {"f": "functools[", "]": "]~"}
 """What to look for first, where a mark begins with what is in each text."""
 
@@ -63,7 +65,7 @@ _NEEDLES = {"f": "functools[", "]": "]~"}
 class Marks:
     """Finds the marks that no data may hold in what is written in one dialect."""
 
-    __slots__ = ("_ampersand", "_barred", "_hidden", "_hidden_ampersand", "_marks")
+    __slots__ = ("_ampersand", "_barred", "_hidden", "_hidden_ampersand", "_marks", "_needles")
 
     def __init__(self, marks: Iterable[tuple[str, str]], names: tuple[str, ...] | None = ()) -> None:
         by_first: dict[str, dict[str, str]] = {"<": {}}
@@ -82,6 +84,9 @@ class Marks:
             ]
             for those in (rests, barred)
         )
+        needles = [needle for needle, _, _ in self._barred]
+        shortest = [each for each in needles if not any(other in each for other in needles if other != each)]
+        self._needles = re.compile("|".join(map(re.escape, shortest)))
         hidden = "|".join(f"{_reference(first)[1:]}(?={_any_of(each)})" for first, each in barred.items())
         self._hidden = re.compile(f"&(?:{hidden})")
         self._ampersand = re.compile(f"&(?=(?:amp;)*(?:{hidden}))")
@@ -89,6 +94,8 @@ class Marks:
 
     def _may_be_in(self, text: str) -> Iterator[tuple[re.Pattern[str], str]]:
         """Yield patterns of the marks that there may be in a text, and what each begins with."""
+        if len(text) < _SHORT and not self._needles.search(text):
+            return
         for needle, mark, first in self._barred if "|" in text or "｜" in text else self._marks:
             if find_rare(text, needle, 0, len(text)) >= 0:
                 yield mark, first
