@@ -16,7 +16,14 @@ from zlib import crc32
 
 from parser.test_laws import LAWS, law_chunks, law_spans
 from support.dialect_texts import KINDS, dialect_case
-from support.ordinary_calls import law_plain_reply, law_short_way, ordinary_case, ordinary_dialect_case, plain_case
+from support.ordinary_calls import (
+    law_plain_reply,
+    law_short_way,
+    narrow_case,
+    ordinary_case,
+    ordinary_dialect_case,
+    plain_case,
+)
 from support.strategies import Case
 from support.strategies import case as any_case
 
@@ -218,16 +225,16 @@ def work_on_dialects(kind: str, seed: int, first: int, count: int) -> Quick:
 
 
 def work_on_ordinary(seed: int, first: int, count: int) -> Quick:
-    """As `work_on_tokens`, with ordinary calls, half of them in other dialects than Forge's, and any documents, each
-    fourth: the short ways and the machine agree."""
-    kinds = (ordinary_dialect_case, ordinary_dialect_case, ordinary_case, any_case)
+    """As `work_on_tokens`, with ordinary calls, two fifths of them in other dialects than Forge's, and any documents,
+    each fifth: the short ways and the machine agree."""
+    kinds = (ordinary_dialect_case, ordinary_dialect_case, ordinary_case, any_case, narrow_case)
     return _work_in_two_ways("ordinary", seed, range(first, first + count), kinds, law_short_way, {"cuts": 1})
 
 
 def work_on_plain(seed: int, first: int, count: int) -> Quick:
-    """As `work_on_tokens`, with whole replies, most of which are plain, and each fourth any document, or in any
-    dialect: they say what a parser makes of them that knows no short way."""
-    kinds = (*[plain_case] * 6, any_case, lambda rng: dialect_case(rng, rng.choice(KINDS)))
+    """As `work_on_tokens`, with whole replies, most of which are plain, and any documents, each third: they say what a
+    parser makes of them that knows no short way."""
+    kinds = (*[plain_case] * 6, narrow_case, any_case, lambda rng: dialect_case(rng, rng.choice(KINDS)))
     return _work_in_two_ways("plain", seed, range(first, first + count), kinds, law_plain_reply, {})
 
 

@@ -15,6 +15,7 @@ from support.often import examples
 from support.ordinary_calls import (
     law_short_chunks,
     law_short_way,
+    narrow_case,
     ordinary_case,
     ordinary_dialect_case,
     without_short_way,
@@ -23,7 +24,7 @@ from support.strategies import Case, cases
 
 from xmltools import dialects
 from xmltools.models.events import ArgumentDelta, CallCompleted
-from xmltools.parser import COMPILED, Parser
+from xmltools.parser import COMPILED, Parser, parse
 from xmltools.tools import Tool
 from xmltools.tools.schema import plain_members
 
@@ -38,11 +39,16 @@ WEATHER = Tool(
             "places": {"type": "array", "items": TEXT},
             "at": {"type": "object", "properties": {"lat": {"type": "number"}, "ok": {"type": "boolean"}}},
             "code": {"type": "string", "pattern": "^[a-z]+$"},
+            "most": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None},
+            "names": {"anyOf": [{"type": "array", "items": TEXT, "maxItems": 2}, {"type": "null"}]},
+            "either": {"type": ["integer", "string"]},
+            "scale": {"enum": [1, 2.5, "auto", None]},
+            "first": {"if": TEXT, "then": {"minLength": 2}},
         },
         "required": ["city"],
     },
 )
-"""All kinds of plain arguments, and one whose schema asks for more."""
+"""All kinds of plain arguments, and one that has a condition."""
 PLAIN = "<city>Oslo</city><days>3</days><unit>C</unit>"
 NESTED = "<city>Oslo</city><places><place>a</place><item>b</item></places><at><lat>1.5</lat><ok>true</ok></at>"
 
@@ -81,6 +87,12 @@ def blocks_made(text: str, size: int, monkeypatch: pytest.MonkeyPatch, tools: li
         ("<city>two\nlines, a > b</city>", {"city": "two\nlines, a > b"}),
         ("<city>\n  Oslo\n</city>", {"city": "  Oslo"}),
         ("<city><![CDATA[<b> & [1]]]></city>", {"city": "<b> & [1]"}),
+        ("<city>Oslo</city><code>ab</code>", {"city": "Oslo", "code": "ab"}),
+        ("<city>Oslo</city><most>7</most><scale>2.5</scale>", {"city": "Oslo", "most": 7, "scale": 2.5}),
+        ("<city>Oslo</city><most>null</most><scale>null</scale>", {"city": "Oslo", "most": None, "scale": None}),
+        ("<city>Oslo</city><either>7</either><scale>auto</scale>", {"city": "Oslo", "either": 7, "scale": "auto"}),
+        ("<city>Oslo</city><either>7 days</either>", {"city": "Oslo", "either": "7 days"}),
+        ("<city>Oslo</city><names><name>a</name></names>", {"city": "Oslo", "names": ["a"]}),
         ("<city><![CDATA[" + "line\n" * 2_000 + "]]></city>", {"city": "line\n" * 2_000}),
     ],
 )
@@ -99,7 +111,12 @@ def test_ordinary_calls_take_the_short_way(
         "<city>a < b</city>",
         "<city>a</city><city>b</city>",  # given twice
         "<city>Oslo</city><days>three</days>",  # no integer
-        "<city>Oslo</city><code>ab</code>",  # a schema that asks for more
+        "<city>Oslo</city><code>AB</code>",  # it does not match the pattern
+        "<city>Oslo</city><most>0</most>",  # less than the minimum
+        "<city>Oslo</city><either>+7</either>",  # a number, or a string?
+        "<city>Oslo</city><names><name>a</name><name>b</name><name>c</name></names>",  # too many
+        "<city>Oslo</city><names></names>",  # an empty list, or null?
+        "<city>Oslo</city><first>ab</first>",  # a schema with a condition
         "<city>Oslo</city><town>x</town>",  # not declared
         "<days>3</days>",  # `city` is missing
         '<city lang="no">Oslo</city>',
@@ -203,6 +220,22 @@ def test_it_says_what_the_machine_says(rng: Random) -> None:
     law_short_way(ordinary_case(rng))
 
 
+@given(st.randoms(use_true_random=False))
+@examples(600)
+def test_so_do_values_that_may_have_several_types_and_limits(rng: Random) -> None:
+    law_short_way(narrow_case(rng))
+
+
+@pytest.mark.parametrize("joined", [{"$ref": "#/$defs/closed"}, {"allOf": [{"$ref": "#/$defs/closed"}]}])
+def test_what_another_schema_forbids_is_no_argument(joined: dict[str, Any]) -> None:
+    closed = {"type": "object", "properties": {"a": TEXT}, "additionalProperties": False}
+    value = {**joined, "properties": {"b": TEXT}}
+    parameters = {"type": "object", "properties": {"value": value}, "$defs": {"closed": closed}}
+    text = "<tool><tool_name>f</tool_name><arguments><value><b>x</b></value></arguments></tool>"
+    (error,) = parse(text, [Tool(name="f", parameters=parameters)]).errors
+    assert (error.code, error.message) == ("invalid_arguments", "value.b: expected nothing of this name, got 'x'")
+
+
 PAIRS = ("qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "seed_oss", "hunyuan")
 OF_JSON = ("hermes", "deepseek_v3", "kimi_k2", "cohere", "internlm2", "nemotron_nano")
 
@@ -249,7 +282,7 @@ def test_values_that_are_json_have_no_deltas() -> None:
         {"city": "Oslo", "days": "three"},
         {"city": "Oslo", "days": 3.0},
         {"city": "Oslo", "town": "x"},
-        {"city": "Oslo", "code": "ab"},
+        {"city": "Oslo", "code": "AB"},
         {"city": "Oslo\x01"},
         {"city": "Oslo", "unit": "K"},
     ],

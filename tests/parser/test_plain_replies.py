@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dialect_marks import write
 from support.often import examples
-from support.ordinary_calls import law_plain_reply, plain_case
+from support.ordinary_calls import law_plain_reply, narrow_case, plain_case
 from support.strategies import Case, cases
 
 import xmltools as xt
@@ -227,6 +227,7 @@ def test_text_that_is_none_is_refused() -> None:
 @examples(600)
 def test_a_whole_reply_says_what_a_parser_makes_of_it(rng: Random) -> None:
     law_plain_reply(plain_case(rng))
+    law_plain_reply(narrow_case(rng))
 
 
 @given(cases())

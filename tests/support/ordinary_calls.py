@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from support.dialect_marks import write
-from support.strategies import TOOL_SETS, Case
+from support.strategies import NARROW_SETS, TOOL_SETS, Case
 
 from xmltools import dialects
 from xmltools.models import Reply, ToolCall
@@ -27,6 +27,7 @@ __all__ = [
     "law_plain_reply",
     "law_short_chunks",
     "law_short_way",
+    "narrow_case",
     "ordinary_case",
     "ordinary_dialect_case",
     "plain_case",
@@ -322,6 +323,84 @@ def _told(events: Iterable[Event]) -> list[tuple[Any, ...]]:
         else:
             told.append((kind, repr(event)))
     return told
+
+
+_SCALAR_TEXTS = (
+    "1",
+    "2",
+    "0",
+    "-3",
+    "+1",
+    "1.0",
+    "1.5",
+    "1e0",
+    "null",
+    "None",
+    "NULL",
+    "true",
+    "True",
+    "yes",
+    "a",
+    "abc",
+)
+_SCALAR_TEXTS += (
+    "x",
+    " a",
+    "1 ",
+    '"1"',
+    "'a'",
+    "",
+    "-0",
+    "A",
+    "12345678901234567890",
+    "[]",
+    "{}",
+    "a\nb",
+    "a, b",
+    "1,2",
+)
+
+
+def narrow_case(rng: Random) -> Case:
+    """A call or two of a tool whose arguments may have several types and limits, in any dialect: values are often those
+    of another type."""
+    tool_set = rng.choice(list(NARROW_SETS))
+    (tool,) = NARROW_SETS[tool_set]
+    properties = tool.parameters["properties"]
+    dialect = rng.choice(dialects.all()) if rng.random() < 0.5 else dialects.FORGE
+    if dialect is dialects.FORGE:
+        inner = "".join(f"<{name}>{_narrow_text(rng, schema)}</{name}>\n" for name, schema in properties.items())
+        text = f"<tool>\n<tool_name>f</tool_name>\n<arguments>\n{inner}</arguments>\n</tool>\n"
+    else:
+        given = {name: _narrow_value(rng, schema) for name, schema in properties.items()}
+        text = write(rng.choice(dialect.forms), "f", given, "\n")
+    options: dict[str, Any] = {"dialect": dialect.name}
+    if rng.random() < 0.3:
+        options["argument_deltas"] = False
+    return Case([text * rng.randint(1, 2)], tool_set, options)
+
+
+def _narrow_text(rng: Random, schema: dict[str, Any]) -> str:
+    ways = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ()
+    if ways and rng.random() < 0.8:
+        return _narrow_text(rng, rng.choice(ways))
+    if "array" in schema.get("type", ()) and rng.random() < 0.8:
+        count = rng.randint(0, 3)
+        return "".join(f"<item>{_narrow_text(rng, schema.get('items', {}))}</item>" for _ in range(count))
+    if ("object" in schema.get("type", ()) or "properties" in schema) and rng.random() < 0.8:
+        return f"<k>{_narrow_text(rng, schema.get('properties', {}).get('k', {}))}</k>"
+    return rng.choice(_SCALAR_TEXTS)
+
+
+def _narrow_value(rng: Random, schema: dict[str, Any]) -> Any:
+    ways = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ()
+    if ways and rng.random() < 0.8:
+        return _narrow_value(rng, rng.choice(ways))
+    if "array" in schema.get("type", ()) and rng.random() < 0.8:
+        return [_narrow_value(rng, schema.get("items", {})) for _ in range(rng.randint(0, 3))]
+    if ("object" in schema.get("type", ()) or "properties" in schema) and rng.random() < 0.8:
+        return {"k": _narrow_value(rng, schema.get("properties", {}).get("k", {}))}
+    return rng.choice((1, 2, 0, -3, 1.0, 1.5, None, True, False, *_SCALAR_TEXTS))
 
 
 def law_plain_reply(case: Case) -> None:

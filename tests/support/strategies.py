@@ -53,7 +53,6 @@ _TYPES = _tool(
 )
 _ODD = _tool("odd", {"9lives": STRING, "x:y": INTEGER, "a b": {"type": "array", "items": _EDIT}})
 _CLOSED = _tool("read", {"path": STRING}, server="disk", additionalProperties=False)
-
 TOOL_SETS: dict[str, list[Tool] | None] = {
     "none": None,
     "diff": [_DIFF],
@@ -61,6 +60,56 @@ TOOL_SETS: dict[str, list[Tool] | None] = {
     "servers": [_TYPES, _CLOSED, _tool("read", {"path": STRING}, "net"), _tool("ping", {}, "net")],
     "remote": [tool.model_copy(update={"server": "disk"}) for tool in (_DIFF, _TYPES, _CLOSED)],
 }
+
+# Tools whose arguments may have several types, limits and patterns
+
+_SCALARS: tuple[dict[str, Any], ...] = (
+    {"type": "string"},
+    {"type": "string", "maxLength": 2},
+    {"type": "string", "pattern": "^[a-z]*$"},
+    {"type": "integer"},
+    {"type": "integer", "minimum": 1},
+    {"type": "number", "multipleOf": 0.5},
+    {"type": "boolean"},
+    {"type": "null"},
+    {"enum": ["a", "1", "null"]},
+    {"enum": [1, True, None, "x"]},
+    {"const": 2},
+    {"type": "integer", "enum": [1, 2, 3]},
+)
+
+
+def _narrow_schema(rng: Random, depth: int) -> dict[str, Any]:
+    how = rng.random()
+    if how < 0.4 or depth > 1:
+        return rng.choice(_SCALARS)
+    if how < 0.8:
+        ways = [_narrow_schema(rng, depth + (rng.random() < 0.7)) for _ in range(rng.randint(1, 3))]
+        return {rng.choice(("anyOf", "anyOf", "oneOf")): [*ways, *[{"type": "null"}] * (rng.random() < 0.5)]}
+    if how < 0.84:
+        inner = {"properties": {"k": _narrow_schema(rng, depth + 1)}}
+        closed = {"type": "object", "properties": {"j": {"type": "integer"}}, "additionalProperties": False}
+        limits = rng.choice(({}, {}, {"additionalProperties": False}))
+        return {"allOf": [rng.choice((inner, *_SCALARS)), rng.choice((inner, closed, *_SCALARS))], **limits}
+    if how < 0.87:
+        return {"type": ["null", rng.choice(("integer", "string", "boolean", "number", "array", "object"))]}
+    if how < 0.94:
+        limits = rng.choice(({}, {"minItems": 2}, {"uniqueItems": True}))
+        return {"type": "array", "items": _narrow_schema(rng, depth + 1), **limits}
+    return {
+        "type": "object",
+        "properties": {"k": _narrow_schema(rng, depth + 1)},
+        **rng.choice(({}, {"required": ["k"]})),
+    }
+
+
+def _narrow_tool(rng: Random) -> Tool:
+    properties = {name: _narrow_schema(rng, 0) for name in ("a", "b", "c")[: rng.randint(1, 3)]}
+    limits = rng.choice(({}, {}, {"minProperties": 2}, {"required": ["a"]}, {"additionalProperties": False}))
+    return _tool("f", properties, **limits)
+
+
+NARROW_SETS: dict[str, list[Tool]] = {f"narrow {number}": [_narrow_tool(Random(number))] for number in range(500)}
 
 # --- tokens ------------------------------------------------------------------------------------------------
 
@@ -372,7 +421,7 @@ class Case:
     @property
     def tools(self) -> list[Tool] | None:
         """The tools that the parser is given."""
-        return TOOL_SETS[self.tool_set]
+        return NARROW_SETS.get(self.tool_set) or TOOL_SETS[self.tool_set]
 
 
 def case(rng: Random) -> Case:

@@ -44,7 +44,7 @@ _LEAST_LEAF: Final = len("<a>123</a>\n</b>")
 _SECTION = re.compile(rf"[ \t\r\n]*<({_NAME})><!\[CDATA\[")
 """A leaf that begins with a CDATA section."""
 _LEAST_SECTION: Final = len("<a><![CDATA[]]></a><b>")
-_STRING: Final = PlainMember(None, (str,))
+_STRING: Final = PlainMember(None, (str,), exact=True)
 MOST_SPACE: Final = 256
 """Characters of white space that may stand between the opener and what follows it."""
 _MOST_HELD: Final = 300
@@ -191,6 +191,7 @@ class Ordinary:
         "close",
         "containers",
         "count",
+        "exact",
         "found_on",
         "gap",
         "has_deltas",
@@ -202,8 +203,8 @@ class Ordinary:
         "members",
         "most",
         "name",
+        "narrow",
         "next",
-        "objects",
         "outcome",
         "path",
         "pieces",
@@ -253,12 +254,13 @@ class Ordinary:
         self.has_deltas = False
         self.arguments: dict[str, Any] = {}
         self.containers: list[_Container] = []
-        self.objects: list[_Container] = []  # those that must have what their schemas require
+        self.narrow: list[_Container] = []  # those of which not every one is valid
         # The open leaf.
         self.tag = ""
         self.close = ""  # its end tag
         self.key: str | int = ""
-        self.read: Read | None = None  # None for a string: its end tag counts only if a tag follows
+        self.read: Read | None = None  # None for a string
+        self.exact = True  # it may be one: its end tag counts only if a tag follows
         self.leaf_start = start
         self.leaf_piece = -1  # the first piece of its value; -1 if that was put by
         self.path: tuple[str | int, ...] = ()
@@ -341,9 +343,9 @@ def ordinary_call(
 
 
 def has_all(call: Ordinary) -> bool:
-    """Return whether the call has all arguments, and properties of objects in them, that its schema requires."""
-    for container in call.objects:
-        if container.members is not None and not container.members.required <= container.value.keys():
+    """Return whether the call has all that its schema requires, and fits what that says of objects and lists."""
+    for container in call.narrow:
+        if container.members is not None and not container.members.hold(container.value):
             return False
     return True
 
@@ -353,7 +355,7 @@ def goes_on(call: Ordinary, held: str) -> bool:
     close = call.close if call.next == TEXT else f"]]>{call.close}"
     if len(held) < len(close):
         return close.startswith(held)
-    if call.read is not None or not held.startswith(close):
+    if not call.exact or not held.startswith(close):
         return False
     part = _TAG_PART.match(held, len(close))
     return part is not None and part.end() == len(held) < _MOST_HELD
@@ -455,8 +457,8 @@ def _open_arguments(call: Ordinary, after: int) -> int:
 
 def _open_container(call: Ordinary, container: _Container) -> None:
     call.containers.append(container)
-    if container.members is not None and container.members.required:
-        call.objects.append(container)
+    if container.members is not None and container.members.is_narrow:
+        call.narrow.append(container)
 
 
 def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
@@ -596,6 +598,7 @@ def _begin_leaf(call: Ordinary, top: _Container, name: str, member: PlainMember,
     call.tag = name
     call.close = f"</{name}>"
     call.read = member.read
+    call.exact = member.exact
     call.leaf_start = start
     call.path = (*top.path, key)
     call.reader = None
@@ -745,7 +748,7 @@ def _find_section_end(call: Ordinary, text: str, at: int) -> int:
 
 def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events: list[Event]) -> int:
     """The leaf ends at `end`, if its end tag, up to `after`, counts."""
-    if call.read is None and _TAG.match(text, after) is None:
+    if call.exact and _TAG.match(text, after) is None:
         return _wait(call, text, end, after)
     begin, close = call.leaf_start - base, call.close
     if begin >= 0:
@@ -769,7 +772,7 @@ def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events
             return _lose(call, end)
     rest = call.reader.end() if call.reader is not None and not call.reader.idle else ""
     if rest:
-        if call.read is None:
+        if call.exact:
             return _lose(call, end)  # what follows must have been read too, before the end counts
         _emit(call, rest, events)
     call.containers[-1].add(call.key, value)

@@ -92,7 +92,7 @@ def read_whole(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, has_de
     deltas: list[tuple[tuple[str | int, ...], str]] = []
     if form.pair is not None:
         after = _read_pairs(form.pair, dialect.pairs, members, shape, text, head.end(), arguments, deltas)
-        if not members.required <= arguments.keys():
+        if not members.hold(arguments):
             return None
     elif not fits_plainly(arguments, members, shape) or (has_deltas and not _add_deltas((), arguments, deltas)):
         return None
@@ -120,7 +120,7 @@ def read_whole_elements(
         if followed is None:
             return None
     written, arguments, end = followed
-    if end < 0 or not members.required <= arguments.keys():
+    if end < 0 or not members.hold(arguments):
         return NOT_ORDINARY
     deltas: list[tuple[tuple[str | int, ...], str]] = []
     if has_deltas:
@@ -251,7 +251,8 @@ def _read_pairs(
         member = members.find(shape, key, "")
         if member is None or member.inside is not None or key in arguments or len(arguments) == _MOST_ARGUMENTS:
             break
-        if kind is not None and (kind == "true") != (str in member.types):
+        types = member.types
+        if kind is not None and not (types == (str,) if kind == "true" else types and str not in types):
             break
         if member.read is None:
             if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
