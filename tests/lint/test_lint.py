@@ -11,7 +11,7 @@ from support.calls import Meant, meant_calls, untyped_calls
 from support.often import examples
 from support.strategies import Case, clean_cases
 
-from xmltools import Code, Tool, XMLToolsError, dialects, parse, render_call
+from xmltools import Code, Tool, ToolCall, XMLToolsError, dialects, parse, render_call
 from xmltools.lint import CODES, FORMATS, Examined, Finding, Place, examine, explain, lint, list_codes, write_report
 from xmltools.lint import write_statistics as statistics
 from xmltools.lint.explanations import EXAMPLE_TOOLS, headline
@@ -166,6 +166,14 @@ def test_what_makes_no_sense_is_the_callers_mistake(text: str, tools: list[Tool]
 def test_the_readers_agree_on_what_models_write_without_repairs(case: Case) -> None:
     found = codes(lint(case.text, case.tools, strict=True, witness=False))
     assert "readers_disagree" not in found, case.text
+
+
+def test_a_list_of_an_enumeration_is_written_as_elements_inside_another_one() -> None:
+    parameters = {"type": "object", "properties": {"path": {"type": "array", "prefixItems": [{"const": ["a"]}]}}}
+    tool = Tool(name="f", parameters=parameters)
+    call = ToolCall(id="1", name="f", arguments={"path": [["a"]]})
+    text = render_call(call, tool)
+    assert "<item>a</item>" in text and lint(text, [tool], strict=True) == []
 
 
 @given(meant_calls)

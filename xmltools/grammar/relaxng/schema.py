@@ -42,6 +42,7 @@ from xmltools.grammar.relaxng.printing import (
     element,
     element_but,
     grammar,
+    group,
     interleave,
     is_in_xml,
     optional,
@@ -49,7 +50,7 @@ from xmltools.grammar.relaxng.printing import (
     reference,
 )
 from xmltools.grammar.relaxng.values import JSON_OBJECT, enum, scalar, text, trimmed
-from xmltools.grammar.schema_values import overlap
+from xmltools.grammar.schema_values import overlap, valid_values
 from xmltools.render.writable import is_hidden, is_sayable
 from xmltools.tools import Tool
 from xmltools.tools.schema import (
@@ -67,6 +68,7 @@ from xmltools.tools.schema import (
 
 MAX_DEFINITIONS = 1_000
 ANYTHING = "anything"
+_ANY_ELEMENT = element_but((), optional(attribute(FORGE.argument_name, TEXT)), reference(ANYTHING))
 _SILENT = {"$ref", "$defs", "definitions", "allOf", "title", "description", "default", "examples"}
 """Keywords that say nothing themselves: what they refer to stands beside them."""
 
@@ -169,15 +171,22 @@ class _Builder:
         if isinstance(shape, ScalarShape):
             return scalar(shape, self._report, place.path)
         if isinstance(shape, EnumShape):
-            return enum(shape, self._report, place.path)
+            rule = enum(shape, self._report, place.path)
+            # A list or an object may be JSON, or elements, as inside another value.
+            has_nodes = any(isinstance(each, (list, dict)) and each for each in valid_values(shape))
+            return choice(rule, self._elements()) if has_nodes else rule
         self._report.add_others(place.path, shape)
         return self._anything()
 
     def _anything(self) -> Rule:
         """Return a reference to any content: null, text or elements."""
-        any_element = element_but((), optional(attribute(FORGE.argument_name, TEXT)), reference(ANYTHING))
-        self._done.setdefault(ANYTHING, choice(NIL, TEXT, any_number(any_element)))
+        self._done.setdefault(ANYTHING, choice(NIL, TEXT, any_number(_ANY_ELEMENT)))
         return reference(ANYTHING)
+
+    def _elements(self) -> Rule:
+        """Return one element or more, with any content."""
+        self._anything()
+        return group(_ANY_ELEMENT, any_number(_ANY_ELEMENT))
 
     # Definitions
 
