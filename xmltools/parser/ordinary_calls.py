@@ -33,7 +33,7 @@ from xmltools.syntax.rope import Rope
 from xmltools.tools.schema import UNUSUAL, ArrayShape, ObjectShape, PlainMember, PlainMembers, plain_members
 
 _NAME: Final = "[A-Za-z_][-.0-9A-Za-z_]{0,100}"
-_TAG = re.compile(rf"[ \t\r\n]*<(/?)({_NAME})>")
+TAG = re.compile(rf"[ \t\r\n]*<(/?)({_NAME})>")
 """A tag after white space."""
 _TAG_PART = re.compile(rf"[ \t\r\n]*(?:</?(?:{_NAME})?)?")
 """What the end of a text may cut off of one."""
@@ -436,7 +436,7 @@ def _read_arguments(call: Ordinary, text: str, at: int, base: int, events: list[
     if choose_step(call, text, at):
         call.outcome = WAITS
         return at
-    found = _TAG.match(text, at)
+    found = TAG.match(text, at)
     if found is None:
         return _wait(call, text, at, at)
     if found[1] or found[2] != call.words.arguments:
@@ -463,7 +463,7 @@ def _open_container(call: Ordinary, container: _Container) -> None:
 
 def _read_end(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
     """State: after the arguments."""
-    found = _TAG.match(text, at)
+    found = TAG.match(text, at)
     if found is None:
         return _wait(call, text, at, at)
     if not found[1] or found[2] != call.words.block:
@@ -533,7 +533,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
                     events.append(delta)
                 at = after
                 continue
-        found = _TAG.match(text, at)
+        found = TAG.match(text, at)
         if found is None:
             return _wait(call, text, at, at) if at < len(text) else at
         slash, name = found.groups()
@@ -561,7 +561,7 @@ def _read_tags(call: Ordinary, text: str, at: int, base: int, events: list[Event
             call.count += 1
             _learn(call, top, found[0], name, member)
             return _open_leaf(call, top, name, member, text, after, base, events)
-        inner = _TAG.match(text, after)
+        inner = TAG.match(text, after)
         if inner is None:
             return _wait(call, text, at, after)
         if inner[1] or len(containers) == _DEPTH:
@@ -618,7 +618,7 @@ def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
     name, start = found[1], found.end()
     end = text.find("]]>", start, start + _LONG)
     after = end + len(name) + 6
-    if end < 0 or not text.startswith(f"</{name}>", end + 3) or _TAG.match(text, after) is None:
+    if end < 0 or not text.startswith(f"</{name}>", end + 3) or TAG.match(text, after) is None:
         return None
     value = text[start:end]
     return (name, value, after) if is_section(value) else None
@@ -748,7 +748,7 @@ def _find_section_end(call: Ordinary, text: str, at: int) -> int:
 
 def _end_leaf(call: Ordinary, text: str, end: int, after: int, base: int, events: list[Event]) -> int:
     """The leaf ends at `end`, if its end tag, up to `after`, counts."""
-    if call.exact and _TAG.match(text, after) is None:
+    if call.exact and TAG.match(text, after) is None:
         return _wait(call, text, end, after)
     begin, close = call.leaf_start - base, call.close
     if begin >= 0:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect, Pairs
-from xmltools.parser.ordinary_calls import Step, Words, find_step, is_plain, is_section, learn_step, read_leaf
+from xmltools.parser.ordinary_calls import TAG, Step, Words, find_step, is_plain, is_section, learn_step, read_leaf
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.markup import CDATA_OPEN, find_forbidden
 from xmltools.tools.schema import UNUSUAL, ObjectShape, PlainMembers, fits_plainly, plain_members
@@ -176,7 +176,7 @@ def _read_arguments(words: Words, members: PlainMembers, shape: ObjectShape, tex
     leaves, after = _read_leaves(text, head.end())
     tail = words.tail.match(text, after)
     if tail is None:
-        return None
+        return _ODD if _is_odd(words, text, after) else None
     known = members.known
     arguments: dict[str, Any] = {}
     place, last = at, ""
@@ -197,6 +197,22 @@ def _read_arguments(words: Words, members: PlainMembers, shape: ObjectShape, tex
         place, last = begin + len(value), key
     learn_step(members.steps, last, text[place : tail.end()])
     return leaves, arguments, tail.end()
+
+
+def _is_odd(words: Words, text: str, at: int) -> bool:
+    """Return whether no ordinary call goes on like that after arguments: with the end tag of something else, or with a
+    value that holds `&`, or a `<` that does not end it."""
+    found = TAG.match(text, at)
+    if found is None:
+        return False
+    slash, name = found.groups()
+    if slash:
+        return name != words.arguments
+    start = found.end()
+    end = text.find("<", start, start + _MOST)
+    if end <= start or text[start:end].isspace():
+        return False
+    return text.find("&", start, end) >= 0 or not text.startswith(f"</{name}>", end)
 
 
 def _read_leaves(text: str, at: int) -> tuple[list[tuple[str, str]], int]:
