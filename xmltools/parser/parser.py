@@ -1185,7 +1185,10 @@ class Parser:
             default, has_deltas = self._dialect.default_server, self._argument_deltas
             whole = read_whole_elements(words, default, self._toolbox, text, at, has_deltas=has_deltas)
             if whole is NOT_ORDINARY:
-                return _NOT_PLAIN
+                outside.begin_call()
+                length, unclosed = len(words.opener), outside.is_unclosed
+                self._open_block(Opening(start, length, words.block, False, self._dialect, unclosed), text, at)
+                return at
             if whole is not None and whole.end - at <= self._limits.block_size:
                 outside.begin_call()
                 return self._take_whole(whole, start, base)
