@@ -10,7 +10,8 @@ fuzzer.
   one of these. Nothing in it may begin a call in this notation or another one.
 - Reasoning is an element, spelled as its tag is, with prose in it, and no other tag of reasoning.
 - No rule asks how the reply goes on: nothing is cut off at its end.
-- A call of elements that is not ordinary is read by the machine, as a `Parser` would have it read, if it ends.
+- A call of elements that is not ordinary is read by the machine, as a `Parser` would have it read, also where the reply
+  cuts it off.
 """
 
 from __future__ import annotations
@@ -291,6 +292,8 @@ class _Reader:
     def _cut_off(self, block: Block, end: int) -> int:
         """The reply ends in a block, which was read up to `end`."""
         text = self._text
+        block.raw.append(text[block.start : end])
+        block.raw_end = end
         block.final = True
         end += run(block, text[end:], 0, end, [])
         if block.done or block.error is not None or settle(block, text[block.start :]) is not None:

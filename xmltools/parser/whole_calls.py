@@ -131,7 +131,7 @@ def read_whole_elements(
 _Arguments = tuple[list[tuple[str, str]], dict[str, Any], int]
 """Names and values as they are written, and as they are typed; and the place after the call."""
 _ODD: Final[_Arguments] = ([], {}, -1)
-"""One of them is not what it is declared to be, or is not declared."""
+"""What is returned where one is not declared, or not what it is declared to be, or is followed by no ordinary tag."""
 
 
 def _read_steps(members: PlainMembers, text: str, at: int) -> _Arguments | None:
