@@ -114,6 +114,7 @@ def test_ordinary_calls_take_the_short_way(
         "<city>Oslo</city><code>AB</code>",  # it does not match the pattern
         "<city>Oslo</city><most>0</most>",  # less than the minimum
         "<city>Oslo</city><either>+7</either>",  # a number, or a string?
+        "<city>Oslo</city><either>12345678901234567890</either>",  # it is no string, and too long to be read at once
         "<city>Oslo</city><names><name>a</name><name>b</name><name>c</name></names>",  # too many
         "<city>Oslo</city><names></names>",  # an empty list, or null?
         "<city>Oslo</city><first>ab</first>",  # a schema with a condition
@@ -234,6 +235,23 @@ def test_what_another_schema_forbids_is_no_argument(joined: dict[str, Any]) -> N
     text = "<tool><tool_name>f</tool_name><arguments><value><b>x</b></value></arguments></tool>"
     (error,) = parse(text, [Tool(name="f", parameters=parameters)]).errors
     assert (error.code, error.message) == ("invalid_arguments", "value.b: expected nothing of this name, got 'x'")
+
+
+@pytest.mark.parametrize("first", [TEXT, {"type": "integer"}, {"type": "integer", "enum": [1]}, {"enum": ["1"]}])
+def test_nor_is_a_value_that_another_schema_forbids(first: dict[str, Any]) -> None:
+    tool = Tool(name="f", parameters={"properties": {"a": {"allOf": [first, {"type": "boolean"}]}}})
+    (error,) = parse("<tool><tool_name>f</tool_name><arguments><a>1</a></arguments></tool>", [tool]).errors
+    assert error.code == "invalid_arguments"
+
+
+@pytest.mark.parametrize("value", ["1", "1.0", "null", "a", '"a"', "2"])
+@pytest.mark.parametrize("kind", ["true", "false"])
+@pytest.mark.parametrize("other", [{"enum": [1, 2]}, {"enum": [1, "a"]}, TEXT, {"type": "integer"}, {"type": "number"}])
+def test_what_says_whether_it_is_a_string_is_read_so(value: str, kind: str, other: dict[str, Any]) -> None:
+    tool = Tool(name="f", parameters={"properties": {"a": {"anyOf": [other, {"type": "null"}]}}})
+    text = write(dialects.named("dsml"), "f", {"a": "VALUE"}).replace('"true"', f'"{kind}"').replace("VALUE", value)
+    assert f'string="{kind}">{value}<' in text
+    law_short_chunks([text], [tool], dialect="dsml")
 
 
 PAIRS = ("qwen3_coder", "glm", "minimax_m2", "invoke", "dsml", "seed_oss", "hunyuan")

@@ -8,13 +8,14 @@ a whole reply with and without its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 from zlib import crc32
 
 from support.dialect_marks import write
-from support.strategies import NARROW_SETS, TOOL_SETS, Case
+from support.strategies import NARROW, TOOL_SETS, Case
 
 from xmltools import dialects
 from xmltools.models import Reply, ToolCall
@@ -120,11 +121,11 @@ def plain_case(rng: Random) -> Case:
     return Case([text], tool_set, options)
 
 
-def _slip(rng: Random, text: str) -> str:
+def _slip(rng: Random, text: str, slips: Sequence[str] = _SLIPS) -> str:
     """Put something into a text, leave out some characters, or cut it off."""
     at, how = rng.randrange(len(text) + 1), rng.randrange(5)
     rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
-    return text[:at] + (rng.choice(_SLIPS) if how != 1 else "") + rest
+    return text[:at] + (rng.choice(slips) if how != 1 else "") + rest
 
 
 def _prose(rng: Random, odd: float) -> str:
@@ -210,9 +211,7 @@ def ordinary_dialect_case(rng: Random) -> Case:
         text += rng.choice(_BETWEEN) + _call(rng, tool_set, dialect, gap) + rng.choice(("", gap))
     text += rng.choice(("", "\n", "Bye."))
     for _ in range(rng.choice((0, 0, 1, 2))):
-        at, how = rng.randrange(len(text) + 1), rng.randrange(5)
-        rest = text[at + rng.randint(1, 6) :] if how == 1 else "" if how == 2 else text[at:]
-        text = text[:at] + (rng.choice(_JSON_SLIPS) if how != 1 else "") + rest
+        text = _slip(rng, text, _JSON_SLIPS)
     options: dict[str, Any] = {"dialect": dialect.name}
     if rng.random() < 0.5:
         options["argument_deltas"] = False
@@ -325,71 +324,30 @@ def _told(events: Iterable[Event]) -> list[tuple[Any, ...]]:
     return told
 
 
-_SCALAR_TEXTS = (
-    "1",
-    "2",
-    "0",
-    "-3",
-    "+1",
-    "1.0",
-    "1.5",
-    "1e0",
-    "null",
-    "None",
-    "NULL",
-    "true",
-    "True",
-    "yes",
-    "a",
-    "abc",
+# fmt: off
+_WRITTEN_SCALARS = (
+    "1", "2", "0", "-3", "+1", "1.0", "1.5", "1e0", "-0", "12345678901234567890", '"1"', "'a'", "a", "abc", "x", "A",
+    "null", "None", "NULL", "true", "True", "yes", "", " a", "1 ", "a\nb", "[]", "{}", "a, b", "1,2",
 )
-_SCALAR_TEXTS += (
-    "x",
-    " a",
-    "1 ",
-    '"1"',
-    "'a'",
-    "",
-    "-0",
-    "A",
-    "12345678901234567890",
-    "[]",
-    "{}",
-    "a\nb",
-    "a, b",
-    "1,2",
-)
+# fmt: on
 
 
 def narrow_case(rng: Random) -> Case:
     """A call or two of a tool whose arguments may have several types and limits, in any dialect: values are often those
     of another type."""
-    tool_set = rng.choice(list(NARROW_SETS))
-    (tool,) = NARROW_SETS[tool_set]
-    properties = tool.parameters["properties"]
+    case = Case([], f"{NARROW}{rng.randrange(1_000_000)}")
+    (tool,) = case.tools or ()
+    given = {name: _narrow_value(rng, schema) for name, schema in tool.parameters["properties"].items()}
     dialect = rng.choice(dialects.all()) if rng.random() < 0.5 else dialects.FORGE
     if dialect is dialects.FORGE:
-        inner = "".join(f"<{name}>{_narrow_text(rng, schema)}</{name}>\n" for name, schema in properties.items())
+        inner = "".join(f"<{name}>{_elements(value)}</{name}>\n" for name, value in given.items())
         text = f"<tool>\n<tool_name>f</tool_name>\n<arguments>\n{inner}</arguments>\n</tool>\n"
     else:
-        given = {name: _narrow_value(rng, schema) for name, schema in properties.items()}
         text = write(rng.choice(dialect.forms), "f", given, "\n")
     options: dict[str, Any] = {"dialect": dialect.name}
     if rng.random() < 0.3:
         options["argument_deltas"] = False
-    return Case([text * rng.randint(1, 2)], tool_set, options)
-
-
-def _narrow_text(rng: Random, schema: dict[str, Any]) -> str:
-    ways = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ()
-    if ways and rng.random() < 0.8:
-        return _narrow_text(rng, rng.choice(ways))
-    if "array" in schema.get("type", ()) and rng.random() < 0.8:
-        count = rng.randint(0, 3)
-        return "".join(f"<item>{_narrow_text(rng, schema.get('items', {}))}</item>" for _ in range(count))
-    if ("object" in schema.get("type", ()) or "properties" in schema) and rng.random() < 0.8:
-        return f"<k>{_narrow_text(rng, schema.get('properties', {}).get('k', {}))}</k>"
-    return rng.choice(_SCALAR_TEXTS)
+    return replace(case, tokens=[text * rng.randint(1, 2)], options=options)
 
 
 def _narrow_value(rng: Random, schema: dict[str, Any]) -> Any:
@@ -400,7 +358,15 @@ def _narrow_value(rng: Random, schema: dict[str, Any]) -> Any:
         return [_narrow_value(rng, schema.get("items", {})) for _ in range(rng.randint(0, 3))]
     if ("object" in schema.get("type", ()) or "properties" in schema) and rng.random() < 0.8:
         return {"k": _narrow_value(rng, schema.get("properties", {}).get("k", {}))}
-    return rng.choice((1, 2, 0, -3, 1.0, 1.5, None, True, False, *_SCALAR_TEXTS))
+    return rng.choice((1, 2, 0, -3, 1.0, 1.5, None, True, False, *_WRITTEN_SCALARS))
+
+
+def _elements(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(f"<item>{_elements(each)}</item>" for each in value)
+    if isinstance(value, dict):
+        return "".join(f"<{key}>{_elements(each)}</{key}>" for key, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def law_plain_reply(case: Case) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
 from typing import Any
 from xml.sax.saxutils import escape
@@ -53,6 +54,7 @@ _TYPES = _tool(
 )
 _ODD = _tool("odd", {"9lives": STRING, "x:y": INTEGER, "a b": {"type": "array", "items": _EDIT}})
 _CLOSED = _tool("read", {"path": STRING}, server="disk", additionalProperties=False)
+
 TOOL_SETS: dict[str, list[Tool] | None] = {
     "none": None,
     "diff": [_DIFF],
@@ -63,7 +65,7 @@ TOOL_SETS: dict[str, list[Tool] | None] = {
 
 # Tools whose arguments may have several types, limits and patterns
 
-_SCALARS: tuple[dict[str, Any], ...] = (
+_NARROW_SCALARS: tuple[dict[str, Any], ...] = (
     {"type": "string"},
     {"type": "string", "maxLength": 2},
     {"type": "string", "pattern": "^[a-z]*$"},
@@ -82,15 +84,18 @@ _SCALARS: tuple[dict[str, Any], ...] = (
 def _narrow_schema(rng: Random, depth: int) -> dict[str, Any]:
     how = rng.random()
     if how < 0.4 or depth > 1:
-        return rng.choice(_SCALARS)
-    if how < 0.8:
+        return rng.choice(_NARROW_SCALARS)
+    if how < 0.7:
         ways = [_narrow_schema(rng, depth + (rng.random() < 0.7)) for _ in range(rng.randint(1, 3))]
         return {rng.choice(("anyOf", "anyOf", "oneOf")): [*ways, *[{"type": "null"}] * (rng.random() < 0.5)]}
     if how < 0.84:
         inner = {"properties": {"k": _narrow_schema(rng, depth + 1)}}
         closed = {"type": "object", "properties": {"j": {"type": "integer"}}, "additionalProperties": False}
         limits = rng.choice(({}, {}, {"additionalProperties": False}))
-        return {"allOf": [rng.choice((inner, *_SCALARS)), rng.choice((inner, closed, *_SCALARS))], **limits}
+        return {
+            "allOf": [rng.choice((inner, *_NARROW_SCALARS)), rng.choice((inner, closed, *_NARROW_SCALARS))],
+            **limits,
+        }
     if how < 0.87:
         return {"type": ["null", rng.choice(("integer", "string", "boolean", "number", "array", "object"))]}
     if how < 0.94:
@@ -103,13 +108,17 @@ def _narrow_schema(rng: Random, depth: int) -> dict[str, Any]:
     }
 
 
-def _narrow_tool(rng: Random) -> Tool:
+NARROW = "narrow "
+"""What the names of sets with such a tool begin with, in front of a number."""
+
+
+@lru_cache(maxsize=1_000)
+def _narrow_tools(number: int) -> list[Tool]:
+    rng = Random(number)
     properties = {name: _narrow_schema(rng, 0) for name in ("a", "b", "c")[: rng.randint(1, 3)]}
     limits = rng.choice(({}, {}, {"minProperties": 2}, {"required": ["a"]}, {"additionalProperties": False}))
-    return _tool("f", properties, **limits)
+    return [_tool("f", properties, **limits)]
 
-
-NARROW_SETS: dict[str, list[Tool]] = {f"narrow {number}": [_narrow_tool(Random(number))] for number in range(500)}
 
 # --- tokens ------------------------------------------------------------------------------------------------
 
@@ -421,7 +430,9 @@ class Case:
     @property
     def tools(self) -> list[Tool] | None:
         """The tools that the parser is given."""
-        return NARROW_SETS.get(self.tool_set) or TOOL_SETS[self.tool_set]
+        if self.tool_set.startswith(NARROW):
+            return _narrow_tools(int(self.tool_set.removeprefix(NARROW)))
+        return TOOL_SETS[self.tool_set]
 
 
 def case(rng: Random) -> Case:

@@ -151,7 +151,7 @@ class _Reader:
         self._calls = 0
         self._is_after = False  # a call or reasoning was right before
         self._thought = ""  # the reasoning right before
-        self._close = 0  # the next end tag of calls was looked for up to here; -1 if there is none
+        self._close = 0  # where the next end tag of calls is, if that was looked for; -1 if there is none
         self.odd = -1  # the place of a call that is not ordinary
 
     def read(self) -> bool:

@@ -267,8 +267,7 @@ def _read_pairs(
         member = members.find(shape, key, "")
         if member is None or member.inside is not None or key in arguments or len(arguments) == _MOST_ARGUMENTS:
             break
-        types = member.types
-        if kind is not None and not (types == (str,) if kind == "true" else types and str not in types):
+        if kind is not None and (kind == "true") != (member.types == (str,)):
             break
         if member.read is None:
             if not value.isprintable() and find_forbidden(value, 0, len(value)) >= 0:
@@ -276,7 +275,7 @@ def _read_pairs(
             arguments[key] = value
         else:
             typed = member.read(value) if is_plain(value) else UNUSUAL
-            if typed is UNUSUAL:
+            if typed is UNUSUAL or (kind == "false" and (type(typed) is str or type(typed) not in member.types)):
                 break
             arguments[key] = typed
         if value and kind != "false":  # what is not said to be text has no deltas

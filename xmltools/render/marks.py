@@ -56,7 +56,7 @@ _SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<
 before its end, or what was hidden there could not be shown."""
 
 
-_SHORT = 1_024
+_SHORT = 256
 """In fewer characters one pattern looks for all needles sooner than a search for each of them."""
 _NEEDLES = {"f": "functools[", "]": "]~"}
 """What to look for first, where a mark begins with what is in each text."""

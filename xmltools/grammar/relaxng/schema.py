@@ -172,7 +172,7 @@ class _Builder:
             return scalar(shape, self._report, place.path)
         if isinstance(shape, EnumShape):
             rule = enum(shape, self._report, place.path)
-            # A list or an object may be JSON, or elements, as inside another value.
+            # A list or an object is written as JSON, or as elements where it is inside another value.
             has_nodes = any(isinstance(each, (list, dict)) and each for each in valid_values(shape))
             return choice(rule, self._elements()) if has_nodes else rule
         self._report.add_others(place.path, shape)

@@ -41,8 +41,6 @@ _BOOLEANS: Final = {"true": True, "false": False}
 _NULL: Final = type(None)
 
 Read = Callable[[str], Any]
-
-
 Check = Callable[[Any], bool]
 
 
@@ -185,9 +183,7 @@ def _member_of(shape: Shape) -> PlainMember | None:
         return None
     fits = _check_of(shape)
     if isinstance(shape, TextShape):
-        return (
-            _STRING if fits is None else PlainMember(_checked(lambda text: text, fits), (str,), exact=True, fits=fits)
-        )
+        return _STRING if fits is None else _STRING._replace(read=_checked(lambda text: text, fits), fits=fits)
     if not isinstance(shape, ScalarShape):
         return None
     read, types = _READERS[shape.type]
@@ -209,51 +205,57 @@ def _checked(read: Read, fits: Check | None) -> Read:
 def _member_of_enum(shape: EnumShape) -> PlainMember | None:
     if not _has_only(shape, _OF_ENUM) or any(isinstance(value, list | dict) for value in shape.values):
         return None
-    if all(isinstance(value, str) for value in shape.values):
-        words = {value: value for value in shape.values}
-        return PlainMember(lambda text: words.get(text, UNUSUAL), (str,))
-    values = shape.values
+    values, fits = shape.values, _check_of(shape)
+    if all(isinstance(value, str) for value in values):
+        words = {value: value for value in values}
+        return PlainMember(_checked(lambda text: words.get(text, UNUSUAL), fits), (str,), fits=fits)
 
     def read(text: str) -> Any:
         found = read_enum(text, values)
         return found[0] if found is not None and not found[1] else UNUSUAL
 
-    return PlainMember(read, ())
+    return PlainMember(_checked(read, fits), ())
 
 
 def _member_of_union(shape: UnionShape) -> PlainMember | None:
     """How a value is read that may have one of several shapes: the first that is meant, and a string if none is."""
     if not shape.nodes or not _has_only(shape, _OF_OBJECT | _OF_LIST | _CHECKED | _CHOICES):
         return None
-    members = [(each, _member_of(each)) for each in shape.alternatives]
-    if any(member is None for _, member in members):
-        return None
+    members: list[tuple[Shape, PlainMember]] = []
+    for each in shape.alternatives:
+        member = _member_of(each)
+        if member is None:
+            return None
+        members.append((each, member))
+    others = [member for each, member in members if not (isinstance(each, ScalarShape) and each.type == "null")]
+    only = others[0] if len(others) == 1 < len(members) else None  # it may be null, or this
     fits = _check_of(shape)
-    others = [(each, member) for each, member in members if not (isinstance(each, ScalarShape) and each.type == "null")]
-    is_nullable = len(others) == 1 < len(members)
-    if any(member.inside is not None for _, member in others if member is not None):
-        (_, only) = others[0]
-        return only._replace(types=(_NULL,)) if is_nullable and only is not None and fits is None else None
-    ways = [(each, member.read) for each, member in members if member is not None and not each.is_text]
-    texts = [member for each, member in members if each.is_text]
+    if any(member.inside is not None for member in others):
+        return only._replace(types=(_NULL,)) if only is not None and fits is None else None
+    read = _checked(_reader_of_union(members), fits)
+    if only is None:
+        return PlainMember(read, (), exact=shape.exact)
+    if fits is None and only.fits is not None:
+        fits = _check(shape)  # JSON is not read, which would have checked it
+    return PlainMember(read, (*only.types, _NULL), exact=shape.exact, fits=fits)
+
+
+def _reader_of_union(members: list[tuple[Shape, PlainMember]]) -> Read:
+    ways = [(each, member.read) for each, member in members if member.read is not None and not each.is_text]
+    string = next((member for each, member in members if each.is_text), None)
 
     def read(text: str) -> Any:
-        for way, read_plainly in ways:
-            value = read_plainly(text) if read_plainly is not None else UNUSUAL
+        for each, read_plainly in ways:
+            value = read_plainly(text)
             if value is not UNUSUAL:
                 return value
-            if _says(text, way):
+            if _says(text, each):
                 return UNUSUAL
-        for member in texts:
-            return member.read(text) if member is not None and member.read is not None else text
-        return UNUSUAL
+        if string is None:
+            return UNUSUAL
+        return text if string.read is None else string.read(text)
 
-    read_whole = _checked(read, fits)
-    types: tuple[type, ...] = ()
-    if is_nullable and others[0][1] is not None:
-        types = (*others[0][1].types, _NULL)
-        fits = fits or (_check(shape) if others[0][1].fits is not None else None)
-    return PlainMember(read_whole, types, exact=shape.exact, fits=fits)
+    return read
 
 
 def _says(text: str, shape: Shape) -> bool:
