@@ -60,6 +60,7 @@ def test_reasoning_in_pieces_is_joined() -> None:
         "a `tool`, `\\n` and `two`\nlines & more, <b>bold</b> <br/>, 1 < 2 -> 3 --> ]]>",
         "# A title\n\n- one\n- two\n\n1. `x`\n",
         "<thin is no tag, nor is </think>",
+        "Run this:\n```sh\ncat `x` <<EOF\n  ~~~ `` \\\n```\nand this:\n```\nls\n  ```` \n",
     ],
 )
 def test_ordinary_prose_is_plain(prose: str) -> None:
@@ -75,6 +76,11 @@ def test_ordinary_prose_is_plain(prose: str) -> None:
         "one ` alone ",
         "``two`` ",
         "`a\nb`",
+        "a ```b``` c",
+        "```\na\n```",
+        "```\na\n``` b\n",
+        "```\n<!--\n```\n",
+        "    ```\na\n```\n",
         "\\",
         "\\`",
         "<!-- ",
@@ -109,6 +115,12 @@ def test_brackets_are_reasoning_if_that_is_asked_for() -> None:
     assert xt.parse(text, [WEATHER]).text == text
 
 
+def test_where_nothing_follows_nobody_asks_what_is_open() -> None:
+    for prose in ("```\na", "~~~", "one ` alone", "``two``", "\\", "<!-- ", "<![CDATA[", "a ```b``` c"):
+        text = f"{CALL}\nThen: {prose}"
+        assert is_plain(text) and xt.parse(text, [WEATHER]).text == f"\nThen: {prose}"
+
+
 @pytest.mark.parametrize("end", ["<", "<t", "<tool", "<think", "</"])
 def test_nor_is_what_the_end_cuts_off(end: str) -> None:
     assert is_plain(f"a {end}") is (end == "</")
@@ -129,6 +141,7 @@ def test_reasoning_that_has_no_tag_of_its_own_begins_nowhere() -> None:
         (CALL.replace("city", "town"), "invalid_arguments"),
         (CALL.replace("get_weather", "get_whether"), "unknown_tool"),
         (CALL.replace("\n</arguments>", ""), "missing_end_tag"),
+        (CALL.replace("<tool>", '<tool id="x">'), "ignored_attribute"),
         ("<tool>{'tool_name': 'get_weather', 'arguments': {'city': 'Oslo'}}</tool>", "python_literal"),
         (CALL[:-4], "missing_end_tag"),
         (CALL[:-40], "truncated"),
@@ -148,9 +161,10 @@ def test_a_call_that_is_not_ordinary_is_read_by_the_machine(call: str, came_of_i
 @pytest.mark.parametrize(
     "call",
     [
-        CALL.replace("<tool>", '<tool id="x">'),
+        CALL.replace("<tool>", "<Tool>"),
+        CALL.replace("<tool>", "<tool>\n```xml\n"),
         CALL.replace("</tool>", CALL.removeprefix("<tool>")),  # a call in the block of another one
-        CALL.replace("Oslo", "a </city> b") + "<![CDATA[",  # where the value ends is decided at the end
+        CALL.replace("Oslo", "<![CDATA[<![CDATA[]]>"),  # where the value ends is decided at the end
     ],
 )
 def test_what_reads_on_after_a_call_is_left_to_a_parser(call: str) -> None:

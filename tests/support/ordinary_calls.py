@@ -45,6 +45,8 @@ _SLIPS = (
 )
 
 
+_OPENINGS = ("<tool >", "<tool\n>", '<tool id="1">', "<tool id='>' b=2>", '<tool name="types">', "<tool a=b>", "<Tool>")
+
 _PROSE = (
     "Some words. ",
     "one, ",
@@ -59,6 +61,8 @@ _PROSE = (
     "&amp; ",
     "~ ",
     "\r\n",
+    "\n```py\na < `b`\n```\n",
+    "```\nx\n\n  ```` \r\n",
 )
 _ODD_PROSE = (
     *(
@@ -67,6 +71,11 @@ _ODD_PROSE = (
         "~~~\n",
         "```",
         "```\n",
+        "\n   ```xml\n",
+        "\n```py\na\n```",
+        "\n``` x\n",
+        "\n    ```\n",
+        "a ```b``` c\n",
         "`",
         "``",
         "{",
@@ -109,6 +118,8 @@ def plain_case(rng: Random) -> Case:
     for _ in range(rng.randint(0, 3)):
         is_forge = dialect is dialects.FORGE
         call = _block(rng, tool_set).removeprefix("``` ") if is_forge else _call(rng, tool_set, dialect)
+        if rng.random() < 0.1:
+            call = call.replace("<tool>", rng.choice(_OPENINGS), 1)
         text += _prose(rng, odd) + (_slip(rng, call) if rng.random() < slips else call)
     text += _prose(rng, odd) if rng.random() < 0.7 else ""
     options: dict[str, Any] = {"dialect": dialect.name}

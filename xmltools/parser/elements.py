@@ -65,7 +65,9 @@ _NOTHING: Final = frozenset(("", "none", "null", "nil", "n/a", "empty", "no argu
 
 def read_opening_tag(block: Block, opener: str) -> None:
     """Take the name of the tool out of the opening tag; other attributes mean nothing there."""
-    for name, value, _ in attributes_of(opener.removeprefix(f"<{block.spelling}")):
+    if "=" not in opener:
+        return
+    for name, value, _ in attributes_of(opener[1 + len(block.spelling) :].rstrip("> \t\r\n")):
         if name == block.dialect.argument_name and value is not None and block.proposed is None:
             block.proposed = decode_entities(value).strip(SPACES), block.start, None
         else:

@@ -42,8 +42,10 @@ _TOKEN_PART = re.compile(
 )
 _PART_LENGTH: Final = 8
 _PIECE: Final = 4_096
-_MARKS: Final = ("```", "~~~", "<!")
+_FENCES: Final = ("```", "~~~")
+_MARKS: Final = (*_FENCES, "<!")
 """What matters to lines after its own; and, where a comment or a section is open, their ends."""
+_MOST_INDENT: Final = 3
 _MARKS_OPEN: Final = (*_MARKS, "-->", "]]>")
 _RUN = re.compile("`+")
 _PLAIN = re.compile(r"(?:[^`<\\]++|<(?!!)|`[^`]{1,1000}+`(?!`))*+")
@@ -234,7 +236,8 @@ class Shown(FenceReader):
                     place = places.get(mark, at - 1)
                     if place < at:
                         stop = end if mark in _MARKS else min(end, at + SECTION_LENGTH)
-                        place = find_rare(text, mark, at, stop)
+                        find = _find_fence if mark in _FENCES else find_rare
+                        place = find(text, mark, at, stop)
                         place = places[mark] = place if place >= 0 else stop
                     found = min(found, place)
                 start = max(at, text.rfind("\n", at, found) + 1) if found < end else end
@@ -503,6 +506,17 @@ class Shown(FenceReader):
             return NO
         self._scan_to = max(last, stop - _CLOSING_LENGTH) - at
         return MORE
+
+
+def _find_fence(text: str, marker: str, at: int, end: int) -> int:
+    """The first place of a marker in whole lines, from `at` to `end`, whose line may be a fence line; -1 if there is
+    none."""
+    while (place := find_rare(text, marker, at, end)) >= 0:
+        start = max(at, text.rfind("\n", at, place) + 1)
+        if (place - start <= _MOST_INDENT and text[start:place].isspace()) or place == start:
+            break
+        at = text.index("\n", place) + 1
+    return place
 
 
 @lru_cache(maxsize=32)

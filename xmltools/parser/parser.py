@@ -674,9 +674,10 @@ class Parser:
         self._words = None
         if self._ordinary is not None:
             self._read_as_block(self._ordinary)
-        self._gather(is_all=False)
+        if self._held or self._block is not None:
+            self._gather(is_all=False)
         self._finish()
-        self._outside.gather()
+        self._outside.gather(is_last=True)
         self._outside.end_text()
         self._outside.forget()
         self._mode = _CLOSED
@@ -1252,9 +1253,8 @@ class Parser:
         if dialect.arguments and word != dialect.block and not dialect.in_line:
             block.spelling = word
             note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
-        tag = text[at : at + opening.length].rstrip("> \t\r\n") if dialect.body is Body.ELEMENTS else ""
-        if tag and tag != f"<{word}":
-            read_opening_tag(block, tag)
+        if dialect.body is Body.ELEMENTS:
+            read_opening_tag(block, text[at : at + opening.length])
 
     def _read_ordinary(self, call: Ordinary, text: str, at: int, base: int) -> int:
         """Read on in an ordinary call that begins in this text."""

@@ -6,8 +6,9 @@ module knows when a text is plain, never what a rule means: anything else is lef
 is made of the events of a `Parser` for the same text; this is tried by `tests/parser/test_plain_replies.py` and by the
 fuzzer.
 
-- Prose has inline code in pairs of single backticks in one line, and no fence, comment, section, or backslash before
-  one of these. Nothing in it may begin a call in this notation or another one.
+- Prose has inline code in pairs of single backticks in one line, whole fences of backticks, and no comment, section, or
+  backslash before one of these; where nothing more opens it has anything. Nothing in it may begin a call in this
+  notation or another one.
 - Reasoning is an element, spelled as its tag is, with prose in it, and no other tag of reasoning.
 - No rule asks how the reply goes on: nothing is cut off at its end.
 - A call of elements that is not ordinary is read by the machine, as a `Parser` would have it read, also where the reply
@@ -26,6 +27,7 @@ from xmltools.errors import CallError
 from xmltools.models import Reasoning, Text, ToolCall
 from xmltools.parser.block import Block, cut_off, end_early
 from xmltools.parser.block_to_call import conclude, find_shape, partial_error
+from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.end_tags import settle
 from xmltools.parser.foreign_calls import foreign_search
 from xmltools.parser.limits import Limits
@@ -46,9 +48,13 @@ from xmltools.parser.ordinary_calls import (
 from xmltools.parser.prose import MAX_LAYOUT
 from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.whole_calls import NOT_ORDINARY, read_whole, read_whole_elements
-from xmltools.syntax.markup import SPACES, read_confirmation, skip_space
+from xmltools.syntax.markup import SPACES, read_confirmation, read_opener, skip_space
 
-_PLAIN = re.compile(r"(?:[^`~\\<]++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+")
+_FENCE: Final = r"(?<![^\n])```[^`\n<]{0,100}+(?:\n(?! {0,3}```)|[^\n<]++|<(?!!))*+\n {0,3}```+[ \t\r]{0,100}(?=\n)"
+"""A whole fence of three backticks, at the beginning of a line."""
+_PLAIN = re.compile(
+    rf"(?:{_FENCE}|[^`~\\<\n]++|\n++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){{1,1000}}+`(?!`))*+"
+)
 _MARKED: Final = ("`", "\\", "<!", "~")
 """Text without these is plain, which a search for each of them shows sooner than the pattern."""
 _LIMITS: Final = Limits()
@@ -181,7 +187,7 @@ class _Reader:
             return False
         if at == end:
             return True
-        if not self._is_plain(at, end) or self._plan.may_hold_foreign(text, at, end):
+        if self._plan.may_hold_foreign(text, at, end) or not (is_last or self._is_plain(at, end)):
             return False
         if self._dialect.layout:  # white space next to calls and reasoning is no text
             stop = at + len(text[at:end].rstrip(SPACES))
@@ -233,9 +239,14 @@ class _Reader:
     def _read_call(self, at: int, word: str) -> int:
         """Read a call. Returns the place after it; 0 if none opens here, or it takes a parser."""
         words = self._plan.words
-        if words is not None and self._text.startswith(words.opener, at):
-            return self._read_elements(words, at) or self._read_block(words, at)
-        return self._read_forms(at, word.lower() if words is not None else word)
+        if words is None:
+            return self._read_forms(at, word)
+        if self._text.startswith(words.opener, at):
+            return self._read_elements(words, at) or self._read_block(at, len(words.opener))
+        if word == words.block:  # with attributes, or with white space
+            tag = read_opener(self._text, at, word)
+            return self._read_block(at, tag.end - at) if tag else 0
+        return self._read_forms(at, word.lower())
 
     def _read_forms(self, at: int, key: str) -> int:
         """Read an ordinary call that is no elements."""
@@ -276,13 +287,15 @@ class _Reader:
         self.parts.append(_Call(call.name, call.found_on, call.arguments, (at, end)))
         return end
 
-    def _read_block(self, words: Words, at: int) -> int:
-        """Read a call that is not ordinary, as a parser does. Returns 0 if it takes a parser."""
-        text, opener = self._text, len(words.opener)
+    def _read_block(self, at: int, opener: int) -> int:
+        """Read a call that is not ordinary, after an opening tag of such a length, as a parser does. Returns 0 if it
+        takes a parser."""
+        text = self._text
         self.odd = at
         if len(text) > _LIMITS.block_size or not read_confirmation(text, at + opener, fences=False):
             return 0
         block = Block(at, opener, self._dialect, _LIMITS, self._toolbox, self._name_call)
+        read_opening_tag(block, text[at : at + opener])
         end = run(block, text, at, 0, [])
         if block.done and not block.again:
             self.parts.append(_Ended(block, end))

@@ -321,18 +321,20 @@ class Outside:
         """Whether a call has ended, outside of fences, and only white space has followed, which was not looked at."""
         return self._is_fresh and (not self.pieces or "".join(self.pieces).isspace())
 
-    def gather(self, *, is_all: bool = True) -> None:
-        """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on."""
+    def gather(self, *, is_all: bool = True, is_last: bool = False) -> None:
+        """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on. `is_last`:
+        nothing follows them."""
         if not self.pieces:
             return
         self._is_fresh = False
         text = "".join(self.pieces)
         self.pieces.clear()
         if self.closers:
-            self._thought.take(text)
+            if not is_last:
+                self._thought.take(text)
         else:
             self._is_blank = self._is_blank and not text.strip(SPACES)
-            taken = self._foreign.take(text, is_all=is_all)
+            taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
             if taken < len(text):
                 self.pieces.append(text[taken:])
             if self._others:
