@@ -59,14 +59,16 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     block.events = events
     block.last_ends = None
     block.text = text
-    while at < len(text) and not block.done:
+    size = len(text)
+    while at < size and not block.done:
         leaf, state = block.leaf, block.state
         place = _BETWEEN[state](block, text, at) if leaf is None else _INSIDE[state](block, leaf, text, at)
         if place < 0:
             break
         at = place
     block.text = ""
-    flush_delta(block)
+    if block.delta:
+        flush_delta(block)
     return at
 
 

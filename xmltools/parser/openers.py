@@ -174,21 +174,37 @@ def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 class Starts(NamedTuple):
     """What may begin something, outside of blocks: calls of the dialect and of others, by the name of an element in
     small letters or by a mark, with the forms that each may have; the marks that end reasoning, by those that begin it;
-    patterns of all of them, and of those that count everywhere; the names in tags; and whether some count only first.
-    """
+    of these and of the reasoning elements, those of other dialects; patterns of all of them, and of those that count
+    everywhere; the names in tags, in those of the dialect itself, and in those and the reasoning elements; and whether
+    some count only first."""
 
     calls: dict[str, list[Dialect]]
     others: dict[str, list[Dialect]]
     thoughts: dict[str, tuple[str, ...]]
+    other_thoughts: frozenset[str]
     openers: Openers
     later: Openers
     words: tuple[str, ...]
+    own_words: tuple[str, ...]
+    own_names: tuple[str, ...]
     is_first: bool
 
 
 @lru_cache(maxsize=64)
-def starts_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...], beside: tuple[Dialect, ...]) -> Starts:
-    """For the reasoning elements `tags`, tools with these names, and calls in the dialects `beside` this one."""
+def starts_of(
+    dialect: Dialect,
+    tags: tuple[str, ...],
+    names: tuple[str, ...],
+    beside: tuple[Dialect, ...],
+    *,
+    knows_tags: bool = False,
+) -> Starts:
+    """For the reasoning elements `tags`, tools with these names, and calls in the dialects `beside` this one, with
+    their reasoning elements if the caller does not know all `tags`."""
+    other_tags = () if knows_tags else tuple(tag for each in beside for tag in each.reasoning if tag not in tags)
+    tags = tuple(dict.fromkeys((*tags, *other_tags)))
+    own_thoughts = {start for start, _ in dialect.thoughts}
+    other_thoughts = (start for each in beside for start, _ in each.thoughts if start not in own_thoughts)
     calls = forms_by_start((dialect,), tags, names, is_own=True)
     others = forms_by_start(beside, tags, names, is_own=False)
     starts = tuple(dict.fromkeys((*calls, *others)))
@@ -197,12 +213,17 @@ def starts_of(dialect: Dialect, tags: tuple[str, ...], names: tuple[str, ...], b
     tokens = (*dialect.turn_ends, *thoughts)
     forms = (*calls.items(), *others.items())
     later = [start for start, found in forms if not all(form.is_first or form.is_bare for form in found)]
+    words = tuple(word_in(start) for start in starts)
+    own_words = words[: len(calls)]
     return Starts(
         calls,
         others,
         thoughts,
+        frozenset((*other_tags, *other_thoughts)),
         make_openers((*starts, *tags), tokens),
         make_openers((*later, *tags), tokens),
-        tuple(word_in(start) for start in starts),
+        words,
+        own_words,
+        (*own_words, *tags),
         len(later) < len(starts),
     )

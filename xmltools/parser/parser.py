@@ -440,6 +440,11 @@ class Parser:
                     return [delta]
                 if self._ordinary is not None:
                     return self._feed_ordinary(self._ordinary, chunk)
+            elif mode == 5:
+                if self._block is not None:
+                    return self._feed_block(self._block, chunk)
+                call = self._ordinary
+                return self._feed(chunk) if call is None else self._feed_ordinary(call, chunk)
             elif mode == 7:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk:
@@ -698,6 +703,8 @@ class Parser:
         mode = self._mode
         if chunk.__class__ is not str or mode == _CLOSED:
             self._check(chunk)
+        if self._block is not None and chunk:
+            return self._feed_block(self._block, chunk)
         if mode == _HELD and chunk and chunk[0] not in self._letters:
             self._pos -= 1
             self._held = ""
@@ -705,22 +712,31 @@ class Parser:
             return self.feed("<" + chunk)
         if not chunk and self._ordinary is not None:
             return []
-        words, block = self._words, self._block
+        words = self._words
         events: list[Event] = []
-        if words is not None and block is None and chunk and self._reads_plainly:
+        if words is not None and chunk and self._reads_plainly:
             opener, held = words.opener, self._held
             if held.startswith(opener) or (held and (held + chunk).startswith(opener)):
                 if self._open_held(words, held + chunk, events):
                     return events
             elif (held_events := self._hold_opener(opener, chunk)) is not None:
                 return held_events
-        structure = block if block is not None and State.JSON <= block.state <= State.JSON_END else None
-        if structure is not None and self._waits(structure, chunk):
-            return []
         self._events = self._outside.events = events
-        if block is not None or self._pos + len(chunk) > self._mark:
+        if self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
-        if structure is None or not self._read_structure(structure, chunk):
+        self._read_pieces(chunk)
+        self._choose_mode()
+        return events
+
+    def _feed_block(self, block: Block, chunk: str) -> list[Event]:
+        """A chunk of a block, which the machine reads."""
+        if State.JSON <= block.state <= State.JSON_END and self._waits(block, chunk):
+            return []
+        events: list[Event] = []
+        self._events = self._outside.events = events
+        if self._pieces:
+            self._gather()
+        if not self._read_short(block, chunk):
             self._read_pieces(chunk)
         self._choose_mode()
         return events
@@ -740,15 +756,14 @@ class Parser:
         self._mode = _OTHER
         return True
 
-    def _read_structure(self, block: Block, chunk: str) -> bool:
-        """Read a short chunk of a block in JSON, with what was held back. False if it takes the longer way."""
+    def _read_short(self, block: Block, chunk: str) -> bool:
+        """Read a short chunk of a block, with what was held back. False if it takes the longer way."""
         size = len(self._held) + len(chunk)
         end = self._pos + len(chunk)
         if size > _LONG or end >= block.start + self._limits.block_size:
             return False
         self._pos = end
         text = self._held + chunk
-        self._last_ends.clear()
         place = self._read_block(block, text, 0, end - size)
         self._held = text[max(place, 0) :]
         if 0 <= place < size:
@@ -966,7 +981,10 @@ class Parser:
     def _choose_mode(self) -> None:
         self._mode = _OTHER
         block = self._block
-        if self._ordinary is not None:
+        if block is not None:
+            if block.leaf is None and block.state != State.JSON:
+                return
+        elif self._ordinary is not None:
             self._choose_ordinary(self._ordinary)
             return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
@@ -1447,7 +1465,8 @@ class Parser:
         self._pos -= len(rest)
         if self._block is not None:
             self._block.final = True
-        self._read(rest)  # nothing is put off any more
+        if rest:
+            self._read(rest)  # nothing is put off any more
         while self._block is None and not self._outside.closers and self._held:
             # What was held back is no opener now that nothing follows: its first character is text, or a bracket
             # closes.

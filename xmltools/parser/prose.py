@@ -183,20 +183,14 @@ class Outside:
         self._fenced_calls = fenced_calls
         self._longest = longest
         names = toolbox.names if toolbox is not None else ()
-        other_tags = () if knows_tags else tuple(tag for each in others for tag in each.reasoning if tag not in tags)
-        own_thoughts = {start for start, _ in dialect.thoughts}
-        # What begins reasoning in another dialect: it does so here where a model thinks, not where text mentions it.
-        self._other_thoughts = {
-            *other_tags,
-            *(start for each in others for start, _ in each.thoughts if start not in own_thoughts),
-        }
         self._is_fresh = False  # a call has ended, outside of fences, and no text has followed that was looked at
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
-        tags = tuple(dict.fromkeys((*tags, *other_tags)))
-        starts = starts_of(dialect, tags, names, others)
+        starts = starts_of(dialect, tags, names, others, knows_tags=knows_tags)
         self._calls = starts.calls
         self._others = starts.others
         self._thoughts = starts.thoughts
+        # What begins reasoning in another dialect: it does so here where a model thinks, not where text mentions it.
+        self._other_thoughts = starts.other_thoughts
         self._later_openers = starts.later
         self._openers = starts.openers
         self.is_first = starts.is_first  # only white space and reasoning was read, and that matters
@@ -215,12 +209,12 @@ class Outside:
         self._bracket_dead = 0  # no region in brackets that starts before this place has an end
         self._searched = False  # in the text that is being read, for …
         self._found: re.Match[str] | None = None  # … the next opener
-        self._words = starts.words[: len(self._calls)]
+        self._words = starts.own_words
         self._prose = Shown(starts.words, longest)
-        self._foreign = ForeignCalls(toolbox, dialect, (*self._words, *tags), self._prose, limits)
+        self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, self._prose, limits)
         # Of the reasoning region; where there is none, nobody asks.
         self._thought = Shown(self._words, longest, sections=False) if in_reasoning else self._prose
-        self._tags = self._tags_of(self.closers)
+        self._tags = self._tags_of(self.closers) if in_reasoning else reasoning_tags(())
         self._thought_start = 0  # where reasoning begins that has no event yet
         self._may_repeat = in_reasoning  # the reply began inside, and nothing but white space was read
         self._nested = 0  # openers in the reasoning that have not ended
