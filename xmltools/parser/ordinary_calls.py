@@ -602,7 +602,8 @@ def _begin_leaf(call: Ordinary, top: _Container, name: str, member: PlainMember,
     call.leaf_start = start
     call.path = (*top.path, key)
     call.reader = None
-    call.expect(top.steps.get(name, ()))
+    call.steps = steps = top.steps.get(name, ())
+    call.step = steps[0] if steps else None
 
 
 def read_leaf(text: str, at: int) -> tuple[str, str, int] | None:
@@ -630,23 +631,16 @@ def is_section(text: str) -> bool:
 
 
 def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:
-    """State: in plain text. Values that begin here, and end with a step to the next, are read one after the other."""
+    """State: in plain text."""
     size = len(text)
-    while (step := call.step) is not None and base + at == call.leaf_start:
-        end = text.find("<", at, at + _BIG)
-        if end < 0:
-            break
-        if not text.startswith(step.text, end) and (step := find_step(call.steps, text, end)) is None:
-            break
-        path, piece = call.path, text[at:end]
-        if not is_plain(piece) or not take_step(call, step, piece, base + end):
-            break
-        if call.has_deltas:
-            events.append(ArgumentDelta.make(path, piece))
-        at = end + len(step.text)
-        if at == size or call.outcome:
-            return at
     end = text.find("<", at)
+    if at < end <= at + _BIG and call.step is not None and base + at == call.leaf_start:
+        piece = text[at:end]
+        after = _take_values(call, text, end, piece, piece, base, events)
+        if after == size or call.outcome:
+            return after
+        if after >= 0:
+            at, end = after, text.find("<", after)
     stop = end if end >= 0 else size
     if stop > at:
         piece = text[at:stop]
@@ -663,11 +657,10 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     if end < 0:
         return stop
     # Of this value something came in a text before.
-    is_begun = call.leaf_piece >= 0 and call.leaf_start < base
-    if is_begun and (step := find_step(call.steps, text, end)) is not None:
+    if call.step is not None and call.leaf_piece >= 0 and call.leaf_start < base:
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
-        if is_plain(value) and take_step(call, step, value, base + end):
-            after = end + len(step.text)
+        after = _take_values(call, text, end, value, "", base, events)
+        if after >= 0:
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
     close = call.close
     if choose_step(call, text, end):
@@ -690,6 +683,58 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     else:
         call.outcome = LOST
     return end
+
+
+def _take_values(
+    call: Ordinary, text: str, end: int, value: str, piece: str, base: int, events: list[Event]
+) -> int:
+    """The open leaf has this value, up to `end`; of that, `piece` had no delta. If it is as it is written, and a step
+    follows that is known, both are taken, and so are the values after it. Returns the place after the last step; -1 if
+    there is none."""
+    top, count = call.containers[-1], call.count
+    values, is_list = top.value, top.is_list
+    tag, key, read, path, steps = call.tag, call.key, call.read, call.path, call.steps
+    member, after = _STRING, -1
+    while steps:
+        step: Step | None = steps[0]
+        if not text.startswith(step.text, end):
+            step = find_step(steps, text, end)
+            if step is None:
+                break
+            learn_step(top.steps, tag, *step)
+        if not is_plain(value):
+            break
+        typed = value if read is None else read(value)
+        if typed is UNUSUAL:
+            break
+        name = step.name
+        if name and (count >= call.most or (not is_list and (name in values or name == key))):
+            break
+        if is_list:
+            values.append(typed)
+        else:
+            values[key] = typed
+        if piece and call.has_deltas:
+            delta = ArgumentDelta()
+            delta.path = path
+            delta.text = piece
+            events.append(delta)
+        after = end + len(step.text)
+        if not name:
+            call.outcome = DONE
+            return after
+        count += 1
+        tag, member = name, step.member
+        key = len(values) if is_list else name
+        read, path, steps = member.read, (*top.path, key), top.steps.get(name, ())
+        end = text.find("<", after, after + _BIG)
+        if end < 0:
+            break
+        value = piece = text[after:end]
+    if after >= 0:
+        call.count = count
+        _begin_leaf(call, top, tag, member, base + after)
+    return after
 
 
 def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
