@@ -179,6 +179,7 @@ class _Container:
 
 class Ordinary:
     """An open call, as long as it is ordinary, with the containers that are open, the innermost last, and the leaf.
+    When it has ended, the next one may be opened in its place.
 
     `next` says what is read next. `raw` is what was read of its source up to `raw_end` in the stream, `pieces` what was
     read after that.
@@ -214,6 +215,7 @@ class Ordinary:
         "reader",
         "server",
         "shape",
+        "size",
         "start",
         "step",
         "steps",
@@ -223,7 +225,6 @@ class Ordinary:
 
     def __init__(
         self,
-        start: int,
         words: Words,
         limits: Limits,
         announce: Callable[[Ordinary], bool],
@@ -232,38 +233,45 @@ class Ordinary:
     ) -> None:
         """`announce` is called once the tool is named. It gives the call its id, server and shape, or returns False.
         `last_ends`: where the last two ends of sections in the text are, if they were looked for."""
-        self.start = start
         self.words = words
         self.announce = announce
         self.pieces = pieces
         self.last_ends = last_ends
-        self.limit = start + limits.block_size  # where it must have ended
+        self.size = limits.block_size
         self.most = limits.elements
-        self.count = 3  # elements, with those around the arguments
-        self.next: int = FIELD
         self.outcome: int = GOES_ON
         self.raw = Rope()
-        self.raw_end = start
+        self.raw_end = self.start = 0
         # The call.
         self.name = ""
-        self.server: str | None = None  # as it was named
         self.found_on = ""
         self.shape: ObjectShape | None = None
         self.members: PlainMembers | None = None
-        self.call_id: str | None = None
         self.has_deltas = False
-        self.arguments: dict[str, Any] = {}
-        self.containers: list[_Container] = []
-        self.narrow: list[_Container] = []  # those of which not every one is valid
         # The open leaf.
-        self.tag = ""
         self.close = ""  # its end tag
         self.key: str | int = ""
         self.read: Read | None = None  # None for a string
         self.exact = True  # it may be one: its end tag counts only if a tag follows
+        self.path: tuple[str | int, ...] = ()
+        self.open(0)
+
+    def open(self, start: int) -> None:
+        """A call opens at this place in the stream, the first one or the next one."""
+        if self.raw_end > self.start:
+            self.raw = Rope()
+        self.start = self.raw_end = start
+        self.limit = start + self.size  # where it must have ended
+        self.count = 3  # elements, with those around the arguments
+        self.next: int = FIELD
+        self.server: str | None = None  # as it was named
+        self.call_id: str | None = None
+        self.arguments: dict[str, Any] = {}
+        self.containers: list[_Container] = []
+        self.narrow: list[_Container] = []  # those of which not every one is valid
+        self.tag = ""
         self.leaf_start = start
         self.leaf_piece = -1  # the first piece of its value; -1 if that was put by
-        self.path: tuple[str | int, ...] = ()
         self.reader: TextReader | None = None  # makes deltas, where text may not stay as it is
         self.steps: tuple[Step, ...] = ()  # what may follow the leaf, or the name of the tool …
         self.step: Step | None = None  # … and that of them which is looked for
@@ -685,9 +693,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     return end
 
 
-def _take_values(
-    call: Ordinary, text: str, end: int, value: str, piece: str, base: int, events: list[Event]
-) -> int:
+def _take_values(call: Ordinary, text: str, end: int, value: str, piece: str, base: int, events: list[Event]) -> int:
     """The open leaf has this value, up to `end`; of that, `piece` had no delta. If it is as it is written, and a step
     follows that is known, both are taken, and so are the values after it. Returns the place after the last step; -1 if
     there is none."""
@@ -696,11 +702,12 @@ def _take_values(
     tag, key, read, path, steps = call.tag, call.key, call.read, call.path, call.steps
     member, after = _STRING, -1
     while steps:
-        step: Step | None = steps[0]
+        step = steps[0]
         if not text.startswith(step.text, end):
-            step = find_step(steps, text, end)
-            if step is None:
+            other = find_step(steps, text, end)
+            if other is None:
                 break
+            step = other
             learn_step(top.steps, tag, *step)
         if not is_plain(value):
             break
@@ -738,7 +745,8 @@ def _take_values(
 
 
 def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
-    """A leaf with this value ends at `end` in the stream, and this step follows. False if it takes a closer look."""
+    """A leaf with this value ends at `end` in the stream, and this step to another leaf follows. False if it takes a
+    closer look."""
     if call.read is not None:
         value = call.read(value)
         if value is UNUSUAL:
@@ -746,10 +754,6 @@ def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
     top, name = call.containers[-1], step.name
     if step is not call.steps[0]:
         learn_step(top.steps, call.tag, *step)
-    if not name:
-        top.add(call.key, value)
-        call.outcome = DONE
-        return True
     if call.count >= call.most or (not top.is_list and (name in top.value or name == call.key)):
         return False
     top.add(call.key, value)

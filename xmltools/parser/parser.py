@@ -177,6 +177,7 @@ class Parser:
         "_mark",
         "_mode",
         "_last_ends",
+        "_last_ordinary",
         "_new_id",
         "_ordinary",
         "_other_lead",
@@ -244,6 +245,7 @@ class Parser:
         self._pieces = self._outside.pieces
         self._block: Block | None = None
         self._ordinary: Ordinary | None = None  # the open call, while the short way is enough
+        self._last_ordinary: Ordinary | None = None  # that, or the one before
         self._last_ends: list[int] = []
         limits = self._limits
         is_wide = limits.block_size >= LEAST_LIMITS.block_size and limits.depth >= LEAST_LIMITS.depth
@@ -684,6 +686,7 @@ class Parser:
         self._finish()
         self._outside.gather(is_last=True)
         self._outside.end_text()
+        self._last_ordinary = None
         self._outside.forget()
         self._mode = _CLOSED
         return events
@@ -691,9 +694,9 @@ class Parser:
     def abandon(self) -> None:
         """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
 
-        A parser that is dropped in the middle of a call is a ring of objects, which waits for the garbage collector.
+        A parser that is dropped unclosed may be a ring of objects, which waits for the garbage collector.
         """
-        self._block = self._ordinary = None
+        self._block = self._ordinary = self._last_ordinary = None
         self._outside.forget()
         self._mode = _CLOSED
 
@@ -915,7 +918,7 @@ class Parser:
             return True
         self._outside.begin_call()
         self._blocks += 1
-        self._ordinary = Ordinary(start, words, self._limits, self._announce, self._pieces, self._last_ends)
+        self._ordinary = self._new_ordinary(words, start)
         self._pieces.append(words.opener)
         self._held = after
         self._choose_ordinary(self._ordinary)
@@ -1217,9 +1220,16 @@ class Parser:
         """An ordinary call opens. Returns the place up to which it was read, -1 if what follows has not come yet."""
         self._outside.begin_call()
         self._blocks += 1
-        call = Ordinary(base + at, words, self._limits, self._announce, self._pieces, self._last_ends)
-        self._ordinary = call
+        self._ordinary = call = self._new_ordinary(words, base + at)
         return self._read_ordinary(call, text, at, base)
+
+    def _new_ordinary(self, words: Words, start: int) -> Ordinary:
+        call = self._last_ordinary
+        if call is None:
+            call = Ordinary(words, self._limits, self._announce, self._pieces, self._last_ends)
+            self._last_ordinary = call
+        call.open(start)
+        return call
 
     def _read_whole(self, opening: Opening, text: str, base: int) -> int:
         """Read an ordinary call that is no elements, if the text has all of it. Returns the place after it; 0 if the

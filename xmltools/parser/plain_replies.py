@@ -280,7 +280,8 @@ class _Reader:
             if whole is not None:
                 self.parts.append(_Call(whole.name, whole.server, whole.arguments, (at, whole.end)))
                 return whole.end
-        call = Ordinary(at, words, _LIMITS, lambda call: find_tool(call, toolbox, default), [], [])
+        call = Ordinary(words, _LIMITS, lambda call: find_tool(call, toolbox, default), [], [])
+        call.open(at)
         end = read_ordinary(call, text, 0, [], begin(call, text, at, []))
         if call.outcome != DONE or end > call.limit or not has_all(call):
             return 0
