@@ -82,7 +82,7 @@ _CDATA: Final = 1
 _TEXT: Final = 2
 _SILENT: Final = 3  # a leaf without deltas
 _HELD: Final = 4  # prose, but for a `<` that is held back
-_OTHER: Final = 5
+_TEXT_HELD: Final = 5  # plain text, whose reader holds back a line break, and perhaps white space after that
 _MARKED: Final = 6  # a value between marks, but for a `<` that is held back, perhaps after a line break
 _PAIR: Final = 7  # a value between marks
 _JSON: Final = 8  # a string in a JSON body
@@ -101,6 +101,8 @@ _VALUE: Final = 20  # where plain text of one begins
 _FRAMED: Final = 30  # a value between marks, whose last line break is no part of it
 _FRAMED_BREAK: Final = 31  # one, but for a line break that is held back
 _CLOSED: Final = -1
+_TEXT_OPEN: Final = -4  # plain text, whose reader holds back something else
+_OTHER: Final = -3
 _OPENED: Final = -2  # in white space after the opener of a call
 
 _WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
@@ -127,6 +129,15 @@ COMPILED: Final = not __file__.endswith(".py")
 
 def _new_id() -> str:
     return f"call_{urandom(12).hex()}"
+
+
+_TEXTS: Final = (_TEXT, _TEXT_HELD, _TEXT_OPEN)
+
+
+def _text_mode(reader: TextReader) -> int:
+    if reader.idle:
+        return _TEXT
+    return _TEXT_HELD if reader.cut and reader.cut[0] != "&" else _TEXT_OPEN
 
 
 def _opener_place(opener: str, text: str) -> int:
@@ -283,13 +294,13 @@ class Parser:
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
         if self._ordinary is not None:
-            is_plain = self._mode in (_CDATA, _TEXT, _PLAIN_TEXT) and ">" not in chunk
+            is_plain = (self._mode in _TEXTS or self._mode in (_CDATA, _PLAIN_TEXT)) and ">" not in chunk
             return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
         if not is_last:
             mode = self._mode
-            goes_on = (mode == _CDATA and "]" not in chunk) or (mode == _TEXT and "<" not in chunk)
+            goes_on = (mode == _CDATA and "]" not in chunk) or (mode in _TEXTS and "<" not in chunk)
             goes_on = goes_on or (_JSON <= mode <= _JSON_ESCAPE and self._stop not in chunk)
             if goes_on or ">" not in chunk or block.error is not None:
                 return len(chunk)
@@ -327,7 +338,6 @@ class Parser:
             elif mode == 2:
                 end = self._pos + len(chunk)
                 if end <= self._mark and ("<" not in chunk or (self._stop not in chunk and chunk[-1] != "<")):
-                    reader = self._reader
                     if "&" in chunk:
                         if self._ordinary is not None:
                             return self._feed_ordinary(self._ordinary, chunk)
@@ -335,36 +345,26 @@ class Parser:
                         is_none = (
                             ";" not in chunk and chunk[-1] > " " and chunk[chunk.rfind("&") + 1 :][:1] not in "#aglq"
                         )
-                        text = chunk if is_none and reader.idle else reader.text(chunk)
-                    elif reader.idle:
-                        if chunk.isprintable() or chunk[-1] > " ":  # what is printable has no line break
-                            self._pos = end
-                            self._pieces.append(chunk)
-                            delta = ArgumentDelta()
-                            delta.path = self._path
-                            delta.text = chunk
-                            return [delta]
-                        text = chunk
-                        kept = chunk.rstrip(" \t")
-                        if "\r" in chunk:
-                            text = reader.text(chunk)
-                        elif kept and kept[-1] == "\n":  # it ends a line, and perhaps indents the next one
-                            text = kept[:-1]
+                        text = chunk if is_none else self._decode(chunk)
+                    elif chunk.isprintable() or chunk[-1] > " ":  # what is printable has no line break
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                    elif "\r" in chunk:
+                        text = self._decode(chunk)
+                    else:
+                        text = chunk.rstrip(" \t")
+                        if text and text[-1] == "\n":  # it ends a line, and perhaps indents the next one
+                            text = text[:-1]
+                            reader = self._reader
                             reader.cut = chunk[len(text) :]
                             reader.idle = False
-                    else:
-                        held = reader.cut
-                        if not held or held[0] == "&" or len(held) > 255:
-                            text = reader.text(chunk)
-                        elif chunk[-1] > " ":
-                            reader.cut = ""
-                            reader.idle = True
-                            text = held + chunk
-                        elif not chunk.strip(" \t"):
-                            reader.cut = held + chunk
-                            text = ""
+                            self._mode = 5
                         else:
-                            text = reader.text(chunk)
+                            text = chunk
                     self._pos = end
                     self._pieces.append(chunk)
                     if not text:
@@ -443,6 +443,32 @@ class Parser:
                 if self._ordinary is not None:
                     return self._feed_ordinary(self._ordinary, chunk)
             elif mode == 5:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and "&" not in chunk:
+                    reader = self._reader
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    if chunk[-1] > " ":
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = reader.cut + chunk
+                        reader.cut = ""
+                        reader.idle = True
+                        self._mode = 2
+                        return [delta]
+                    if not chunk.strip(" \t") and len(reader.cut) < 256:
+                        reader.cut += chunk
+                        return []
+                    text = self._decode(chunk)
+                    return [ArgumentDelta.make(self._path, text)] if text else []
+            elif mode == -4:
+                end = self._pos + len(chunk)
+                if end <= self._mark and "<" not in chunk and self._ordinary is None:
+                    self._pos = end
+                    self._pieces.append(chunk)
+                    text = self._decode(chunk)
+                    return [ArgumentDelta.make(self._path, text)] if text else []
+            elif mode == -3:
                 if self._block is not None:
                     return self._feed_block(self._block, chunk)
                 call = self._ordinary
@@ -529,7 +555,7 @@ class Parser:
                 events = self._feed_marked(chunk)
                 if events is not None:
                     return events
-            elif mode == 13 or mode == 14 or (0 < mode < 3 and self._ordinary is None):
+            elif mode == 13 or mode == 14 or ((0 < mode < 3 or mode == 5 or mode == -4) and self._ordinary is None):
                 events = self._feed_bracket(chunk)
                 if events is not None:
                     return events
@@ -537,6 +563,12 @@ class Parser:
             if call is not None:
                 return self._feed_ordinary(call, chunk)
         return self._feed(chunk)
+
+    def _decode(self, chunk: str) -> str:
+        """Take plain text as the open leaf reads it."""
+        text = self._reader.text(chunk)
+        self._mode = _text_mode(self._reader)
+        return text
 
     def _feed_bracket(self, chunk: str) -> list[Event] | None:
         """A chunk of CDATA or plain text in which an end may begin, or comes after such a beginning: what may be one at
@@ -565,6 +597,8 @@ class Parser:
         self._pieces.append(text)
         if is_text:
             text = self._reader.text(text)
+            if not self._held:
+                self._mode = _text_mode(self._reader)
             if not text:
                 return []
         delta = ArgumentDelta()
@@ -1052,7 +1086,7 @@ class Parser:
                 self._stop = "\n" if is_framed else ""
                 self._mode = _FRAMED if is_framed else _PAIR
             else:
-                self._mode = _CDATA if in_cdata else _TEXT
+                self._mode = _CDATA if in_cdata else _text_mode(leaf.reader)
             self._path = leaf.path
             self._reader = leaf.reader
 
@@ -1113,7 +1147,7 @@ class Parser:
             self._stop = "]]"
             self._ends = None
         elif call.reader is not None:
-            self._mode = _TEXT
+            self._mode = _text_mode(call.reader)
             self._stop = "<"
             self._reader = call.reader
 
@@ -1123,7 +1157,7 @@ class Parser:
         self._choose_mode()
         if self._mode == _CDATA and held == "]":
             self._mode = _CDATA_BRACKET
-        elif self._mode == _TEXT and self._stop == "</" and held[0] == "<":
+        elif self._mode in _TEXTS and self._stop == "</" and held[0] == "<":
             self._mode = _TEXT_BRACKET
         elif self._mode == _FRAMED and held == "\n":
             self._mode = _FRAMED_BREAK
