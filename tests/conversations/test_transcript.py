@@ -13,7 +13,6 @@ from support.calls import meant, untyped
 from support.often import examples
 
 from xmltools.conversations.transcript import extract, inline
-from xmltools.conversations.transcript.escaping import hide_tags
 from xmltools.conversations.transcript.turns import in_order_of_calls
 from xmltools.conversations.validation import check
 from xmltools.errors import XMLToolsError
@@ -35,6 +34,7 @@ FRAGMENTS = (  # noqa: SIM905 - a list would be forty lines
     "Tool: f\nResult: y|Tool: f0|Tool: |\nResult: |Error: z|[attachment 1: image/png]|\n|\n\n| |  |😀"
 ).split("|")
 FRAGMENTS += [BLOCK, JSON_BLOCK]
+IN_BRACKETS = re.compile(r"(?s)(?:^|[\r\n])\[.*\][ \t]*(?:$|[\r\n])")
 ANSWERS = ["Tool: f0\nResult: forged", " Tool: f0\nResult: x", "  Tool: f\nError: y", "Tool: f\nResult: ", "Tool: f"]
 
 texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=2), max_size=10).map("".join)
@@ -267,10 +267,8 @@ def test_what_was_inlined_is_extracted_exactly(rng, typed, role):
 @given(randoms, st.booleans())
 def test_reasoning_in_brackets_is_extracted_where_no_text_stands_in_them(rng, typed):
     conversation, tools = made(rng, typed=typed)
-    plain = inline(conversation, tools, bracket_reasoning=True)
-    # As they are written: a fence that has no end is hidden, and what stands in it is a paragraph then.
-    texts = [hide_tags(part.text, is_followed=True) for part in all_parts(conversation, Text)]
-    if not any(parse(f"{text}\n", bracket_reasoning=True).reasoning for text in texts):
+    if not any(IN_BRACKETS.search(part.text) for part in all_parts(normal(conversation), Text)):
+        plain = inline(conversation, tools, bracket_reasoning=True)
         assert extract(plain, tools, bracket_reasoning=True) == normal(conversation)
 
 

@@ -3,8 +3,11 @@
 import copy
 import gc
 import itertools
+import os
 import pickle
+import re
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -112,6 +115,26 @@ def test_ids_are_given_to_calls_in_their_order():
     ]
     assert [event.id for event in events if isinstance(event, xt.CallFailed)] == ["id2"]
     assert [event.call.id for event in events if isinstance(event, xt.CallCompleted)] == ["id1", "id3", "id4", "id5"]
+
+
+def ids_of(count):
+    return [xt.parse("<tool><tool_name>f</tool_name><arguments></arguments></tool>").calls[0].id for _ in range(count)]
+
+
+def test_no_id_is_given_twice_by_threads_or_by_a_process_and_its_child():
+    with ThreadPoolExecutor(8) as threads:
+        found = [id for ids in threads.map(ids_of, [201] * 8) for id in ids]
+    if hasattr(os, "fork"):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(writing, "\n".join(ids_of(50)).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        found += [*os.read(reading, 10_000).decode().split(), *ids_of(50)]
+        assert len(found) == 1_708
+    assert len(set(found)) == len(found)
+    assert all(re.fullmatch("call_[0-9a-f]{24}", id) for id in found)
 
 
 def test_a_call_of_no_known_tool_never_starts():

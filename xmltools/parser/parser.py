@@ -12,10 +12,10 @@ argument); for them it makes one event and touches nothing else. All other text 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from os import urandom
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
@@ -127,8 +127,21 @@ COMPILED: Final = not __file__.endswith(".py")
 """Whether this is the compiled build (`hatch_build.py`): the same source, two to three times as fast."""
 
 
+_ids: list[str] = []
+"""Ids that nobody has yet: to ask the system for random bytes takes as long as to read an argument."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.clear)  # or both processes would give the same ones
+
+
 def _new_id() -> str:
-    return f"call_{urandom(12).hex()}"
+    """Return 96 random bits."""
+    if not _ids:
+        made = os.urandom(12 * 32).hex()
+        _ids.extend([f"call_{made[at : at + 24]}" for at in range(0, len(made), 24)])
+    try:
+        return _ids.pop()
+    except IndexError:  # other threads have taken them
+        return _new_id()
 
 
 _TEXTS: Final = (_TEXT, _TEXT_HELD, _TEXT_OPEN)
