@@ -121,6 +121,7 @@ def ids_of(count):
     return [xt.parse("<tool><tool_name>f</tool_name><arguments></arguments></tool>").calls[0].id for _ in range(count)]
 
 
+@pytest.mark.filterwarnings("ignore:.*is multi-threaded:DeprecationWarning")  # where the tests run side by side
 def test_no_id_is_given_twice_by_threads_or_by_a_process_and_its_child():
     with ThreadPoolExecutor(8) as threads:
         found = [id for ids in threads.map(ids_of, [201] * 8) for id in ids]
