@@ -71,7 +71,7 @@ def test_ordinary_prose_is_plain(prose: str) -> None:
 @pytest.mark.parametrize(
     "prose",
     [
-        "```\n",
+        "```\nx\n",
         "~~~\n",
         "one ` alone ",
         "``two`` ",
@@ -113,6 +113,15 @@ def test_brackets_are_reasoning_if_that_is_asked_for() -> None:
     text = "[I look.]\nDone."
     assert xt.parse(text, [WEATHER], bracket_reasoning=True).reasoning == "I look."
     assert xt.parse(text, [WEATHER]).text == text
+
+
+def test_calls_alone_in_a_fence_are_read_by_the_machine() -> None:
+    text = f"Look:\n```xml\n  {CALL}{CALL}\n{CALL}\n```\nThen: {CALL}"
+    calls = xt.parse(text, [WEATHER]).calls
+    assert is_plain(text) and [bool(call.repairs) for call in calls] == [True, True, True, False]
+    assert {repair.code for call in calls for repair in call.repairs} == {"code_fence"}
+    assert len(xt.parse(text, [WEATHER], code_fences="text").calls) == 1
+    assert not is_plain(f"```\n{CALL} x\n```\n{CALL}") and not is_plain(f"```\nsh\n{CALL}")
 
 
 def test_where_nothing_follows_nobody_asks_what_is_open() -> None:

@@ -45,6 +45,7 @@ _SLIPS = (
 )
 
 
+_AFTER_FENCED = ("\n```\n", "\n```\n", "\n \n  ````\r\n", "", "\n", " x\n```\n", "```\n", "\n``` x\n", "\n~~~\n")
 _OPENINGS = ("<tool >", "<tool\n>", '<tool id="1">', "<tool id='>' b=2>", '<tool name="types">', "<tool a=b>", "<Tool>")
 
 _PROSE = (
@@ -120,7 +121,10 @@ def plain_case(rng: Random) -> Case:
         call = _block(rng, tool_set).removeprefix("``` ") if is_forge else _call(rng, tool_set, dialect)
         if rng.random() < 0.1:
             call = call.replace("<tool>", rng.choice(_OPENINGS), 1)
-        text += _prose(rng, odd) + (_slip(rng, call) if rng.random() < slips else call)
+        call = _slip(rng, call) if rng.random() < slips else call
+        if rng.random() < 0.1:
+            call = f"\n```{rng.choice(('', 'xml', ' a'))}\n{rng.choice(_SPACES)}{call}{rng.choice(_AFTER_FENCED)}"
+        text += _prose(rng, odd) + call
     text += _prose(rng, odd) if rng.random() < 0.7 else ""
     options: dict[str, Any] = {"dialect": dialect.name}
     if rng.random() < 0.1:

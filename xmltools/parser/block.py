@@ -381,6 +381,11 @@ def note_opener(block: Block, code: Code, message: str) -> None:
     note(block, code, block.start, message, block.start)
 
 
+def note_fence(block: Block) -> None:
+    """Record that the block is in a code fence."""
+    note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+
+
 def note_space(block: Block, tag: Tag, place: int) -> None:
     """Record the white space before the name in a tag, if there is some."""
     if tag.spaced:

@@ -31,7 +31,7 @@ from xmltools.models.events import (
     ReasoningDelta,
     TextDelta,
 )
-from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_opener, trim
+from xmltools.parser.block import Block, State, cut_off, end_early, give_up, note_fence, note_opener, trim
 from xmltools.parser.block_to_call import conclude, find_shape, partial_error
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import read_opening_tag
@@ -1320,7 +1320,7 @@ class Parser:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if opening.is_fenced:
-            note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
+            note_fence(block)
         if opening.is_unclosed:
             note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
@@ -1613,7 +1613,8 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
         tags = options.get("reasoning_tags")
         tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)
         new_id, strict = partial(_make_id, options.get("new_id", _new_id)), options.get("strict", False)
-        found = read_plain(text, toolbox, dialect, tags, new_id, strict=strict)
+        fenced_calls = options.get("code_fences", "call") == "call"
+        found = read_plain(text, toolbox, dialect, tags, new_id, strict=strict, fenced_calls=fenced_calls)
         if not isinstance(found, int):
             return Reply.unchecked(tuple(found), False, ())
         odd = found

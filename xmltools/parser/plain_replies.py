@@ -6,9 +6,9 @@ module knows when a text is plain, never what a rule means: anything else is lef
 is made of the events of a `Parser` for the same text; this is tried by `tests/parser/test_plain_replies.py` and by the
 fuzzer.
 
-- Prose has inline code in pairs of single backticks in one line, whole fences of backticks, and no comment, section, or
-  backslash before one of these; where nothing more opens it has anything. Nothing in it may begin a call in this
-  notation or another one.
+- Prose has inline code in pairs of single backticks in one line, fences of backticks, perhaps around a call and nothing
+  else, and no comment, section, or backslash before one of these; where nothing more opens it has anything. Nothing in
+  it may begin a call in this notation or another one.
 - Reasoning is an element, spelled as its tag is, with prose in it, and no other tag of reasoning.
 - No rule asks how the reply goes on: nothing is cut off at its end.
 - A call of elements that is not ordinary is read by the machine, as a `Parser` would have it read, also where the reply
@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from xmltools.dialects import Body, Dialect
 from xmltools.errors import CallError
 from xmltools.models import Reasoning, Text, ToolCall
-from xmltools.parser.block import Block, cut_off, end_early
+from xmltools.parser.block import Block, cut_off, end_early, note_fence
 from xmltools.parser.block_to_call import conclude, find_shape, partial_error
 from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.end_tags import settle
@@ -50,10 +50,14 @@ from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.whole_calls import NOT_ORDINARY, read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, read_confirmation, read_opener, skip_space
 
-_FENCE: Final = r"(?<![^\n])```[^`\n<]{0,100}+(?:\n(?! {0,3}```)|[^\n<]++|<(?!!))*+\n {0,3}```+[ \t\r]{0,100}(?=\n)"
-"""A whole fence of three backticks, at the beginning of a line."""
+_OPEN_FENCE: Final = r"(?<![^\n])```[^`\n<]{0,100}+"
+_CLOSE_FENCE: Final = r"\n {0,3}```+[ \t\r]{0,100}(?=\n)"
+"""The lines of a fence of three backticks; the first one is not indented."""
+_FENCE_START = re.compile(rf"{_OPEN_FENCE}\n[ \t\r\n]*+")
+_FENCE_END = re.compile(rf"[ \t\r\n]*{_CLOSE_FENCE}")
 _PLAIN = re.compile(
-    rf"(?:{_FENCE}|[^`~\\<\n]++|\n++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){{1,1000}}+`(?!`))*+"
+    rf"(?:{_OPEN_FENCE}(?:\n(?! {{0,3}}```)|[^\n<]++|<(?!!))*+{_CLOSE_FENCE}"
+    r"|[^`~\\<\n]++|\n++|<(?!!)|~(?!~)|\\(?![<`\\])|`(?:[^`\n\\<]|<(?!!)|\\(?!`)){1,1000}+`(?!`))*+"
 )
 _MARKED: Final = ("`", "\\", "<!", "~")
 """Text without these is plain, which a search for each of them shows sooner than the pattern."""
@@ -109,13 +113,14 @@ def read_plain(
     new_id: Callable[[], str],
     *,
     strict: bool = False,
+    fenced_calls: bool = True,
 ) -> list[Text | Reasoning | ToolCall | CallError] | int:
     """Return the parts of a whole reply, if it is plain. Else nothing was asked of `new_id`, and it is the place of
-    the call that is not ordinary; -1 if something else is not plain."""
+    the call that is not ordinary; -1 if something else is not plain. `fenced_calls`: blocks in fences are calls."""
     plan = _plan_of(dialect, tags, toolbox.names if toolbox is not None else ())
     if plan is None:
         return -1
-    reader = _Reader(text, toolbox, plan)
+    reader = _Reader(text, toolbox, plan, fenced_calls=fenced_calls)
     if not reader.read():
         return reader.odd
     parts: list[Text | Reasoning | ToolCall | CallError] = []
@@ -148,11 +153,13 @@ def _conclude(
 class _Reader:
     """Reads one reply."""
 
-    def __init__(self, text: str, toolbox: Toolbox | None, plan: _Plan) -> None:
+    def __init__(self, text: str, toolbox: Toolbox | None, plan: _Plan, *, fenced_calls: bool) -> None:
         self._text = text
         self._toolbox = toolbox
         self._plan = plan
         self._dialect = plan.dialect
+        self._may_open_fence = fenced_calls and plan.words is not None and not plan.dialect.layout
+        self._is_fenced = False  # a fence is open, which began right before a call
         self.parts: list[Text | Reasoning | _Call | _Ended] = []
         self._calls = 0
         self._is_after = False  # a call or reasoning was right before
@@ -171,7 +178,7 @@ class _Reader:
                 return False
             if found is None:
                 return True
-            at = self._read_thought(place)
+            at = 0 if self._is_fenced else self._read_thought(place)
             if not at:
                 self._thought = ""
                 self._calls += 1
@@ -187,7 +194,7 @@ class _Reader:
             return False
         if at == end:
             return True
-        if self._plan.may_hold_foreign(text, at, end) or not (is_last or self._is_plain(at, end)):
+        if self._plan.may_hold_foreign(text, at, end) or not (is_last or self._opens_plainly(at, end)):
             return False
         if self._dialect.layout:  # white space next to calls and reasoning is no text
             stop = at + len(text[at:end].rstrip(SPACES))
@@ -201,6 +208,24 @@ class _Reader:
         self.parts.append(Text.unchecked(text[at:end]))
         self._thought = ""
         return True
+
+    def _opens_plainly(self, at: int, end: int) -> bool:
+        """Return whether nothing in the prose hides what opens behind it, which may be in a fence for itself."""
+        text = self._text
+        if self._is_fenced:
+            if text[at:end].isspace():
+                return True
+            closed = _FENCE_END.match(text, at, end)
+            if closed is None:
+                return False
+            self._is_fenced = False
+            at = closed.end()
+        if self._is_plain(at, end):
+            return True
+        start = text.rfind("```", at, end) if self._may_open_fence else -1
+        opened = _FENCE_START.match(text, start, end) if start >= 0 else None
+        self._is_fenced = opened is not None and opened.end() == end and self._is_plain(at, start)
+        return self._is_fenced
 
     def _is_plain(self, at: int, end: int) -> bool:
         text = self._text
@@ -242,11 +267,12 @@ class _Reader:
         if words is None:
             return self._read_forms(at, word)
         if self._text.startswith(words.opener, at):
-            return self._read_elements(words, at) or self._read_block(at, len(words.opener))
+            opener = len(words.opener)
+            return (0 if self._is_fenced else self._read_elements(words, at)) or self._read_block(at, opener)
         if word == words.block:  # with attributes, or with white space
             tag = read_opener(self._text, at, word)
             return self._read_block(at, tag.end - at) if tag else 0
-        return self._read_forms(at, word.lower())
+        return 0 if self._is_fenced else self._read_forms(at, word.lower())
 
     def _read_forms(self, at: int, key: str) -> int:
         """Read an ordinary call that is no elements."""
@@ -296,6 +322,8 @@ class _Reader:
         if len(text) > _LIMITS.block_size or not read_confirmation(text, at + opener, fences=False):
             return 0
         block = Block(at, opener, self._dialect, _LIMITS, self._toolbox, self._name_call)
+        if self._is_fenced:
+            note_fence(block)
         read_opening_tag(block, text[at : at + opener])
         end = run(block, text, at, 0, [])
         if block.done and not block.again:
