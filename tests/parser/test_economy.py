@@ -4,9 +4,11 @@ import tracemalloc
 from statistics import median
 
 import pytest
+from support.dialect_marks import write
 from support.effort import effort
 
 import xmltools as xt
+from xmltools import dialects
 from xmltools.models.events import CallFailed, TextDelta
 
 OVER = 1_000
@@ -49,6 +51,35 @@ def test_memory_of_a_reply_that_is_nothing_but_openers():
     tracemalloc.stop()
     assert len(events) == OVER + 2  # the last one is text
     assert taken < OVER * 700 + 2 * len(text)  # an event, an error, its message, span and arguments
+
+
+@pytest.mark.parametrize("name", [each.name for each in dialects.all() if each.written])
+@pytest.mark.parametrize("size", [40, 4096, 10**6])
+def test_so_it_does_in_other_dialects(name, size):
+    text = write(dialects.named(name), "f", {"a": "some text, " * 40_000}) + "\nDone."  # some have no end of their own
+    parser = xt.Parser([TOOL], dialect=name)
+    found = set()
+    tracemalloc.start()
+    for at in range(0, len(text), size):
+        found.update(map(type, parser.feed(text[at : at + size])))
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    found.update(map(type, parser.close()))
+    assert xt.CallCompleted in found and kept < 20_000
+
+
+@pytest.mark.parametrize("value", ["x" * 400_000, "<![CDATA[" + "<b>\n" * 100_000 + "]]>", "a < b\n" * 60_000])
+@pytest.mark.parametrize("size", [40, 4096])
+def test_a_parser_lets_go_of_a_call_that_has_ended(value, size):
+    text = f"<tool><tool_name>f</tool_name><arguments><a>{value}</a></arguments></tool>"
+    parser = xt.Parser()
+    tracemalloc.start()
+    for at in range(0, len(text), size):
+        parser.feed(text[at : at + size])
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 20_000
+    assert parser.close() == []
 
 
 def test_sections_of_one_value_are_not_those_of_another():

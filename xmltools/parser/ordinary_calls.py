@@ -254,21 +254,25 @@ class Ordinary:
         self.read: Read | None = None  # None for a string
         self.exact = True  # it may be one: its end tag counts only if a tag follows
         self.path: tuple[str | int, ...] = ()
+        self.clear()
         self.open(0)
+
+    def clear(self) -> None:
+        """The call has ended, and may be large: let go of it."""
+        if self.raw_end > self.start:
+            self.raw = Rope()
+        self.arguments: dict[str, Any] = {}
+        self.containers: list[_Container] = []
+        self.narrow: list[_Container] = []  # those of which not every one is valid
 
     def open(self, start: int) -> None:
         """A call opens at this place in the stream, the first one or the next one."""
-        if self.raw_end > self.start:
-            self.raw = Rope()
         self.start = self.raw_end = start
         self.limit = start + self.size  # where it must have ended
         self.count = 3  # elements, with those around the arguments
         self.next: int = FIELD
         self.server: str | None = None  # as it was named
         self.call_id: str | None = None
-        self.arguments: dict[str, Any] = {}
-        self.containers: list[_Container] = []
-        self.narrow: list[_Container] = []  # those of which not every one is valid
         self.tag = ""
         self.leaf_start = start
         self.leaf_piece = -1  # the first piece of its value; -1 if that was put by

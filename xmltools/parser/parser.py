@@ -735,6 +735,7 @@ class Parser:
         self._outside.end_text()
         self._last_ordinary = None
         self._outside.forget()
+        self._let_go()
         self._mode = _CLOSED
         return events
 
@@ -776,7 +777,13 @@ class Parser:
             self._gather(is_all=False)
         self._read_pieces(chunk)
         self._choose_mode()
+        if len(chunk) > _GATHER:
+            self._let_go()
         return events
+
+    def _let_go(self) -> None:
+        """The events that were made may hold a large call, which is the caller's now."""
+        self._events = self._outside.events = []
 
     def _feed_block(self, block: Block, chunk: str) -> list[Event]:
         """A chunk of a block, which the machine reads."""
@@ -789,6 +796,8 @@ class Parser:
         if not self._read_short(block, chunk):
             self._read_pieces(chunk)
         self._choose_mode()
+        if self._block is not block:
+            self._let_go()
         return events
 
     def _waits(self, block: Block, chunk: str) -> bool:
@@ -842,6 +851,7 @@ class Parser:
         base = end - len(text)
         place = read_ordinary(call, text, base, events)
         if call.outcome > WAITS:
+            start = call.start
             self._events = self._outside.events = events
             self._end_ordinary(call, text, 0, place, base)
             self._held = ""
@@ -849,6 +859,8 @@ class Parser:
             if rest and (self._block is not None or not self._read_after(call, rest, base + place)):
                 self._read_text(rest, base + place)
             self._choose_mode()
+            if end > start + _GATHER:
+                self._let_go()
             return events
         if place:
             self._keep_ordinary(call, text, 0, place, base)
@@ -1364,6 +1376,7 @@ class Parser:
         self._pieces.clear()
         span = (call.start, base + end)
         made = ordinary_call(call.call_id or "", call.name, call.arguments, call.found_on, span, self._dialect)
+        call.clear()
         self._outside.skip_block(span[1])
         self._events.append(CallCompleted(made))
 
@@ -1386,6 +1399,7 @@ class Parser:
                 trim(block, len(source))
         else:
             run(block, text, 0, call.start, [])
+        call.clear()
         block.on_name = self._name_call
         if block.done:
             self._end_block(block, block.raw_end if text is None else call.start + len(text), text, call.start)
