@@ -104,6 +104,13 @@ _ODD_PROSE = (
     *("\nTool: a\nResult: b\n", "<tool_call>", "</arguments>", "\x00", "<x:invoke ", "[", "<|", "<｜", " " * 1100),
 )
 """What plain prose is made of, and what is none of it, or only in some places."""
+_FENCES = (
+    *("```\n", "```\n", "````\n", "```py\n", "   ```\n", "    ```\n", "``` \r\n", "``` x\n", "```a``` b\n", "~~~\n"),
+    "```",
+    *("x\n", "x\n", "\n", "a ```b``` c\n", "`a`\n", "`", "a\\\n", "<!-- ", "-->\n", "<b>\n", f"```{'a' * 300}\n"),
+)
+"""Lines of code fences, and what may be in them."""
+_IN_FENCES = 1.0
 
 
 def plain_case(rng: Random) -> Case:
@@ -111,7 +118,7 @@ def plain_case(rng: Random) -> Case:
     slips in the calls."""
     tool_set = rng.choice(list(TOOL_SETS))
     dialect = rng.choice(dialects.all()) if rng.random() < 0.7 else dialects.FORGE
-    odd, slips = rng.choice((0, 0, 0.1)), rng.choice((0, 0, 0.5))
+    odd, slips = rng.choice((0, 0, 0.1, 0.1, _IN_FENCES)), rng.choice((0, 0, 0.5))
     text = ""
     if rng.random() < 0.4:
         tag = rng.choice((*dialect.reasoning, *dialect.reasoning, "think", "THINK"))
@@ -144,6 +151,8 @@ def _slip(rng: Random, text: str, slips: Sequence[str] = _SLIPS) -> str:
 
 
 def _prose(rng: Random, odd: float) -> str:
+    if odd == _IN_FENCES:
+        return "".join(rng.choices(_FENCES, k=rng.randint(1, 5)))
     pieces = (rng.choice(_ODD_PROSE if rng.random() < odd else _PROSE) for _ in range(rng.choice((0, 1, 2, 5))))
     return "".join(pieces)
 

@@ -50,7 +50,7 @@ from xmltools.parser.toolbox import Toolbox
 from xmltools.parser.whole_calls import NOT_ORDINARY, read_whole, read_whole_elements
 from xmltools.syntax.markup import SPACES, read_confirmation, read_opener, skip_space
 
-_OPEN_FENCE: Final = r"(?<![^\n])```[^`\n<]{0,100}+"
+_OPEN_FENCE: Final = r"(?<![^\n])```[^`\n<]{0,100}+(?=\n)"
 _CLOSE_FENCE: Final = r"\n {0,3}```+[ \t\r]{0,100}(?=\n)"
 """The lines of a fence of three backticks; the first one is not indented."""
 _FENCE_START = re.compile(rf"{_OPEN_FENCE}\n[ \t\r\n]*+")
