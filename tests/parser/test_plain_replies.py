@@ -198,6 +198,13 @@ def test_there_are_no_more_calls_than_a_reply_may_have() -> None:
     assert [error.code for error in xt.parse(CALL * (most + 1), [WEATHER]).errors] == ["limit_exceeded"]
 
 
+def test_a_call_that_fails_has_an_id_where_its_name_is_known_at_last() -> None:
+    names = count(1)
+    text = f'<tool name="get_weather">{{"city": "Oslo"</tool>{CALL}'
+    reply = xt.parse(text, [WEATHER], new_id=lambda: f"c{next(names)}")
+    assert is_plain(text) and len(reply.errors) == 1 and [call.id for call in reply.calls] == ["c2"]
+
+
 def test_ids_are_asked_for_once_for_each_call() -> None:
     asked: list[int] = []
 

@@ -140,13 +140,16 @@ def _conclude(
 ) -> ToolCall | CallError:
     """The call of a block that the machine has read, or why it gives none."""
     block, end, is_cut = ended
-    if block.call_id is not None:
+    is_named = block.call_id is not None
+    if is_named:
         block.call_id = new_id()
     if is_cut:
         return partial_error(block, end, cut_off(end), text[block.start :], toolbox)
     verdict = conclude(block, end, text, 0, toolbox, strict)
     if isinstance(verdict, ToolCall) and not verdict.id:  # its name was known only at its end
         return verdict.model_copy(update={"id": new_id()})
+    if not is_named and block.call_id is not None:
+        new_id()  # that of a call that has started, and failed
     return verdict
 
 
