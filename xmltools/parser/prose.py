@@ -744,7 +744,7 @@ class Outside:
             return NO
         if is_cut and end == at + len(word) == len(text):
             return MORE if toolbox.begins(word) else NO
-        if toolbox.resolve(word) is None:
+        if word not in toolbox.names:  # no other spelling: while it grows, a word may not become a call
             return NO
         return MORE if is_cut else True
 
