@@ -118,6 +118,17 @@ def test_a_known_name_is_served(host: str) -> None:
         assert it.client.get("/v1/models", headers={"host": host}).status_code == 200
 
 
+def test_names_and_origins_may_be_given_as_people_write_them() -> None:
+    hosts = ("Good.Example", "other.example:443", "https://third.example/")
+    config = ServeConfig(demo=True, hosts=hosts, origins=("HTTPS://App.example:8443/", "*"))
+    assert config.hosts == ("good.example", "other.example", "third.example")
+    assert config.origins == ("https://app.example:8443", "*")
+    with pytest.raises(XMLToolsError, match=r"hosts: expected a name such as tools\.example, got ''"):
+        ServeConfig(demo=True, hosts=("",))
+    with pytest.raises(XMLToolsError, match=r"origins: expected an origin such as https://app\.example, or"):
+        ServeConfig(demo=True, origins=("app.example",))
+
+
 # How many at once
 
 

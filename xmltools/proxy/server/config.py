@@ -96,6 +96,8 @@ class ServeConfig:
             )
         for name in ("api_key", "upstream_key"):
             _check_key(name, getattr(self, name))
+        object.__setattr__(self, "hosts", tuple(map(_host, self.hosts)))
+        object.__setattr__(self, "origins", tuple(map(_origin, self.origins)))
 
     @property
     def base_url(self) -> str:
@@ -133,6 +135,30 @@ def _check_url(url: str) -> None:
         raise XMLToolsError(f"upstream: {right} without a name or password; give the key as upstream_key")
     if parts.query or parts.fragment:
         raise XMLToolsError(f"upstream: {right} that ends with its path, without ? and #")
+
+
+def _host(given: str) -> str:
+    """Return a name as it is compared with that of a Host header: in small letters, without a port."""
+    try:
+        name = urlsplit(given if "://" in given else f"//{given}").hostname
+    except ValueError:
+        name = None
+    if not name:
+        raise XMLToolsError(f"hosts: expected a name such as tools.example, got {given!r:.100}")
+    return name
+
+
+def _origin(given: str) -> str:
+    """Return an origin as browsers write it."""
+    origin = given.strip().rstrip("/").lower()
+    try:
+        parts = urlsplit(origin)
+        is_origin = bool(parts.scheme and parts.hostname) and origin == f"{parts.scheme}://{parts.netloc}"
+    except ValueError:
+        is_origin = False
+    if origin not in ("*", "null") and not is_origin:
+        raise XMLToolsError(f"origins: expected an origin such as https://app.example, or *, got {given!r:.100}")
+    return origin
 
 
 def _check_count(name: str, value: int, none: str) -> None:
