@@ -204,6 +204,12 @@ def test_a_wrong_tools_file(run, file, content, said):
     assert said in err and err.count("\n") == 1
 
 
+def test_a_tools_file_that_windows_has_written(run, file):
+    reply = b"<tool><tool_name>add</tool_name><arguments><a>1</a><b>2</b></arguments></tool>"
+    status, out, err = run("parse", "-", "--tools", file("tools.json", "\ufeff" + json.dumps([ADD])), stdin=reply)
+    assert (status, err) == (0, "") and '"name": "add"' in out
+
+
 def test_python_in_place_of_tools_as_json(run, file):
     name = file("tools.py", "def add(a: int) -> int: ...")
     status, out, err = run("parse", "-", "--tools", name, stdin=b"x")

@@ -25,6 +25,8 @@ from xmltools.syntax.markup import is_xml_name
 from xmltools.terminal import VISIBLE, say, wrapped
 from xmltools.tools import Tool, load_tools
 
+_MARK = "\ufeff"
+"""What Windows writes before UTF-8."""
 _READ_SIZE = 1 << 16
 _AS_JSON = "json.dumps([tool.model_dump() for tool in load_tools(functions)]) writes JSON of its functions"
 _LEAST_PREFIX = 3
@@ -216,7 +218,7 @@ def read_text(name: str) -> str:
 
 def read_tools(name: str, load: Callable[[Any], list[Tool]] = load_tools) -> list[Tool]:
     """Return the tools in a JSON file, made by `load`. Raises `XMLToolsError` for what is no JSON or no tools."""
-    text = read_text(name)
+    text = read_text(name).removeprefix(_MARK)
     try:
         return load(json.loads(text))
     except json.JSONDecodeError as error:
@@ -235,7 +237,7 @@ def read_values(name: str, what: str, *, lines: bool = False) -> list[tuple[str,
     Takes `what` the file should hold, for the messages, and with `lines` JSON Lines too. Raises `XMLToolsError` for
     what is no JSON, an empty file, and what `xmltools.syntax.json_reader.loads` refuses or would have to fix.
     """
-    text = read_text(name)
+    text = read_text(name).removeprefix(_MARK)
     if not text.strip():
         raise XMLToolsError(f"{name}: expected {what} as JSON, got nothing")
     if not lines or not _is_json_lines(text):
