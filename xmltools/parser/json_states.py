@@ -166,10 +166,6 @@ def _take_name(block: Block, names: dict[str, str]) -> None:
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
     dialect = block.dialect
-    if text[at] == "}" and not (block.lacks_brace or block.extra_brace or _may_be_mark(block, text, at)):
-        block.extra_brace = True
-        note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
-        return at + 1
     if (
         block.json is None
         and dialect.pairs is not None
@@ -187,6 +183,10 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     character = text[at]
     if (character == "<" or _may_be_mark(block, text, at)) and (block.json is not None or block.in_list):
         return _after_body(block, text, at)
+    if character == "}" and not (block.lacks_brace or block.extra_brace):
+        block.extra_brace = True
+        note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
+        return at + 1
     if block.json is None and not block.in_list:
         return _after_arguments(block, text, at)
     if block.in_list and character in ",]" and not block.lacks_brace:
