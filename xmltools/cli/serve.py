@@ -230,6 +230,8 @@ _OPTIONS = {
     "engine": "--grammar",
     "upstream_key": "--upstream-key-env",
     "api_key": "--require-key-env",
+    "hosts": "--allow-host",
+    "origins": "--allow-origin",
     "dialects": "--dialect",
     "upstream_tool_choice": "--upstream-tool-choice",
     "server_names": "--server-names",

@@ -255,7 +255,6 @@ class Ordinary:
         self.exact = True  # it may be one: its end tag counts only if a tag follows
         self.path: tuple[str | int, ...] = ()
         self.clear()
-        self.open(0)
 
     def clear(self) -> None:
         """The call has ended, and may be large: let go of it."""
@@ -266,7 +265,7 @@ class Ordinary:
         self.narrow: list[_Container] = []  # those of which not every one is valid
 
     def open(self, start: int) -> None:
-        """A call opens at this place in the stream, the first one or the next one."""
+        """A call opens at this place in the stream, the first one or the next one: before it, nothing is asked."""
         self.start = self.raw_end = start
         self.limit = start + self.size  # where it must have ended
         self.count = 3  # elements, with those around the arguments
@@ -648,7 +647,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     end = text.find("<", at)
     if at < end <= at + _BIG and call.step is not None and base + at == call.leaf_start:
         piece = text[at:end]
-        after = _take_values(call, text, end, piece, piece, base, events)
+        after = take_values(call, text, end, piece, piece, base, events)
         if after == size or call.outcome:
             return after
         if after >= 0:
@@ -671,7 +670,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     # Of this value something came in a text before.
     if call.step is not None and call.leaf_piece >= 0 and call.leaf_start < base:
         value = "".join(call.pieces[call.leaf_piece :]) + text[:end]
-        after = _take_values(call, text, end, value, "", base, events)
+        after = take_values(call, text, end, value, "", base, events)
         if after >= 0:
             return after if after == size or call.outcome else _read_text(call, text, after, base, events)
     close = call.close
@@ -697,7 +696,7 @@ def _read_text(call: Ordinary, text: str, at: int, base: int, events: list[Event
     return end
 
 
-def _take_values(call: Ordinary, text: str, end: int, value: str, piece: str, base: int, events: list[Event]) -> int:
+def take_values(call: Ordinary, text: str, end: int, value: str, piece: str, base: int, events: list[Event]) -> int:
     """The open leaf has this value, up to `end`; of that, `piece` had no delta. If it is as it is written, and a step
     follows that is known, both are taken, and so are the values after it. Returns the place after the last step; -1 if
     there is none."""
@@ -746,24 +745,6 @@ def _take_values(call: Ordinary, text: str, end: int, value: str, piece: str, ba
         call.count = count
         _begin_leaf(call, top, tag, member, base + after)
     return after
-
-
-def take_step(call: Ordinary, step: Step, value: Any, end: int) -> bool:
-    """A leaf with this value ends at `end` in the stream, and this step to another leaf follows. False if it takes a
-    closer look."""
-    if call.read is not None:
-        value = call.read(value)
-        if value is UNUSUAL:
-            return False
-    top, name = call.containers[-1], step.name
-    if step is not call.steps[0]:
-        learn_step(top.steps, call.tag, *step)
-    if call.count >= call.most or (not top.is_list and (name in top.value or name == call.key)):
-        return False
-    top.add(call.key, value)
-    call.count += 1
-    _begin_leaf(call, top, name, step.member, end + len(step.text))
-    return True
 
 
 def _read_cdata(call: Ordinary, text: str, at: int, base: int, events: list[Event]) -> int:

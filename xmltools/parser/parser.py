@@ -57,10 +57,9 @@ from xmltools.parser.ordinary_calls import (
     find_tool,
     goes_on,
     has_all,
-    is_plain,
     ordinary_call,
     read_ordinary,
-    take_step,
+    take_values,
     words_of,
 )
 from xmltools.parser.plain_replies import read_plain
@@ -101,9 +100,9 @@ _VALUE: Final = 20  # where plain text of one begins
 _FRAMED: Final = 30  # a value between marks, whose last line break is no part of it
 _FRAMED_BREAK: Final = 31  # one, but for a line break that is held back
 _CLOSED: Final = -1
-_TEXT_OPEN: Final = -4  # plain text, whose reader holds back something else
-_OTHER: Final = -3
 _OPENED: Final = -2  # in white space after the opener of a call
+_OTHER: Final = -3
+_TEXT_OPEN: Final = -4  # plain text, whose reader holds back something else
 
 _WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
 _NOT_PLAIN: Final = -2
@@ -148,6 +147,7 @@ _TEXTS: Final = (_TEXT, _TEXT_HELD, _TEXT_OPEN)
 
 
 def _text_mode(reader: TextReader) -> int:
+    """Return the one of these modes for plain text that is read so."""
     if reader.idle:
         return _TEXT
     return _TEXT_HELD if reader.cut and reader.cut[0] != "&" else _TEXT_OPEN
@@ -851,7 +851,6 @@ class Parser:
         base = end - len(text)
         place = read_ordinary(call, text, base, events)
         if call.outcome > WAITS:
-            start = call.start
             self._events = self._outside.events = events
             self._end_ordinary(call, text, 0, place, base)
             self._held = ""
@@ -859,8 +858,7 @@ class Parser:
             if rest and (self._block is not None or not self._read_after(call, rest, base + place)):
                 self._read_text(rest, base + place)
             self._choose_mode()
-            if end > start + _GATHER:
-                self._let_go()
+            self._let_go()
             return events
         if place:
             self._keep_ordinary(call, text, 0, place, base)
@@ -897,7 +895,7 @@ class Parser:
         if first < 0 or len(pieces) > _MOST_PIECES:
             return False
         value = pieces[first] if len(pieces) == first + 1 else "".join(pieces[first:])
-        if not is_plain(value) or not take_step(call, step, value, place):
+        if take_values(call, step.text, 0, value, "", place, []) < 0:
             return False
         pieces.append(step.text)
         call.leaf_piece = len(pieces)

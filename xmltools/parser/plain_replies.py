@@ -269,13 +269,13 @@ class _Reader:
         words = self._plan.words
         if words is None:
             return self._read_forms(at, word)
+        if word != words.block:
+            return 0 if self._is_fenced else self._read_forms(at, word.lower())
         if self._text.startswith(words.opener, at):
-            opener = len(words.opener)
-            return (0 if self._is_fenced else self._read_elements(words, at)) or self._read_block(at, opener)
-        if word == words.block:  # with attributes, or with white space
-            tag = read_opener(self._text, at, word)
-            return self._read_block(at, tag.end - at) if tag else 0
-        return 0 if self._is_fenced else self._read_forms(at, word.lower())
+            end = 0 if self._is_fenced else self._read_elements(words, at)
+            return end or self._read_block(at, len(words.opener))
+        tag = read_opener(self._text, at, word)  # with attributes, or with white space
+        return self._read_block(at, tag.end - at) if tag else 0
 
     def _read_forms(self, at: int, key: str) -> int:
         """Read an ordinary call that is no elements."""

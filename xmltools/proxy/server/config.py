@@ -137,12 +137,16 @@ def _check_url(url: str) -> None:
         raise XMLToolsError(f"upstream: {right} that ends with its path, without ? and #")
 
 
-def _host(given: str) -> str:
-    """Return a name as it is compared with that of a Host header: in small letters, without a port."""
+def name_of(url: str) -> str:
+    """Return the name of the host in a URL, in small letters, without a port; empty if it has none."""
     try:
-        name = urlsplit(given if "://" in given else f"//{given}").hostname
+        return urlsplit(url).hostname or ""
     except ValueError:
-        name = None
+        return ""
+
+
+def _host(given: str) -> str:
+    name = name_of(given if "://" in given else f"//{given}")
     if not name:
         raise XMLToolsError(f"hosts: expected a name such as tools.example, got {given!r:.100}")
     return name

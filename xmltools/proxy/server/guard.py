@@ -11,14 +11,13 @@ import binascii
 import hmac
 import ipaddress
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal
-from xmltools.proxy.server.config import ServeConfig
+from xmltools.proxy.server.config import ServeConfig, name_of
 from xmltools.proxy.server.http_responses import send_error, send_refusal
 from xmltools.proxy.server.logging import Record, log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics
@@ -145,7 +144,7 @@ class Guard:
             )
 
     def _is_known(self, host: str) -> bool:
-        name = _name_of(f"//{host}")
+        name = name_of(f"//{host}")
         return name in self._hosts or name.endswith(".localhost") or _is_address(name)
 
     def _is_allowed(self, origin: str, host: str) -> bool:
@@ -180,13 +179,6 @@ def offered_keys(headers: Headers) -> Iterator[str]:
             yield base64.b64decode(value, validate=True).decode("latin-1").partition(":")[2]
         except binascii.Error:
             return
-
-
-def _name_of(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _is_address(name: str) -> bool:
