@@ -247,7 +247,7 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     ("arguments", "words"),
     [
         (("--upstream", "localhost"), "http://localhost:8000/v1"),
-        (("--allow-origin", "app.example"), "--allow-origin: expected an origin such as https://app.example"),
+        (("--demo", "--allow-origin", "app.example"), "--allow-origin: expected an origin such as https://app.example"),
         (("--upstream", "http://u:pw@host/v1"), "--upstream: expected a URL"),
         (("--upstream", "http://u:pw@host/v1"), "give the key as --upstream-key-env"),
         (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "--grammar: a grammar goes with"),
