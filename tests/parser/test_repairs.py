@@ -216,7 +216,7 @@ def test_the_deltas_of_a_leaf_without_a_schema_are_its_value(value):
         ("<tool><tool_name>f</tool_name>\n``\n</tool>", ["stray_text"]),
         ("<tool><tool_name>f</tool_name>\n``` x\n</tool>", ["code_fence"]),
         ("<tool><tool_name>f</tool_name><arguments/>\nx ```\n</tool>", ["stray_text"]),
-        (block("").replace("<arguments>", '<arguments k="v">'), ["ignored_attribute"]),
+        (block("").replace("<arguments>", '<arguments type="object">'), ["ignored_attribute"]),
         (block('<arguments k="v"><a>1</a></arguments>'), ["json_arguments", "ignored_attribute"]),
         (block("<a>1</a>").replace("<tool_name>", '<tool_name nil="true">'), ["ignored_attribute"]),
         # The fence lines around the body and around the arguments are both of the block, which begins with the reply.

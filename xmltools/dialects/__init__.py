@@ -168,7 +168,7 @@ _HINTS: Final = {
     Code.MALFORMED_MARKUP: "Write each call in this form: {form}",
     Code.MISSING_TOOL_NAME: "Name the tool. Write each call in this form: {form}",
     Code.DUPLICATE_FIELD: "A tool call names one tool and has one set of arguments. Write a call of its own for each.",
-    Code.INVALID_JSON: "The JSON in the tool call could not be read. Write each call in this form: {form}",
+    Code.INVALID_JSON: "The {notation} in the tool call could not be read. Write each call in this form: {form}",
     Code.SEVERAL_CALLS: "Write each call between {start} and {end} of its own.",
     Code.IGNORED_ATTRIBUTE: "Write nothing beside the name of the tool and its arguments.",
     Code.MISSING_END_TAG: "Close everything that you open. Write each call in this form: {form}",
@@ -193,4 +193,6 @@ def hint_of(code: Code, dialect: Dialect) -> str:
     hint = _HINTS.get(code) if dialect.body is not Body.ELEMENTS else None
     if hint is None:
         return code.hint
-    return hint.format(form=dialect.form, start=f"<{dialect.block}>", end=f"</{dialect.block}>")
+    return hint.format(
+        form=dialect.form, start=f"<{dialect.block}>", end=f"</{dialect.block}>", notation=dialect.notation
+    )

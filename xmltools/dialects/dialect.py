@@ -416,6 +416,11 @@ class Dialect:
         return pairs is None or pairs.python or (pairs.json and not pairs.quote)
 
     @property
+    def notation(self) -> str:
+        """What messages call the arguments that can't be read: they say what is wrong with them as with JSON."""
+        return "arguments" if self.pairs is not None and self.pairs.python else "JSON"
+
+    @property
     def form(self) -> str:
         """How a call looks, with words in place of its parts; empty for a body of elements."""
         inside = f'{{"{self.json_tool_name[0]}": "tool name", "{self.json_arguments[0]}": {{"key": value}}}}'

@@ -101,11 +101,6 @@ class Failure(NamedTuple):
     hint: str | None = None
 
 
-def cut_off(place: int) -> Failure:
-    """The failure of a block in which the reply ends, at `place`."""
-    return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
-
-
 class Candidate:
     """An end tag that may be the end of the open leaf. What follows it decides, and whether an example claims it."""
 
@@ -345,7 +340,7 @@ class Block:
         self.last_ends: tuple[int, int] | None = None  # … the last `]]>` in it
         self.stray_start = -1
         self.stray_text = ""
-        self.lost = -1  # where text stood that could have been arguments
+        self.lost = -1  # where text, or a tag with attributes, stood that could have been arguments
         self.fenced = False  # a code fence was opened between elements
         # The end of the open leaf.
         self.delta: list[str] = []  # decoded text that no event has yet
@@ -411,6 +406,19 @@ def fail(block: Block, code: Code, message: str, place: int, hint: str | None = 
     """Note the first error. The block is read on to its end, and what was understood goes into the error."""
     if block.error is None:
         block.error = Failure(code, message, place, hint)
+
+
+def cut_off(block: Block, place: int) -> Failure:
+    """The failure of a block in which the reply ends, at `place`. A `]]>` that was read as content is told: what was
+    forgotten after it may be why the block did not end."""
+    leaf = block.leaf
+    if leaf is not None and len(leaf.sections) % 2 and (Code.UNSPLIT_CDATA_END, leaf.start) in block.noted:
+        at = next(
+            each.offset for each in block.repairs if each.code is Code.UNSPLIT_CDATA_END and each.offset >= leaf.start
+        )
+        message = f"the reply ended inside CDATA: no </{leaf.tag}> follows the ]]> at character {at}, which was content"
+        return Failure(Code.TRUNCATED, message, place)
+    return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
 
 
 def give_up(block: Block, code: Code, message: str, place: int) -> None:
@@ -594,7 +602,7 @@ def field_of(block: Block, name: str) -> str | None:
     if block.shape is not None and block.shape.has_property(name):
         return None
     if name in dialect.arguments_words:
-        return None if dialect.arguments in block.fields else dialect.arguments
+        return dialect.arguments
     return spellings(dialect).get(plain(name))
 
 

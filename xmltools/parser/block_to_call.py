@@ -90,7 +90,7 @@ def conclude(
         return _call(block, text, base, end, toolbox, strict)
     except _Refused as refused:
         if block.unsure and refused.code is Code.INVALID_JSON:
-            refused = _Refused(*cut_off(end))
+            refused = _Refused(*cut_off(block, end))
         source = text[block.start - base : end - base] if block.keeps_source else ""
         return _error(block, end, refused, source, toolbox)
 
@@ -150,7 +150,8 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
     nothing = not block.arguments.children and block.json is None and block.json_arguments is None
     takes_some = not isinstance(shape, ObjectShape) or shape.properties
     if block.lost >= 0 and nothing and takes_some:
-        message = "there is text where the arguments belong, and no argument"
+        what = "an attribute" if text[block.lost - base] == "<" else "text"
+        message = f"there is {what} where the arguments belong, and no argument"
         hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
         raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
@@ -448,7 +449,7 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
         hint = error.hint if isinstance(error, JSONEscapeError) else None
         if hint and block.dialect.body is not _ELEMENTS:
             hint = hint_of(Code.JSON_ESCAPE, block.dialect)
-        raise _Refused(code, f"the JSON could not be read: {error}", offence, hint) from None
+        raise _Refused(code, f"the {block.dialect.notation} could not be read: {error}", offence, hint) from None
     if not isinstance(value, dict):
         raise _Refused(Code.INVALID_JSON, "the JSON is no object", place)
     for code, offset, message in repairs:

@@ -43,6 +43,7 @@ from xmltools.syntax.markup import (
     Tag,
     attributes_of,
     decode_entities,
+    is_metadata,
     is_valid_name,
     read_bare_name,
     read_cdata_open,
@@ -298,7 +299,7 @@ def _end_tag(block: Block, text: str, at: int) -> int:
     note_space(block, tag, place)
     if close_element(block, tag.name, place):
         return tag.end
-    if len(block.stack) == 2 and block.stack[-1].is_arguments and field_of(block, tag.name) == block.dialect.arguments:
+    if len(block.stack) == 2 and block.stack[-1].is_arguments and _spells_arguments(block, tag.name):
         note(block, Code.MISMATCHED_END_TAG, place, f"</{tag.name}> closed <{block.arguments_tag}>")
         close_element(block, block.arguments_tag, place)
     elif tag.name in block.ended_around:
@@ -306,6 +307,12 @@ def _end_tag(block: Block, text: str, at: int) -> int:
     else:
         note(block, Code.STRAY_END_TAG, place, f"</{tag.name}> closed nothing")
     return tag.end
+
+
+def _spells_arguments(block: Block, name: str) -> bool:
+    """Is this the field's own name in some spelling, and no other word for it? `</args>` may be what is left of an
+    argument, and does not end `<arguments>`."""
+    return name not in block.dialect.arguments_words and field_of(block, name) == block.dialect.arguments
 
 
 def _start_tag(block: Block, text: str, at: int) -> int:
@@ -453,8 +460,6 @@ def take_name(block: Block) -> None:
 
 def open_arguments(block: Block, tag: Tag, place: int) -> None:
     """Enter the element that holds the arguments."""
-    if tag.attributes:
-        _read_attributes(block, tag, place, None)
     start = block.base + tag.end
     path: Path | None = () if block.deltas else None
     container = Container(tag.name, block.arguments, block.shape or ANY, start, path)
@@ -462,8 +467,30 @@ def open_arguments(block: Block, tag: Tag, place: int) -> None:
     block.early = block.early or block.shape is None
     block.stack.append(container)
     block.state = State.MARKUP
+    if tag.attributes:
+        _read_arguments(block, tag, place)
     if tag.empty:
         close_top(block, start)
+
+
+def _read_arguments(block: Block, tag: Tag, place: int) -> None:
+    """Take the attributes of the tag around the arguments that are arguments themselves (protocol, 3.7)."""
+    top, dialect = block.stack[-1], block.dialect
+    siblings = top.element.children
+    for name, value, _ in attributes_of(tag.attributes):
+        says_nothing = value is None or name == dialect.nil or is_metadata(name)
+        is_open = tag.empty and not says_nothing and not top.shape.is_any and top.shape.knows(name, "")
+        if value is None or siblings is None or not (top.shape.has_property(name) or is_open):
+            note_ignored(block, name, tag, place)
+            if not says_nothing:
+                block.lost = place
+            continue
+        element = Element(name, place)
+        element.text = decode_entities(value)
+        siblings.append(element)
+        top.counts[name] = top.counts.get(name, 0) + 1
+        message = f"the attribute {name!r} of <{tag.name}> was read as an argument"
+        note(block, Code.ATTRIBUTE_VALUE, place, message, block.base + tag.end)
 
 
 def _open_value(block: Block, tag: Tag, place: int) -> None:

@@ -335,6 +335,9 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
         elif name != leaf.tag and not found[1] and block.stack[-1].shape.has_property(name):
             message = f"<{name}> is in the value of <{leaf.tag}>, which was not closed"
             hint = f"Close <{leaf.tag}> with </{leaf.tag}> before <{name}>."
+        elif found[1] and depth_of(block, name) > 1:
+            message = f"</{name}> is in the value of <{leaf.tag}>, which was not closed"
+            hint = f"Close <{leaf.tag}> with </{leaf.tag}> before </{name}>."
         else:
             continue
         fail(block, Code.MALFORMED_MARKUP, message, start + found.start(), hint)

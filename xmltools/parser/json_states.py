@@ -107,7 +107,8 @@ def read_json(block: Block, text: str, at: int) -> int:
         code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
         # The scanner stops at a character that is not allowed there, but after a bracket that is wrong.
         is_after = scanner.too_deep or " closes " in scanner.error
-        give_up(block, code, f"the JSON could not be read: {scanner.error}", block.base + end - is_after)
+        message = f"the {block.dialect.notation} could not be read: {scanner.error}"
+        give_up(block, code, message, block.base + end - is_after)
         block.state = State.SKIP
     elif scanner.done and block.json is not None:
         block.json = (block.json[0], block.base + end)

@@ -72,10 +72,17 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     return at
 
 
+_AFTER_OBJECT: Final = (State.JSON_END, State.PAIRS)
+"""After the object with the arguments: before a mark, and in one."""
+
+
 def ends_complete(block: Block, rest: str, place: int) -> bool:
     """At the end of the reply: is `</tool>`, or the rest of it, all that is missing? `rest`, which is at
     `place` in the stream, was not consumed."""
+    pairs = block.dialect.pairs
     end_tags = [block.dialect.closer]
+    if pairs is not None and pairs.json and pairs.end:
+        end_tags.append(pairs.end)
     if block.spelling:  # a call between other marks is no element
         end_tags.append(f"</{block.spelling}>")
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
@@ -85,8 +92,9 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         return is_part or _is_last_fence(block, rest, place)
     if block.name is None or not is_part:
         return False
-    if (pairs := block.dialect.pairs) is not None:
-        is_json_over = block.state == State.JSON_END and isinstance(block.json_arguments, tuple) and not pairs.end
+    if pairs is not None:
+        is_json_over = block.state in _AFTER_OBJECT and isinstance(block.json_arguments, tuple)
+        is_json_over = is_json_over and (pairs.json or not pairs.end)
         is_json_over = is_json_over and not block.lacks_brace
         return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf

@@ -42,10 +42,12 @@ _PYTHON_NAME: Final = re.compile(r"[A-Za-z_][\w.]*+", re.ASCII)
 _W = r"[ \t\r\n]*+"
 _TOOL: Final = rf"[A-Za-z_][\w.]*+{_W}"
 _KEY: Final = rf"[A-Za-z_]\w*+{_W}"
-_PYTHON: Final = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=)|{_KEY}\Z))", re.ASCII)
+_LITERAL: Final = r"[\"'\d\[{+-]"  # an argument that has no name, which is an error (3.14)
+_PYTHON: Final = late_pattern(rf"{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\)|{_KEY}=|{_LITERAL})|{_KEY}\Z))", re.ASCII)
 """A call in Python, up to what shows that it is one, or to the end of the text."""
 _PYTHON_LIST: Final = late_pattern(
-    rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=)|{_KEY}\Z|\){_W}\]?+\Z)))", re.ASCII
+    rf"\[{_W}(?:\Z|{_TOOL}(?:\Z|\({_W}(?:\Z|(?P<call>\){_W}(?:,|\][^(])|{_KEY}=|{_LITERAL})|{_KEY}\Z|\){_W}\]?+\Z)))",
+    re.ASCII,
 )
 """A list of such calls. `[get()](page)` is a link."""
 _TRIPLES: Final = "|".join(rf"{quote}(?:[^\\]|\\.)*?{quote}" for quote in ("'{3}", '"{3}'))
@@ -518,7 +520,8 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         return here
     opener = block.dialect.opener
     marks = (pairs.key, pairs.end, pairs.name, closer, opener, pairs.object, pairs.object_end, *block.dialect.fillers)
-    mark = _mark_at(text, here, tuple(filter(None, marks)))
+    turn_ends = block.dialect.turn_ends if pairs.json and is_begun else ()
+    mark = _mark_at(text, here, (*filter(None, marks), *turn_ends))
     if mark is MORE:
         return -1
     place = block.base + here
@@ -553,6 +556,9 @@ def read_pairs(block: Block, text: str, at: int) -> int:
     if isinstance(mark, str) and mark in block.dialect.fillers:
         note(block, Code.MISSING_END_TAG, place, f"{pairs.end} is missing", block.start)
         block.state = State.PAIRS_END
+        return here
+    if mark in turn_ends:
+        end_early(block, place)
         return here
     if mark:
         fail(block, Code.MALFORMED_MARKUP, "another call begins before this one has ended", place)

@@ -1586,7 +1586,7 @@ class Parser:
         self._block = None
         self._outside.skip_block(end)
         text = block.raw.take() if block.keeps_source else ""
-        error = partial_error(block, end, block.error or cut_off(end), text, self._toolbox)
+        error = partial_error(block, end, block.error or cut_off(block, end), text, self._toolbox)
         self._release(error.code is Code.TRUNCATED)
         self._events.append(CallFailed(error, block.call_id))
 

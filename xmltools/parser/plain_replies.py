@@ -144,7 +144,7 @@ def _conclude(
     if is_named:
         block.call_id = new_id()
     if is_cut:
-        return partial_error(block, end, cut_off(end), text[block.start :], toolbox)
+        return partial_error(block, end, cut_off(block, end), text[block.start :], toolbox)
     verdict = conclude(block, end, text, 0, toolbox, strict)
     if isinstance(verdict, ToolCall) and not verdict.id:  # its name was known only at its end
         return verdict.model_copy(update={"id": new_id()})

@@ -290,7 +290,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """At `</` in plain text."""
     tag = read_end_tag(text, at)
     if tag is MORE:
-        is_decided = leaf.exact and leaf.literal >= 0 and at + 2 < len(text)
+        is_decided = leaf.exact and leaf.pasted and at + 2 < len(text)
         if not is_decided or own_ends(leaf.tag, block.arguments_tag).match(text, at):
             return -1
     if tag:
@@ -312,7 +312,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
             return tag.end
         if tag.name == block.arguments_tag and depth > 0:
             return meet_candidate(block, leaf, text, at, tag, CALL)
-        if leaf.literal < 0 and not leaf.sections and not leaf.lacks_mark:
+        if not leaf.pasted and not leaf.sections and not leaf.lacks_mark:
             return meet_candidate(block, leaf, text, at, tag, OTHER)
     set_literal(block, leaf, block.base + at, pasted=True)
     emit_text(block, leaf, "</")

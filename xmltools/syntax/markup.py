@@ -37,12 +37,14 @@ CDATA_OPEN: Final = "<![CDATA["
 
 _W = "[ \t\r\n]"
 _NAME = "[^ \t\r\n<>/=\"'&]+"
-_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"
+_BARE = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
+_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_BARE})"
+_ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"  # in an opener, whose attributes say little
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
 _SIMPLE = re.compile(r"<([A-Za-z_][-.0-9A-Za-z_]*)>")  # nearly all tags
 _START = late_pattern(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
 _START_PART = late_pattern(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
-_ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|([^ \t\r\n<>\"'/]+)))?")
+_ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|({_BARE})))?")
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>")
 _END_PART = late_pattern(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
 _VALUED = late_pattern(rf"<([A-Za-z]+)={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>")
@@ -50,8 +52,8 @@ _VALUED_PART = late_pattern(r"<([A-Za-z]+)(?:=[^<>]*)?\Z")
 _CHAT_TOKEN = late_pattern(r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>")
 _CHAT_TOKEN_PART = late_pattern(r"<[|\uff5c]?[^<>|\uff5c\s]{0,40}[|\uff5c]?\Z")
 _TOKEN_LENGTH = 44
-_OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_VALUE})*{_W}*>")
-_OPENER_PART = late_pattern(rf"(?:{_W}+{_NAME}{_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
+_OPENER_REST = late_pattern(rf"(?:{_W}+{_NAME}{_ANY_VALUE})*{_W}*>")
+_OPENER_PART = late_pattern(rf"(?:{_W}+{_NAME}{_ANY_VALUE})*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*)\Z")
 _SPACE = re.compile(f"{_W}*")
 _FENCE = late_pattern(r"(?:`{3,}[^`\n<{]*|~{3,}[^~\n<{]*)(?:\n|(?=[<{]))")
 _FENCE_PART = late_pattern(r"(?:`{1,2}|`{3,}[^`\n<{]*|~{1,2}|~{3,}[^~\n<{]*)\Z")
