@@ -33,9 +33,9 @@ _CUT_FENCE = late_pattern(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
 _FUNCTION = late_pattern(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
 _INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
 _TOOL_CALL = late_pattern(
-    rf"<tool_call>{_S}*(?:(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
+    rf"<tool_call>{_S}*(?:(?:`{{3,}}+[^`\n<{{]*+{_S}*+)?(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
     rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<"
-    rf"|(?P<glm>{_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>|{{)))"
+    rf"|(?P<glm>(?!`){_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>|{{)))"
 )
 # At the start of a run of backticks only, or long runs would take quadratic time.
 _FENCED = late_pattern(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")

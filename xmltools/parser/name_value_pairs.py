@@ -30,6 +30,7 @@ from xmltools.syntax.markup import (
     decode_entities,
     is_cut_off,
     is_valid_name,
+    read_fence,
     skip_space,
 )
 from xmltools.tools.schema import ANY
@@ -74,8 +75,9 @@ _ATTRIBUTES_LENGTH: Final = 512
 """Characters of the attributes of a mark, besides a name."""
 
 
-def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
-    """Does a call begin with what follows the block's start mark, which ends at `at`?"""
+def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) -> bool | None:
+    """Does a call begin with what follows the block's start mark, which ends at `at`? With `fences`, a fence line may
+    come before the JSON of an element."""
     here = skip_space(text, at)
     if here - at > OPENER_SPACE:
         return NO
@@ -83,6 +85,13 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
         return MORE
     pairs = dialect.pairs
     if pairs is None:
+        if fences and text[here] in "`~" and dialect.closer and not dialect.may_lack_end:
+            fence = read_fence(text, here)
+            if not fence:
+                return MORE if fence is MORE else NO
+            here = skip_space(text, fence)
+            if here == len(text) or here - fence > OPENER_SPACE:
+                return MORE if here - fence <= OPENER_SPACE else NO
         return text[here] == "{" or (_begins_list(text, here) if text[here] == "[" else NO)
     if pairs.python:
         return _begins_python(text, here)
@@ -106,9 +115,9 @@ def begins_call(dialect: Dialect, text: str, at: int) -> bool | None:
     return _begins_with(text, after, (pairs.key, dialect.closer))
 
 
-def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | None:
+def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool = True) -> int | bool | None:
     """The place after the start mark of a call, `mark` at `at`, if a call begins there; -1, where a call begins
-    without one."""
+    without one. `fences`: its body may be fenced."""
     if dialect.is_bare:
         begins = begins_call(dialect, text, at)
         if begins and dialect.pairs is not None and dialect.pairs.python:
@@ -116,7 +125,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str) -> int | bool | 
         return -1 if begins else begins
     if mark == dialect.opener and (dialect.pairs is None or dialect.pairs.name != mark):
         after = at + len(mark) - (mark[-1] == "[")  # a list that the mark has begun
-        begins = begins_call(dialect, text, after)
+        begins = begins_call(dialect, text, after, fences=fences)
         return after if begins else begins
     pairs = dialect.pairs
     if pairs is None or not pairs.bare:

@@ -574,7 +574,7 @@ class Outside:
                 return tag
             end = tag.end if (begins := read_confirmation(text, tag.end)) else begins
         else:
-            end = read_start(other, text, at, word)
+            end = read_start(other, text, at, word, fences=self._fenced_calls)
         if not end:
             if not (end is MORE and self.final and other.is_bare):
                 return NO if self.final else end
@@ -659,7 +659,7 @@ class Outside:
         if form.body is not Body.ELEMENTS:
             if form.body is Body.TAGS:
                 return self._confirm_tool(form, text, at, word)
-            end = read_start(form, text, at, word)
+            end = read_start(form, text, at, word, fences=self._fenced_calls)
             if end is MORE and self.final and word == form.opener:  # it was cut off
                 return -1 if form.is_bare else cut_start(form, text, at)
             return end

@@ -37,14 +37,14 @@ CDATA_OPEN: Final = "<![CDATA["
 
 _W = "[ \t\r\n]"
 _NAME = "[^ \t\r\n<>/=\"'&]+"
-_BARE = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
-_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_BARE})"
+_UNQUOTED = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
+_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"
 _ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"  # in an opener, whose attributes say little
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
 _SIMPLE = re.compile(r"<([A-Za-z_][-.0-9A-Za-z_]*)>")  # nearly all tags
 _START = late_pattern(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
 _START_PART = late_pattern(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
-_ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|({_BARE})))?")
+_ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|({_UNQUOTED})))?")
 _END = re.compile(rf"</({_W}*)({_NAME}){_W}*>")
 _END_PART = late_pattern(rf"</{_W}*(?:{_NAME}{_W}*)?\Z")
 _VALUED = late_pattern(rf"<([A-Za-z]+)={_W}*[\"']?([^ \t\r\n<>\"']+)[\"']?{_W}*>")
