@@ -412,12 +412,11 @@ def cut_off(block: Block, place: int) -> Failure:
     """The failure of a block in which the reply ends, at `place`. A `]]>` that was read as content is told: what was
     forgotten after it may be why the block did not end."""
     leaf = block.leaf
-    if leaf is not None and len(leaf.sections) % 2 and (Code.UNSPLIT_CDATA_END, leaf.start) in block.noted:
-        at = next(
-            each.offset for each in block.repairs if each.code is Code.UNSPLIT_CDATA_END and each.offset >= leaf.start
-        )
-        message = f"the reply ended inside CDATA: no </{leaf.tag}> follows the ]]> at character {at}, which was content"
-        return Failure(Code.TRUNCATED, message, place)
+    if leaf is not None and len(leaf.sections) % 2:  # in a section
+        for repair in block.repairs:
+            if repair.code is Code.UNSPLIT_CDATA_END and repair.offset >= leaf.start:
+                what = f"no </{leaf.tag}> follows the ]]> at character {repair.offset}, which was content"
+                return Failure(Code.TRUNCATED, f"the reply ended inside CDATA: {what}", place)
     return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
 
 

@@ -480,7 +480,8 @@ def _read_arguments(block: Block, tag: Tag, place: int) -> None:
     for name, value, _ in attributes_of(tag.attributes):
         says_nothing = value is None or name == dialect.nil or is_metadata(name)
         is_open = tag.empty and not says_nothing and not top.shape.is_any and top.shape.knows(name, "")
-        if value is None or siblings is None or not (top.shape.has_property(name) or is_open):
+        is_argument = (top.shape.has_property(name) or is_open) and is_valid_name(name)
+        if value is None or siblings is None or block.discard or not is_argument:
             note_ignored(block, name, tag, place)
             if not says_nothing:
                 block.lost = place
