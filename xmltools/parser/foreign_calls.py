@@ -35,6 +35,7 @@ _INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAM
 _TOOL_CALL = late_pattern(
     rf"<tool_call>{_S}*(?:(?:`{{3,}}+[^`\n<{{]*+{_S}*+)?(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
     rf"|<(?:tool_)?name>{_S}*(?P<name>{_NAME}){_S}*<"
+    rf"|(?P<pythonic>[\w.-]{{1,256}}){_S}*\("
     rf"|(?P<glm>(?!`){_NAME}){_S}*(?:(?P<hunyuan><tool_sep>)|(?=<arg_key>|</tool_call>|{{)))"
 )
 # At the start of a run of backticks only, or long runs would take quadratic time.
@@ -372,8 +373,9 @@ class ForeignCalls:
             call = self._json(start, "hermes")
             call.closer = "</tool_call>"
             return call, found.end() + len(found["json"]) - 1
-        notation = "hunyuan" if found["hunyuan"] else "glm" if found["glm"] else "hermes"
-        return self._called(notation, found["glm"] or found["name"], "</tool_call>", start), found.end()
+        notation = next((name for name in ("hunyuan", "glm", "pythonic") if found[name]), "hermes")
+        name = found["glm"] or found["pythonic"] or found["name"]
+        return self._called(notation, name, "</tool_call>", start), found.end()
 
     def _tag(self, text: str, start: int, toolbox: Toolbox) -> tuple[_Call | None, int]:
         """An element that is named as a tool."""

@@ -298,6 +298,8 @@ def _after_body(block: Block, text: str, at: int) -> int:
         return tag.end
     opening = block.dialect.start or block.dialect.opener.removesuffix(">")
     opens: bool | None = NO
+    if after := _past_misspelt_end(block, text, at):
+        return after
     if text.startswith(opening, at):
         opens = opens_block(block, text, at) if block.dialect.block else True
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
@@ -308,6 +310,26 @@ def _after_body(block: Block, text: str, at: int) -> int:
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)
+
+
+def _past_misspelt_end(block: Block, text: str, at: int) -> int:
+    """The place after a start tag at `at` that stands for the end tag, since nothing comes after it in the turn; -1 if
+    that is open, 0 if it is none (DIALECTS.md, 4.1)."""
+    dialect = block.dialect
+    if dialect.body is not _JSON or dialect.start or block.in_list or block.lacks_brace:
+        return 0
+    if not text.startswith(dialect.opener, at):
+        return 0
+    after = at + len(dialect.opener)
+    here = skip_space(text, after)
+    is_last = here == len(text) and here - after <= OPENER_SPACE
+    if is_last and not block.final:
+        return -1
+    if not is_last and not any(text.startswith(token, here) for token in dialect.turn_ends):
+        return -1 if any(is_cut_off(text, here, token) for token in dialect.turn_ends) and not block.final else 0
+    note(block, Code.MISMATCHED_END_TAG, block.base + at, f"{dialect.opener} ended the block, which it begins")
+    block.done = True
+    return after
 
 
 def _refuse(block: Block, at: int) -> int:
