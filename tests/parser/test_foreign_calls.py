@@ -201,6 +201,16 @@ def test_a_fence_with_a_call_may_begin_in_a_chunk_before_one_of_thousands_of_cha
         assert [event.notice.is_fenced for event in events if isinstance(event, xt.Noticed)] == [True], cut
 
 
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_call_of_forges_without_its_start_tag_is_noticed(size: int) -> None:
+    call = "<tool_name>read</tool_name>\n<arguments>\n<path>a</path>\n</arguments>"
+    [notice] = notices_in(f"I read it.\n{call}\n</tool>", size)
+    assert (notice.notation, notice.name, notice.is_whole) == ("forge", "read", True)
+    assert notice.span == (11, 11 + len(call))
+    assert notice.message == "a call of 'read' that does not begin as it should stayed text"
+    assert notices_in("A block holds <tool_name>read</tool_name>, and arguments.", size) == []
+
+
 def test_a_call_in_forges_notation_is_noticed_where_another_dialect_is_read() -> None:
     (notice,) = xt.parse(f"I call it: {CALL}", TOOLS, dialect="hermes").notices
     assert (notice.notation, notice.name, notice.is_whole) == ("forge", "ping", True)

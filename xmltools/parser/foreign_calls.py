@@ -41,6 +41,8 @@ _TOOL_CALL = late_pattern(
 # At the start of a run of backticks only, or long runs would take quadratic time.
 _FENCED = late_pattern(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
 _TOOL = late_pattern(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
+_TOOL_NAME = late_pattern(rf"<tool_name>{_S}*({_NAME}){_S}*</tool_name>{_S}*<(?:arguments|server_name)>")
+"""A call of Forge's without the start tag."""
 _TAG = late_pattern(
     rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
     rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
@@ -57,6 +59,7 @@ def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], ha
     elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = [word for word in ("tool_call", "function", "invoke") if word == "tool_call" or word not in own]
+    words.append("tool_name")
     if "tool" not in own:
         words.append("tool")
     tools = [name for name in names if name not in own and _TAG_NAME.fullmatch(name)]
@@ -324,6 +327,9 @@ class ForeignCalls:
         if word == "tool" and self._dialect.block != word:
             found = _TOOL.match(text, start, stop)
             return (self._called("forge", found["name"], "</tool>", start), found.end()) if found else (None, -1)
+        if word == "tool_name":
+            found = _TOOL_NAME.match(text, start, stop)
+            return (self._called("forge", found[1], "</arguments>", start), found.end()) if found else (None, -1)
         if word == "function":
             found = _FUNCTION.match(text, start, stop)
             return (self._called("qwen3_coder", found[1], "</function>", start), found.end()) if found else (None, -1)
@@ -468,7 +474,9 @@ class ForeignCalls:
         self._left -= 1
         of = f" of {call.name!r:.100}" if call.name else ""
         rest = "" if is_whole else ", whose end is missing,"
-        message = f"a call{of} in another notation ({call.notation}){rest} stayed text"
+        is_own = call.notation == self._dialect.name
+        what = "that does not begin as it should" if is_own else f"in another notation ({call.notation})"
+        message = f"a call{of} {what}{rest} stayed text"
         self.notices.append(
             Notice(Code.FOREIGN_CALL, (call.start, end), message, call.notation, call.name, is_whole, call.is_fenced)
         )
