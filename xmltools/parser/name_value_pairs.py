@@ -142,7 +142,7 @@ def read_start(dialect: Dialect, text: str, at: int, mark: str, *, fences: bool 
         return MORE
     if here - head.after > OPENER_SPACE:
         return NO
-    if text[here] == "{" and (pairs.json or pairs.name_attribute):
+    if text[here] == "{":
         begins = pairs.json or _begins_object(text, here, '"}')
         return -1 if begins else begins
     if pairs.json:
@@ -524,7 +524,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         return -1
     is_begun = bool(block.fields) or block.json_arguments is not None
     opens = "(" if pairs.python else "{"
-    if text[here] == opens and not is_begun and (pairs.json or not pairs.name or pairs.name_attribute):
+    if text[here] == opens and not is_begun:
         begin_json_arguments(block, here, here)
         return here
     opener = block.dialect.opener
