@@ -285,6 +285,12 @@ def test_reasoning_may_stay_in_the_text() -> None:
     assert body is not None and body["choices"][0]["message"]["content"] == "<think>a <b></think>hi"
 
 
+def test_reasoning_in_the_text_ends_behind_its_last_word() -> None:
+    exchange = Exchange("chat", chat(stream=True, stop=["END"]), Settings(split_reasoning=False))
+    made = deltas(stream(exchange, said({"reasoning_content": "in the E"})))
+    assert made["content"] == "<think>in the E</think>"
+
+
 def test_a_message_of_anthropic() -> None:
     body = Exchange("messages", anthropic(), id="msg_1").answer(completion(f"<think>hm</think>Sure.{call()}"))
     assert body is not None
@@ -354,6 +360,71 @@ def test_good_calls_are_sent_if_the_other_one_fails_to_the_end() -> None:
     assert made["content"].startswith("The call of ")
 
 
+def said_to(api: Any, replies: list[dict[str, Any]], *, streams: bool, **settings: Any) -> str:
+    """All that a client of an API is sent, in which the text of a reply is found as it is."""
+    body = {
+        "chat": chat(stream=streams),
+        "messages": anthropic(stream=streams),
+        "responses": {"model": "m", "input": "hi", "tools": [{"type": "function", **TOOLS[0]["function"]}]}  # type: ignore[dict-item]
+        | {"stream": streams},
+    }[api]
+    exchange = Exchange(api, body, Settings(**settings))
+    answers = [exchange.answer(each) for each in replies] if not streams else []
+    sent = "".join(json.dumps(answer) for answer in answers if answer is not None)
+    for each in replies if streams else ():
+        sent += (exchange.feed(each) + exchange.end(is_whole=True)).decode()
+        exchange.next_turn()
+    return sent
+
+
+NOT_MADE = "The call of read was not made: size: expected integer"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("api", ["chat", "messages", "responses"])
+@pytest.mark.parametrize(
+    "silent",
+    [
+        completion(""),
+        completion(" \n"),
+        completion("<think>It is no number.</think>\n"),
+        completion("", reasoning_content="It is no number."),
+        completion("I look."),
+        completion("", reason="length"),
+    ],
+    ids=["empty", "blank", "thinking", "told apart", "repeated", "cut"],
+)
+def test_a_call_that_failed_is_told_of_if_the_model_says_nothing_more(silent: Any, api: Any, streams: bool) -> None:
+    said = said_to(api, [completion(f"I look. {BAD}"), silent], streams=streams)
+    assert NOT_MADE in said
+    # Responses says all again at the end of each part and of the whole.
+    assert said.count("was not made") == (5 if api == "responses" and streams else 1)
+
+
+@pytest.mark.parametrize("how", [{"retries": 3}, {"split_reasoning": False}, {"live_arguments": True}])
+def test_it_is_told_of_with_any_settings(how: dict[str, Any]) -> None:
+    replies = [*[completion(BAD)] * how.get("retries", 1), completion("<think>Hm.</think>")]
+    assert NOT_MADE in said_to("chat", replies, streams=True, **how)
+
+
+def test_what_the_model_says_in_its_place_stands() -> None:
+    assert "was not made" not in said_to("chat", [completion(BAD), completion("I can't.")], streams=True)
+    assert "was not made" not in said_to("chat", [completion(BAD), completion(call())], streams=True)
+
+
+def test_a_good_call_beside_it_is_sent_with_the_sentence() -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    made = deltas(stream(exchange, f"{call('write')}{BAD}", call("write")))
+    assert made["calls"] == [("write", {"path": "a"})] and made["content"].startswith(NOT_MADE)
+    assert exchange.stats.failed == 1
+
+
+def test_a_required_call_that_failed_and_is_not_tried_again_is_told_of() -> None:
+    exchange = Exchange("chat", chat(stream=True, tool_choice="required"), Settings(retries=2))
+    made = deltas(stream(exchange, BAD, "", ""))
+    assert made["content"].startswith(NOT_MADE) and made["finish"] == "stop"
+
+
 FOREIGN = '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call>'
 
 
@@ -407,6 +478,24 @@ def test_one_that_comes_again_is_text() -> None:
     assert made["content"].count(FOREIGN) == 2 and made["finish"] == "stop" and not made["calls"]
     exchange = Exchange("chat", chat(stream=True), Settings(retries=0))
     assert deltas(stream(exchange, FOREIGN))["content"] == FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("replies", "unread"),
+    [
+        ([f"{FOREIGN}\n{call()}"], "hermes"),
+        ([f"{FOREIGN}\n{BAD}", call()], "hermes"),
+        ([BAD, f"{FOREIGN}\n{BAD}"], "hermes"),
+        ([FOREIGN, "I can't."], "hermes"),
+        ([FOREIGN, ""], "hermes"),
+        ([FOREIGN, call()], ""),
+    ],
+    ids=["beside a good call", "not sent back", "beside a failed one", "given up", "silent", "put right"],
+)
+def test_one_that_stays_text_to_the_end_is_told_of(replies: list[str], unread: str) -> None:
+    exchange = Exchange("chat", chat(stream=True))
+    stream(exchange, *replies)
+    assert exchange.stats.unread == unread
 
 
 @pytest.mark.parametrize("word", ["Result", "Error"])

@@ -119,6 +119,7 @@ class Exchange:
             self._settings,
             live=self._is_live,
             keep_failure=self._retry.is_left,
+            keep_text=self._retry.is_left or self._retry.untold is not None,
             keep_calls=self._keeps_calls,
             new_id=self._new_id,
             listen=partial(self._listener.hear, choice),
@@ -281,15 +282,18 @@ class Exchange:
         self._calls += len(new)
         if reason not in CUT and self._try_again(reader, new):
             return sent
-        if reader.failed is not None:
-            sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(reader.failed.error)]))
+        # A model that had nothing more to say about its failed call did not take it back: the client hears of it.
+        failed = reader.failed or (self._retry.untold if reader.says_nothing and not new else None)
+        if failed is not None:
+            sent += self._encoder.feed(index, reader.outgoing.read([CallFailed(failed.error)]))
         if self._keeps_calls:
             sent += self._encoder.feed(index, [*self._retry.unsent, *new])
         self.failures += reader.outgoing.failed
         self.stats.failed = len(self.failures)
         self.stats.invented += reader.invents
-        if reader.foreign is not None:
-            self.stats.unread = reader.foreign.notation
+        unread = reader.unread or (self._retry.unread if not new else None)
+        if unread is not None:
+            self.stats.unread = unread.notation
         self._finished.add(index)
         self.stats.finish_reasons.append(reason)
         if reason not in CUT and self._misses_call:

@@ -45,7 +45,7 @@ class ReplyReader:
     `tools` may be called; without any, the reply is text. The request, `incoming`, says how its text and its calls end
     and whether the client wants reasoning; `settings`, where reasoning goes. `live`: the client hears of a call while
     it is written, else when it is complete. `keep_failure`: the first call that fails ends the reply, to be sent back,
-    unless the client has heard of it. `keep_calls`: complete calls are put into `completed`, and not sent. `source`:
+    unless the client has heard of it. `keep_text`: the text that the client gets is kept. `keep_calls`: complete calls are put into `completed`, and not sent. `source`:
     the beginning of a block that the reply continues. `sent_before`: the text of the replies before that the client
     has, which this one may begin with again. `listen` hears of every event of the parser.
     """
@@ -58,6 +58,7 @@ class ReplyReader:
         *,
         live: bool,
         keep_failure: bool,
+        keep_text: bool,
         keep_calls: bool,
         new_id: Callable[[], str],
         listen: Callable[[Event], None],
@@ -79,7 +80,7 @@ class ReplyReader:
         self._keeps_text = keep_failure
         self._invention = NoInvention(result_starts(self._dialect, (tool.name for tool in tools))) if tools else None
         is_new = bool(sent_before) and not source
-        self.outgoing = Outgoing(keeps=keep_failure, before=sent_before, is_new=is_new, explain=incoming.explain)
+        self.outgoing = Outgoing(keeps=keep_text, before=sent_before, is_new=is_new, explain=incoming.explain)
         """The last filter, which knows what the client has."""
         self._one = OneCall() if not incoming.parallel or incoming.choice.named else None
         self._stop = StopText(incoming.stop) if incoming.stop and tools else None
@@ -100,7 +101,8 @@ class ReplyReader:
         self._is_idle = False  # no filter has anything to do with text; so far nobody knows
         self._is_live = live
         self._listen = listen
-        self._foreign: Notice | None = None  # the first that may be sent back
+        self.unread: Notice | None = None
+        """The first call in another notation that is whole, calls a tool that was given, and stands in no fence."""
         self._written = Rope()
         self._place = 0
         self.completed: list[CallCompleted] = []
@@ -127,9 +129,14 @@ class ReplyReader:
 
     @property
     def foreign(self) -> Notice | None:
-        """A call in another notation that the model surely meant: it is whole, calls a tool that was given, does not
-        stand in a fence, and the reply has no call in the model's dialect."""
-        return None if self.completed or self.failed or self.outgoing.failed or self._native else self._foreign
+        """The one that is `unread`, if the model surely meant it: the reply has no call in the model's dialect."""
+        return None if self.completed or self.failed or self.outgoing.failed or self._native else self.unread
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the client gets no words of the reply, though it may get thoughts; with `keep_text`."""
+        text = self.outgoing.text
+        return not (text if self._thoughts is None else text.rpartition("</think>")[2]).strip()
 
     @property
     def is_call_open(self) -> bool:
@@ -240,7 +247,10 @@ class ReplyReader:
             last += [self._cut_off(each) for each in ended] if reason in CUT else ended
         events = self._filtered(last if self._native is None else self._native.end(last, reason))
         if self._thoughts is not None:
-            events += self._thoughts.close()
+            ended_thoughts: Iterable[Event] = self._thoughts.close()
+            for each in self._filters[1:]:  # what follows that one
+                ended_thoughts = each.read(ended_thoughts)
+            events += ended_thoughts
         rest: Iterable[Event] = self._invention.close() if self._invention is not None else ()
         if self._stop is not None and self._stop.found is None:
             rest = [*self._stop.read(rest), *self._stop.close()]
@@ -294,8 +304,8 @@ class ReplyReader:
 
     def _notice(self, notice: Notice) -> None:
         is_meant = notice.is_whole and not notice.is_fenced and any(tool.name == notice.name for tool in self._tools)
-        if is_meant and self._foreign is None:
-            self._foreign = notice
+        if is_meant and self.unread is None:
+            self.unread = notice
 
 
 def join_continued(source: str, reply: str) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from xmltools.errors import CallError, Code, Notice
-from xmltools.models.events import CallCompleted
+from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.proxy.bridge.reply import ReplyReader
 from xmltools.proxy.bridge.settings import Settings
 from xmltools.proxy.bridge.stats import Stats
@@ -40,6 +40,10 @@ class Retry:
         """The calls of rejected replies that the client does not have yet."""
         self.text_sent = ""
         """The text of rejected replies that the client has."""
+        self.untold: CallFailed | None = None
+        """The last failure, of which the model was told and the client was not."""
+        self.unread: Notice | None = None
+        """The call in another notation of which the model was told; the client has it as text."""
 
     @property
     def is_left(self) -> bool:
@@ -82,6 +86,10 @@ class Retry:
         self.text_sent += reader.outgoing.text
         self._calls += new
         self.unsent += () if live else new
+        self.untold = reader.failed or self.untold
+        self.unread = unread or self.unread
+        if unread is None and reader.unread is not None:  # the model is not told of it, so it stays as it is
+            self._stats.unread = reader.unread.notation
         # In another dialect than Forge's a model is asked for the whole call: it may think again first.
         is_continued = error is not None and error.code is Code.TRUNCATED and self._settings.is_forge
         return error.source if error is not None and is_continued else ""

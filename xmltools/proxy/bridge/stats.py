@@ -14,8 +14,8 @@ class Stats:
     """Counts of one exchange. `dialect` is the one in which the model was to write calls. `calls` has an outcome for
     each: "ok", "repaired", or the code of its error. `failed`: calls that the client was told of as not made, after all
     retries; `missed`: it was told that the call which it required was not made. `invented`: results that the model made
-    up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one in the last reply that the
-    client got, which called one of its tools; empty if there was none. `bad_arguments`: calls of the history that the
+    up. `foreign`: calls in other notations, which stayed text. `unread`: the notation of one that called one of the
+    client's tools and stayed text to the end; empty if there was none. `bad_arguments`: calls of the history that the
     model sees without arguments, as theirs are no JSON object. `ignored` are the names of fields of the request that
     were passed over, `left_out` the types of such tools.
     """
