@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import xmltools as xt
 from proxy.running import running
+from proxy.test_server_upstream import Answer, Upstream, as_json, world
+from proxy.test_server_upstream import chunk as piece
 from xmltools.proxy.recordings import Recorder, Recording, Replay, read_recording
 from xmltools.proxy.scripted.server import ScriptedModel
 
@@ -408,3 +410,46 @@ def test_an_error_of_the_upstream_is_played_with_its_status(tmp_path: Path) -> N
         answer = httpx2.post(f"{url}/v1/chat/completions", json=ASKED)
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
     assert answer.json() == {"error": {"message": "slow down"}}
+
+
+SLOW_DOWN = {"error": {"message": "slow down", "code": "rate_limit"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (as_json(SLOW_DOWN, 429), 429),
+        (as_json(SLOW_DOWN), 502),
+        (Answer([b"<html>slow down</html>"], headers={"content-type": "text/html"}), 502),
+        (Answer([piece("Hel"), b'data: {"error":{"message":"slow down"}}\n\n', piece("lo")]), 200),
+    ],
+    ids=["by its status", "in an answer", "a page", "in a stream"],
+)
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_the_upstream_said_is_played_to_its_end_though_it_was_an_error(
+    tmp_path: Path, answer: Answer, status: int, streams: bool
+) -> None:
+    with world(Upstream(answer), record=tmp_path) as it:
+        first = it.post(stream=streams)
+    [file] = tmp_path.glob("*.jsonl")
+    with world(Replay([file], speed=0)) as it:
+        again = it.post(stream=streams)
+    assert again.status_code == first.status_code == (status if streams or status != 200 else 502)
+    assert again.text.partition("error")[2] == first.text.partition("error")[2] != ""
+
+
+def test_a_file_of_before_0_2_0_with_an_error_of_the_upstream_is_played_to_its_end(tmp_path: Path) -> None:
+    file = keep(tmp_path, [(0.2, b'{"error":{"message":"slow down"}}')], error="UpstreamStatusError")
+    with running(Replay([file], speed=0)) as url:
+        assert "slow down" in httpx2.post(f"{url}/v1/chat/completions", json=ASKED).text
+
+
+@pytest.mark.parametrize("error", ["UpstreamError", None])
+def test_where_the_upstream_gave_no_answer_the_replay_says_so(tmp_path: Path, error: str | None) -> None:
+    recording = Recorder(tmp_path).start(ASKED)
+    if error is not None:
+        recording.end(error)
+    with running(Replay([tmp_path], speed=0)) as url:
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=ASKED)
+    recording.end()
+    assert answer.status_code == 502 and "gave no answer" in answer.json()["error"]["message"]

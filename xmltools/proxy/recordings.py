@@ -42,6 +42,10 @@ _VERSION = 1
 """The number that the first line of a file has."""
 _KEPT_HEADERS = ("content-type", "content-encoding", "cache-control", "retry-after", "x-request-id", "request-id")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_WHOLE = "UpstreamStatusError"
+"""What files of before 0.2.0 have as what broke an exchange off, though the upstream's error was whole."""
+
+_NO_ANSWER = "the upstream gave no answer when this was recorded"
 
 # Keeping
 
@@ -160,7 +164,8 @@ def _written(data: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An exchange that was kept. `chunks` are pairs of a time and bytes; `error` says what broke it off, if it was."""
+    """An exchange that was kept. `status` is 0 where the upstream gave no answer. `chunks` are pairs of a time and
+    bytes; `error` says what broke it off, if it was."""
 
     method: str
     path: str
@@ -208,8 +213,13 @@ def _entry(line: str, at: str) -> dict[str, Any]:
     return entry
 
 
-def _recorded(request: dict[str, Any], response: dict[str, Any], *rest: dict[str, Any]) -> Recorded:
-    if (request["type"], request["version"], response["type"]) != ("request", _VERSION, "response"):
+def _recorded(request: dict[str, Any], *rest: dict[str, Any]) -> Recorded:
+    if (request["type"], request["version"]) != ("request", _VERSION):
+        raise ValueError
+    if not rest or rest[0]["type"] == "end":  # the upstream was not reached, or said nothing
+        rest = ({"type": "response", "at": rest[0]["at"] if rest else 0, "status": 0, "headers": {}}, *rest)
+    response = rest[0]
+    if response["type"] != "response":
         raise ValueError
     head_at = float(response["at"])
     chunks = tuple((float(each["at"]), _bytes_of(each)) for each in rest if each["type"] == "chunk")
@@ -224,7 +234,7 @@ def _recorded(request: dict[str, Any], response: dict[str, Any], *rest: dict[str
         head_at=head_at,
         chunks=chunks,
         end_at=float(end["at"]),
-        error=end["error"],
+        error=None if end["error"] == _WHOLE else end["error"],
     )
 
 
@@ -242,7 +252,7 @@ class Replay:
 
     Takes the files, or folders of them; how fast they are played (2 is twice as fast, 0 does not wait), how to wait
     and what the time is; `tell` hears one line for each request: which recording is played, and why. Where the upstream
-    broke off, so does this.
+    broke off, so does this; where it gave no answer, this one's is 502.
 
     A request gets the recording with the same method, path and body (exact). If none has that body, it gets one with
     the same model, streamed or not as asked, that stands behind as many replies of the model and
@@ -291,7 +301,11 @@ class Replay:
             kept, why = _chosen(fitting, _body_of(await request.body()))
             kept.played += 1
             self._tell(f"{kept.file.name}: {why}")
-            return _Playing(kept.recorded, pace)
+            if kept.recorded.status:
+                return _Playing(kept.recorded, pace)
+            await pace.until(kept.recorded.end_at)
+            said = error_body("chat", _NO_ANSWER, status=502, code="upstream_error")
+            return JSONResponse(said, status_code=502)
         if asked == ("GET", "models"):
             return JSONResponse({"object": "list", "data": self._models()})
         raise HTTPException(404, f"nothing is recorded for {request.method} {request.url.path:.200}")

@@ -13,6 +13,7 @@ from starlette import datastructures
 from starlette.types import Scope
 
 from xmltools import __version__
+from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Turn
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
 from xmltools.proxy.bridge.json_bodies import without_keys
@@ -205,9 +206,13 @@ class Upstream:
                     record.upstream_status = response.status
                     if recording is None:
                         yield UpstreamAnswer(response, response.pieces, self._keys)
-                    else:
-                        recording.head(response.status, datastructures.Headers(raw=response.headers))
+                        return
+                    recording.head(response.status, datastructures.Headers(raw=response.headers))
+                    try:
                         yield UpstreamAnswer(response, _kept(response.pieces, recording), self._keys)
+                    except (UpstreamStatusError, XMLToolsError):  # what it said is an error: it broke nothing off
+                        recording.end()
+                        raise
         except UpstreamError as error:
             if not record.upstream_status:
                 record.error = error.in_log
@@ -233,6 +238,7 @@ async def _kept(pieces: AsyncGenerator[bytes, None], recording: Recording) -> As
         async for piece in pieces:
             recording.chunk(piece)
             yield piece
+    recording.end()
 
 
 def _first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
