@@ -549,7 +549,7 @@ def test_a_body_that_is_none_or_too_large_is_refused(api: str, content: bytes) -
         for body in (content, pieces):
             response = http.post(f"http://upstream{path}", content=body)
             assert response.status_code == (413 if len(content) > 1000 else 400)
-            assert "the request" in response.json()["error"]["message"]
+            assert re.match("the (request|body)", response.json()["error"]["message"])
 
 
 # Streams
@@ -899,7 +899,35 @@ def test_a_redirect_of_translated_messages_is_an_error(status: int) -> None:
     with httpx2.Client(transport=XMLToolsTransport(inner), follow_redirects=True) as http:
         response = http.post("https://user.example/v1/messages", json=request_of("messages"))
     assert response.status_code == 502
-    assert response.json()["type"] == "error"
+    assert response.json()["type"] == "error" and "redirects are not followed" in response.text
+
+
+NO_ANSWERS = [
+    ("<!DOCTYPE html><title>Log in</title>", "text/html", 200, "a web page, no JSON; check its URL"),
+    ("\n<html>", "text/plain", 200, "a web page, no JSON; check its URL"),
+    ("[1]", "application/json", 200, "no JSON object"),
+    ('{"id": 1}', "application/json", 200, "no chat completion"),
+    ("<html>", "text/html", 404, "the upstream answered with status 404"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "told"), NO_ANSWERS, ids=["page", "typeless", "list", "other", "404"]
+)
+@pytest.mark.parametrize("streams", [True, False])
+def test_an_answer_that_is_none_says_what_it_is(body: str, kind: str, status: int, told: str, streams: bool) -> None:
+    answer = httpx2.Response(status, headers={"content-type": kind}, content=body.encode())
+    with httpx2.Client(transport=XMLToolsTransport(httpx2.MockTransport(lambda request: answer))) as http:
+        response = http.post("https://user.example/v1/messages", json={**request_of("messages"), "stream": streams})
+    assert response.status_code == (502 if status == 200 else status)
+    assert told in response.json()["error"]["message"]
+
+
+def test_a_completion_in_place_of_a_stream_is_named_as_such() -> None:
+    whole = httpx2.Response(200, json=completion(Reply("Hi.")))
+    with httpx2.Client(transport=XMLToolsTransport(httpx2.MockTransport(lambda request: whole))) as http:
+        response = http.post("https://user.example/v1/responses", json={**request_of("responses"), "stream": True})
+    assert "in one piece, though a stream was asked for" in response.json()["error"]["message"]
 
 
 # The server does the same

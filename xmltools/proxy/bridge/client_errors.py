@@ -28,6 +28,13 @@ _ANTHROPIC_TYPES = {
 
 ERROR_IN_ANSWER = "an error in the upstream's answer"
 """What a log has of an error whose status says that there is none."""
+WEB_PAGE = "the upstream's answer is a web page, no JSON; check its URL, which mostly ends in /v1"
+ELSEWHERE = "the upstream's answer is elsewhere, and redirects are not followed: change its URL"
+BROKEN_OFF = "the upstream broke off its reply"
+NO_EVENTS = "the upstream's answer has no server-sent events"
+IN_ONE_PIECE = "the upstream answered in one piece, though a stream was asked for"
+NO_COMPLETION = "the upstream's answer is no chat completion"
+_PAGES = (b"<!doctype html", b"<html")
 _LONGEST = 2_000
 """Characters of a message that are shown."""
 _DEEPEST = 4
@@ -81,6 +88,12 @@ def error_body(
         return {"type": "error", "error": error, "request_id": request_id}
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def is_page(content_type: str, body: bytes) -> bool:
+    """Return whether an answer, whose body begins so, is a page for people: a login, or another server."""
+    begins = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower()
+    return content_type.startswith("text/html") or begins.startswith(_PAGES)
 
 
 def is_error(said: Any) -> bool:

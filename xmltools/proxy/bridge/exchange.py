@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models.events import CallCompleted, CallFailed, Event
 from xmltools.proxy.bridge.after_failed_call import failure_in_words
-from xmltools.proxy.bridge.client_errors import Api, Refusal, error_in_answer, is_error
+from xmltools.proxy.bridge.client_errors import NO_COMPLETION, Api, Refusal, error_in_answer, is_error
 from xmltools.proxy.bridge.encoders import CallIds, make_encoder, new_id
 from xmltools.proxy.bridge.reply import CUT, ReplyReader
 from xmltools.proxy.bridge.requests import Incoming, read_request
@@ -410,7 +410,7 @@ class Exchange:
             raise error_in_answer(completion)
         choices = completion.get("choices") if isinstance(completion, Mapping) else None
         if not isinstance(choices, list) or not choices:
-            raise Refusal("the upstream's answer is no chat completion", status=502, code="upstream_error")
+            raise Refusal(NO_COMPLETION, status=502, code="upstream_error")
         self.feed(completion)
         for index in range(min(len(choices), len(self._readers))):
             if self._lacks(index):

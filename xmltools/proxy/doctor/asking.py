@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from xmltools import __version__
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Refusal, SSEDecoder, error_message, is_error, read_chunk
+from xmltools.proxy.bridge.client_errors import is_page
 from xmltools.proxy.bridge.json_bodies import encoded, parse_answer, without_keys
 from xmltools.proxy.bridge.upstream_stream import calls_of, details_of, is_silent, reasoning_of, text_of
 from xmltools.proxy.doctor.report import short
@@ -76,7 +77,7 @@ class Got:
     @property
     def is_page(self) -> bool:
         """Whether it is for people who look at it in a browser."""
-        return _is_page(self.content_type, self.body)
+        return is_page(self.content_type, self.body)
 
 
 @dataclass(slots=True)
@@ -245,7 +246,7 @@ class Asking:
         return await self._send(request, read)
 
     def _read_whole(self, body: bytes, answer: UpstreamAnswer, reply: Reply, start: float) -> None:
-        if _is_page(answer.content_type, body):
+        if is_page(answer.content_type, body):
             raise NoAnswerError(PAGE, PAGE_ADVICE)
         completion = parse_answer(body)
         self._check(completion)
@@ -342,7 +343,3 @@ def status_trouble(status: int, said: str = "", *, has_key: bool, answer: bytes 
     elif status >= 500:
         advice = "see the log of the server"
     return NoAnswerError(f"status {status}{said}", advice, status, answer)
-
-
-def _is_page(content_type: str, body: bytes) -> bool:
-    return content_type.startswith("text/html") or body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))

@@ -15,14 +15,19 @@ import anyio
 from starlette.types import Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error
-from xmltools.proxy.bridge.client_errors import error_in_answer
+from xmltools.proxy.bridge.client_errors import (
+    BROKEN_OFF,
+    IN_ONE_PIECE,
+    NO_EVENTS,
+    WEB_PAGE,
+    error_in_answer,
+    is_page,
+)
 from xmltools.proxy.bridge.json_bodies import parse_answer
 from xmltools.proxy.server.http_responses import Answer, send_bytes
 from xmltools.proxy.server.server_parts import Service
 from xmltools.proxy.server.translation import Translation
 from xmltools.proxy.server.upstream import (
-    BROKEN_OFF,
-    WEB_PAGE,
     Request,
     UpstreamAnswer,
     UpstreamError,
@@ -34,7 +39,6 @@ _HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
-_NO_EVENTS = "the upstream's answer has no server-sent events"
 _REST = 1.0
 """Seconds in which an upstream that has said all may tell the usage, and close its stream, so that the connection can
 be used again."""
@@ -94,7 +98,7 @@ class StreamedAnswer(Answer):
                 said = parse_answer(await answer.read(self._config.max_answer))
                 if is_error(said):
                     raise error_in_answer(said)
-                raise UpstreamError("the upstream answered in one piece, though a stream was asked for")
+                raise UpstreamError(IN_ONE_PIECE)
             async with aclosing(answer.pieces) as pieces:
                 return await self._relay(answer, pieces)
 
@@ -124,7 +128,7 @@ class StreamedAnswer(Answer):
             self._wait_on(_REST if self._exchange.awaits_usage else self._config.idle_timeout)
         await self._exchange.feed(self._data(decoder.close()), self._ready)
         if begins and not self._has_events:
-            raise UpstreamError(WEB_PAGE if answer.is_page(begins) else _NO_EVENTS)
+            raise UpstreamError(WEB_PAGE if is_page(answer.content_type, begins) else NO_EVENTS)
         return await self._end()
 
     async def _read_to_end(self, pieces: AsyncGenerator[bytes, None]) -> None:
@@ -236,7 +240,7 @@ class WholeAnswer(Answer):
                 self._record.ttft = time.perf_counter() - self._asked
             await answer.check()
             body = await answer.read(self._config.max_answer)
-            if answer.is_page(body):
+            if is_page(answer.content_type, body):
                 raise UpstreamError(WEB_PAGE)
         self._watch.busy()
         return body

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Refusal, SSEDecoder, error_message, is_error, read_chunk
-from xmltools.proxy.bridge.client_errors import ERROR_IN_ANSWER
+from xmltools.proxy.bridge.client_errors import BROKEN_OFF, ELSEWHERE, ERROR_IN_ANSWER, WEB_PAGE, is_page
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
-from xmltools.proxy.server.upstream import BROKEN_OFF, ELSEWHERE, WEB_PAGE, UpstreamAnswer
+from xmltools.proxy.server.upstream import UpstreamAnswer
 
 _MOST = 64 * 1024
 """Bytes of an error: what is longer is an answer, or one that nobody wants to read."""
@@ -80,7 +80,7 @@ class PassedAnswer:
         return self._error
 
     def _fault_of_body(self, body: bytes) -> Fault | None:
-        if self._answer.is_page(body):
+        if is_page(self._answer.content_type, body):
             return Fault(WEB_PAGE, WEB_PAGE)
         if self._is_long or not (self._is_chat or _WORD.encode() in body):
             return None

@@ -16,6 +16,7 @@ from xmltools import __version__
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import AddedFields, Turn
 from xmltools.proxy.bridge.added_fields import SPECIAL_TOKENS
+from xmltools.proxy.bridge.client_errors import ELSEWHERE
 from xmltools.proxy.bridge.json_bodies import without_keys
 from xmltools.proxy.recordings import Recorder, Recording
 from xmltools.proxy.server.config import ServeConfig
@@ -50,11 +51,6 @@ _ABOUT_LIMITS = (b"retry-after", b"x-ratelimit-", b"anthropic-ratelimit-")
 _USER_AGENT = f"xmltools/{__version__}".encode()
 _MAX_ERROR = 1024 * 1024
 
-WEB_PAGE = "the upstream's answer is a web page, no JSON; its URL mostly ends in /v1"
-ELSEWHERE = "the upstream's answer is elsewhere, and redirects are not followed: change its URL"
-BROKEN_OFF = "the upstream broke off its reply"
-_PAGES = (b"<!doctype html", b"<html")
-
 
 class UpstreamStatusError(Exception):
     """The upstream answered with an error."""
@@ -80,11 +76,6 @@ class UpstreamAnswer:
     def header(self, name: bytes) -> str:
         """Return a header by its name in small letters, empty if there is none."""
         return _first(self._headers, name).decode("latin-1")
-
-    def is_page(self, body: bytes) -> bool:
-        """Return whether the answer, whose body begins so, is a page for people: a login, or another server."""
-        begins = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower()
-        return self.content_type.startswith("text/html") or begins.startswith(_PAGES)
 
     def passed_headers(self) -> Headers:
         """Return the headers for a client that gets the body as it is."""

@@ -21,8 +21,19 @@ from xmltools.proxy.bridge import (
     SSEDecoder,
     error_message,
     error_status,
+    is_error,
     read_chunk,
 )
+from xmltools.proxy.bridge.client_errors import (
+    BROKEN_OFF,
+    ELSEWHERE,
+    IN_ONE_PIECE,
+    NO_COMPLETION,
+    NO_EVENTS,
+    WEB_PAGE,
+    is_page,
+)
+from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
 from xmltools.proxy.bridge.settings import checked
 
 _APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
@@ -104,7 +115,7 @@ class _Translation:
         """Say what to do next, from the reading of the request to the last byte for the client."""
         try:
             body = yield from self._whole("the request", 413)
-            exchange = Exchange(self._api, _object(body, "the request", 400), self._options.settings)
+            exchange = Exchange(self._api, parse_object(body), self._options.settings)
         except Refusal as refusal:
             yield from self._refused(refusal)
             return
@@ -137,7 +148,7 @@ class _Translation:
             body = yield from self._whole("the upstream's answer", 502)
             if self._is_asked_again(request, response, body):
                 continue
-            completion = _object(body, "the upstream's answer", 502) if response.is_success else {}
+            completion = _read(body) if response.is_success else {}
             if "choices" not in completion:
                 yield from self._unsuccessful(response, body)
                 return
@@ -156,16 +167,19 @@ class _Translation:
                 yield from self._unsuccessful(response, body)
                 return
             head = Head(200, _response_headers(response.headers, self._api, f"{_EVENTS}; charset=utf-8"))
-            again = yield from self._chunks(exchange, head)
+            again = yield from self._chunks(exchange, head, response)
 
-    def _chunks(self, exchange: Exchange, head: Head) -> Generator[Step | Given, Any, bool]:
+    def _chunks(self, exchange: Exchange, head: Head, response: httpx2.Response) -> Generator[Step | Given, Any, bool]:
         """Give the client what becomes of one stream of the upstream. Return whether another is to follow."""
         decoder = SSEDecoder()
-        ended = is_whole = False
+        begins = b""
+        ended = is_whole = has_events = False
         while not ended:
             data = yield Take.TAKE
+            begins = begins or data or b""
             ended = data is None
             for _, text in decoder.close() if data is None else decoder.feed(data):
+                has_events = True
                 ended = is_whole = text.startswith("[DONE]")
                 if not ended:
                     yield from self._give(head, exchange.feed(read_chunk(text)))
@@ -173,7 +187,8 @@ class _Translation:
                 if ended:
                     break
         if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
-            raise Refusal("the upstream broke off its reply", status=502, code="upstream_error")
+            is_none = WEB_PAGE if is_page(response.headers.get("content-type", ""), begins) else NO_EVENTS
+            raise Refusal(is_none if begins and not has_events else BROKEN_OFF, status=502, code="upstream_error")
         yield from self._give(head, exchange.end(is_whole=is_whole))
         return exchange.next_turn()
 
@@ -229,7 +244,7 @@ class _Translation:
         """Give the client an error of the upstream: as it is, where that is in the words of the client's API."""
         as_it_is = self._api == "chat" or (self._api == "responses" and response.is_error)
         if self._begun or response.is_success or not as_it_is:
-            raise _UpstreamError(_read(body), response)
+            raise _UpstreamError(response, body)
         yield Head(
             response.status_code, _response_headers(response.headers, self._api, response.headers.get("content-type"))
         )
@@ -250,12 +265,29 @@ class _Translation:
 
 
 class _UpstreamError(Refusal):
-    """An error that the upstream reported in an answer of its own: `said` is its JSON."""
+    """What the upstream said in place of what it was asked for."""
 
-    def __init__(self, said: Mapping[str, Any], response: httpx2.Response) -> None:
-        status = response.status_code if response.is_error else error_status(said)
-        super().__init__(error_message(said), status=status, code="upstream_error")
+    def __init__(self, response: httpx2.Response, body: bytes) -> None:
+        status = response.status_code if response.is_error else error_status(_read(body))
+        super().__init__(_fault(response, body), status=status, code="upstream_error")
         self.headers = response.headers
+
+
+def _fault(response: httpx2.Response, body: bytes) -> str:
+    """Return what is wrong with an answer, in the upstream's words if it has any."""
+    if response.is_error:
+        return error_message(body, response.status_code)
+    if not response.is_success:
+        return ELSEWHERE
+    if is_page(response.headers.get("content-type", ""), body):
+        return WEB_PAGE
+    said = _read(body)
+    if not said:
+        return NO_OBJECT
+    if "choices" in said:
+        return IN_ONE_PIECE
+    message = error_message(said)
+    return message if is_error(said) or message != error_message({}) else NO_COMPLETION
 
 
 def _status(error: Exception) -> int:
@@ -269,20 +301,10 @@ def _reason(error: Exception) -> str:
     return f"the upstream broke off ({type(error).__name__})" if isinstance(error, httpx2.HTTPError) else str(error)
 
 
-def _object(text: bytes | str, what: str, status: int) -> dict[str, Any]:
-    """Return the JSON object in a text. Raises Refusal for anything else."""
-    try:
-        value = json.loads(text if isinstance(text, str) else text.decode())
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise Refusal(f"{what} is no JSON object", status=status, code="invalid_json")
-    return value
-
-
 def _read(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that an answer is, an empty one if it is none."""
     try:
-        return _object(body, "", 502)
+        return parse_object(body)
     except Refusal:
         return {}
 
