@@ -786,7 +786,6 @@ UNTOUCHED = [
     ("GET", "/v1/models", b""),
     ("GET", "/v1/messages", b""),
     ("POST", "/v1/embeddings", b'{"input": 1}'),
-    ("POST", "/v1/messages/count_tokens", b"{}"),
     ("POST", "/v1/threads/thread_1/messages", b'{"role": "user"}'),
     ("POST", "/v1/chat/completions/x?a=b", b"no JSON"),
 ]
@@ -811,6 +810,30 @@ def test_anything_else_passes_through_untouched(method: str, path: str, content:
     assert response.headers["x-own"] == "1"
     assert model.seen[0][1]["x-api-key"] == "k"
     assert model.seen[0][1]["x-mine"] == "1"
+
+
+@colours
+def test_tokens_are_estimated_without_asking_the_upstream(colour: str) -> None:
+    inner = httpx2.MockTransport(lambda request: pytest.fail("sent"))
+    asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Weather in Oslo?"}]}
+
+    def counts(tools: list[Any]) -> int:
+        if colour == "sync":
+            with httpx2.Client(transport=XMLToolsTransport(inner)) as http:
+                client = client_of("messages", "http://u", http)
+                return int(client.messages.count_tokens(**asked, tools=tools).input_tokens)
+
+        async def count() -> int:
+            async with httpx2.AsyncClient(transport=AsyncXMLToolsTransport(inner)) as http:
+                counted = await client_of("messages", "http://u", http).messages.count_tokens(**asked, tools=tools)
+                return int(counted.input_tokens)
+
+        return asyncio.run(count())
+
+    assert 0 < counts([]) < counts(ANTHROPIC_TOOLS)
+    with httpx2.Client(transport=XMLToolsTransport(inner)) as http:
+        response = http.post("http://u/v1/messages/count_tokens", json={"messages": "Hi"})
+    assert (response.status_code, response.json()["type"]) == (400, "error")
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -17,7 +17,8 @@ calls of the client's API, while it still writes them:
     print(call.function.name, call.function.arguments)  # weather {"city":"Oslo"}
 
 A POST to `…/chat/completions`, `…/messages` or `…/responses` is sent to `…/chat/completions` of the same origin, so
-that credentials go nowhere else; anything else passes through untouched. What such a request becomes is decided by
+that credentials go nowhere else; `…/messages/count_tokens` is answered here, with an estimate; anything else passes
+through untouched. What such a request becomes is decided by
 `xmltools.proxy.bridge`.
 """
 

@@ -35,9 +35,11 @@ from xmltools.proxy.bridge.client_errors import (
 )
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
 from xmltools.proxy.bridge.settings import checked
+from xmltools.proxy.bridge.worker import estimate
 
 _APIS: dict[str, Api] = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
 _CALLED = re.compile(rf"(?:{'|'.join(_APIS)})\Z")
+_COUNT = "/messages/count_tokens"
 # The messages of OpenAI's threads have the last word of their path in common with Anthropic's API, and nothing else.
 _THREADS = re.compile(r"/threads/[^/]+/messages\Z")
 _EVENTS = "text/event-stream"
@@ -96,10 +98,12 @@ Steps = Generator[Step | Given, Any, None]
 def steps_of(request: httpx2.Request, options: Options) -> Steps | None:
     """Return the steps of a request, None for one that is not ours."""
     path = request.url.path
-    found = _CALLED.search(path)
-    if request.method != "POST" or found is None or _THREADS.search(path):
+    if request.method != "POST" or _THREADS.search(path):
         return None
-    return _Translation(_APIS[found[0]], request, options).steps()
+    if path.endswith(_COUNT):
+        return _Translation("messages", request, options).counted()
+    found = _CALLED.search(path)
+    return _Translation(_APIS[found[0]], request, options).steps() if found is not None else None
 
 
 class _Translation:
@@ -125,6 +129,14 @@ class _Translation:
             yield (yield self._as_it_came(body))
         else:
             yield from self._translated(exchange)
+
+    def counted(self) -> Steps:
+        """Answer with an estimate of the tokens that the upstream would get."""
+        try:
+            body = yield from self._whole("the request", 413)
+            yield from self._say(200, {"input_tokens": estimate(body, self._options.settings)})
+        except Refusal as refusal:
+            yield from self._refused(refusal)
 
     def _translated(self, exchange: Exchange) -> Steps:
         """Answer. What goes wrong has a status of its own, or is an event of the stream once that has begun."""

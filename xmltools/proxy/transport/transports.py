@@ -60,6 +60,9 @@ class XMLToolsTransport(_Transport[httpx2.BaseTransport], httpx2.BaseTransport):
     is no stream. `on_exchange` is called with each `Exchange` before it begins: its `on_event` may be set, and its
     `stats` are complete when the response has been read.
 
+    What Anthropic's clients ask at `…/messages/count_tokens` is answered with an estimate for the prompt as it would be
+    written, without asking the upstream.
+
     Streams are read from the upstream as the client reads them, and closing a response closes the upstream's. An error
     of the upstream before there is anything to tell keeps its status and its message, and where it can't be reached,
     what the inner transport raises is raised; what goes wrong later is the error event of the client's API. Raises
