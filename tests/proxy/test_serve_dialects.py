@@ -403,7 +403,7 @@ def test_other_errors_that_name_the_field_are_passed_on(stream: bool) -> None:
 def test_settings_that_contradict_a_dialect_are_refused() -> None:
     with pytest.raises(XMLToolsError, match="did you mean 'hermes'"):
         Settings(dialect="herms")
-    with pytest.raises(XMLToolsError, match="expected the name of a dialect, got int"):
+    with pytest.raises(XMLToolsError, match="expected the name of a dialect, got "):
         Settings(dialect=3)  # type: ignore[arg-type]
     with pytest.raises(XMLToolsError, match="a grammar goes with a prompt of ours only"):
         Settings(dialect="glm", engine="vllm", prompt="upstream")

@@ -11,18 +11,19 @@ from typing import Any, Literal, Self
 from xmltools import dialects
 from xmltools.dialects import FORGE, Dialect, beside, named
 from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge.field_types import check_types
 from xmltools.tools import Tool
 
 AUTO = "auto"
 """In place of a dialect: the one of the model that the client asks for."""
 _LONGEST_NAME = 200
 """Characters of a model's name. No longer one is known."""
-_CHOICES = {
-    "prompt": ("ours", "upstream"),
-    "style": ("full", "compact"),
-    "result_role": ("user", "tool"),
-    "upstream_tool_choice": ("auto", "none"),
+_WORDS = {
+    "dialect": "the name of a dialect",
+    "also": "names of dialects, or 'known', which means all of them",
+    "dialects": "names of dialects by model",
 }
+"""What is expected of fields whose type says too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,9 @@ class Settings:
     dialects: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise XMLToolsError(
-                    f"{name}: expected {' or '.join(map(repr, known))}, got {getattr(self, name)!r:.60}"
-                )
+        check_types(self, **_WORDS)
         if type(self.retries) is not int or not 0 <= self.retries <= 10:
             raise XMLToolsError(f"retries: expected a whole number from 0 through 10, got {self.retries!r:.60}")
-        if not isinstance(self.dialect, str):
-            raise XMLToolsError(f"dialect: expected the name of a dialect, got {type(self.dialect).__name__}")
         dialect = FORGE if self.dialect == AUTO else named(self.dialect)
         beside(dialect, self.also)
         if isinstance(self.also, list):  # of JSON, by which settings go to another process
@@ -114,9 +109,14 @@ class Settings:
         try:
             given = dict(self.dialects)
         except (TypeError, ValueError):
-            raise XMLToolsError(f"dialects: expected names by model, got {self.dialects!r:.60}") from None
+            raise XMLToolsError(f"dialects: expected names of dialects by model, got {self.dialects!r:.60}") from None
         object.__setattr__(self, "dialects", tuple(given.items()))
         for model, dialect in given.items():
+            if not isinstance(model, str) or not model.strip():
+                raise XMLToolsError(
+                    f"dialects: expected the name of a model, as clients write it, before the dialect {dialect!r:.60}, "
+                    f"got {model!r:.60}"
+                )
             try:
                 replace(self, dialect=dialect, dialects=())
             except XMLToolsError as error:

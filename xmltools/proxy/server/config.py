@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Settings
+from xmltools.proxy.bridge.field_types import check_types
 from xmltools.proxy.bridge.settings import AUTO, can_be_written, checked
 
 _MIB = 1024 * 1024
+_RIGHT_URL = "a URL such as http://localhost:8000/v1"
 _SECONDS = ("connect_timeout", "first_byte_timeout", "idle_timeout", "keepalive")
 
 
@@ -70,6 +72,7 @@ class ServeConfig:
 
     def __post_init__(self) -> None:
         checked(self.settings)
+        check_types(self, upstream=f"{_RIGHT_URL} or None")
         if self.demo == (self.upstream is not None):
             raise XMLToolsError(
                 "expected either the URL of an upstream or the demo, not both; give upstream= or demo=True"
@@ -123,7 +126,7 @@ class ServeConfig:
 
 
 def _check_url(url: str) -> None:
-    right = "expected a URL such as http://localhost:8000/v1"
+    right = f"expected {_RIGHT_URL}"
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -33,6 +33,7 @@ from xmltools.proxy.bridge.client_errors import (
     WEB_PAGE,
     is_page,
 )
+from xmltools.proxy.bridge.field_types import check_types
 from xmltools.proxy.bridge.json_bodies import NO_OBJECT, parse_object
 from xmltools.proxy.bridge.settings import checked
 from xmltools.proxy.bridge.worker import estimate
@@ -65,6 +66,7 @@ class Options:
 
     def __post_init__(self) -> None:
         checked(self.settings)
+        check_types(self)
         if self.upstream_path is not None and not _PATH.fullmatch(self.upstream_path):
             raise XMLToolsError(
                 f"upstream_path: expected a path such as '/v1/chat/completions', got {self.upstream_path!r:.80}; "

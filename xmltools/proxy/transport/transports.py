@@ -21,7 +21,8 @@ _Inner = TypeVar("_Inner", httpx2.BaseTransport, httpx2.AsyncBaseTransport)
 class _Transport(Generic[_Inner]):
     """What the two have in common: their options, and which requests are translated."""
 
-    _make_inner: Callable[[], _Inner]
+    _make_inner: type[_Inner]
+    _base: type[_Inner]
     _client: str
 
     def __init__(
@@ -35,6 +36,11 @@ class _Transport(Generic[_Inner]):
     ) -> None:
         self._options = Options(settings, upstream_path, max_body, on_exchange)
         self._inner: _Inner = self._make_inner() if inner is None else inner
+        if not isinstance(self._inner, self._base):
+            raise XMLToolsError(
+                f"inner: expected an httpx2.{self._base.__name__}, such as httpx2.{self._make_inner.__name__}(), "
+                f"got {type(inner).__name__}"
+            )
 
     def _steps(self, request: object) -> Steps | None:
         """Return the steps of a request, None for one that passes through.
@@ -70,6 +76,7 @@ class XMLToolsTransport(_Transport[httpx2.BaseTransport], httpx2.BaseTransport):
     """
 
     _make_inner = httpx2.HTTPTransport
+    _base = httpx2.BaseTransport
     _client = "Client"
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -94,6 +101,7 @@ class AsyncXMLToolsTransport(_Transport[httpx2.AsyncBaseTransport], httpx2.Async
     """`XMLToolsTransport` for `httpx2.AsyncClient`; the default of `inner` is `httpx2.AsyncHTTPTransport()`."""
 
     _make_inner = httpx2.AsyncHTTPTransport
+    _base = httpx2.AsyncBaseTransport
     _client = "AsyncClient"
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
