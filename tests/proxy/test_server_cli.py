@@ -254,6 +254,9 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...]) -> None:
         (("--demo", "--prompt", "upstream", "--grammar", "vllm"), "choose --prompt ours"),
         (("--demo", "--dialect", "k2_horizon"), "let the upstream write them (--prompt upstream)"),
         (("--demo", "--also", "nope"), "--also: "),
+        (("--demo", "--dialect", "=hermes"), "--dialect: expected the name of a model, as clients write it, before"),
+        (("--demo", "--upstream-tool-choice", "none"), "--upstream-tool-choice: with a prompt of ours"),
+        (("--upstream", "http://a", "--speed", "2"), "--speed: only the demo has one"),
         (
             ("--demo", "--dialect", "coder=hermes", "--dialect", "coder=glm"),
             "--dialect: expected one NAME for 'coder', got hermes and glm; leave one out",

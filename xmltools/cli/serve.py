@@ -236,7 +236,7 @@ _OPTIONS = {
     "upstream_tool_choice": "--upstream-tool-choice",
     "server_names": "--server-names",
     "strict_calls": "--strict-calls",
-    **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also")},
+    **{name: f"--{name}" for name in ("prompt", "upstream", "dialect", "style", "also", "speed")},
 }
 """Options, by the fields that errors about them name."""
 

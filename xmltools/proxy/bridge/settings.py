@@ -94,6 +94,11 @@ class Settings:
         if isinstance(self.also, list):  # of JSON, by which settings go to another process
             object.__setattr__(self, "also", tuple(self.also))
         if self.prompt == "ours":
+            if self.upstream_tool_choice != "auto":
+                raise XMLToolsError(
+                    "upstream_tool_choice: with a prompt of ours the upstream gets no tools to choose from; "
+                    "leave it out, or choose prompt='upstream'"
+                )
             self._check_prompt(dialect)
         elif self.engine is not None:
             raise XMLToolsError(

@@ -83,6 +83,8 @@ class ServeConfig:
                     raise XMLToolsError(f"dialect: the demo can't write calls in {dialect!r}; choose another one")
         if self.upstream is not None:
             _check_url(self.upstream)
+            if self.speed != 1:
+                raise XMLToolsError("speed: only the demo has one, not an upstream; leave it out")
         for name in _SECONDS:
             _check_number(name, getattr(self, name), above=True)
         for name in ("speed", "grace"):
