@@ -559,6 +559,7 @@ def test_pages_have_a_bound_end_with_the_hub_and_hear_that_it_lives() -> None:
 @pytest.mark.parametrize(
     ("host", "status"),
     [
+        ("app.localhost", 200),
         ("localhost:8080", 200),
         ("127.0.0.1", 200),
         ("[::1]:8080", 200),

@@ -86,6 +86,7 @@ def test_pages_of_other_origins_may_not_ask(path: str, origin: str) -> None:
     with world(Upstream()) as it:
         response = it.client.request("POST" if path in BODIES else "GET", path, headers={"origin": origin})
     assert response.status_code == 403
+    assert f"start it with --allow-origin {origin}, if" in response.json()["error"]["message"]
     assert "access-control-allow-origin" not in response.headers
 
 
@@ -108,8 +109,10 @@ def test_pages_of_an_origin_that_was_allowed_may_ask() -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.evil.example", "evil.example:80", "localhost.evil.example"])
 def test_a_foreign_name_that_points_at_this_machine_is_refused(host: str) -> None:
-    with world(Upstream()) as it:
-        assert it.client.get("/v1/models", headers={"host": host}).status_code == 403
+    with world(Upstream(), hosts=("private.example",)) as it:
+        response = it.client.get("/v1/models", headers={"host": host})
+    assert response.status_code == 403 and f"--allow-host {host.partition(':')[0]}, if" in response.text
+    assert "private.example" not in response.text  # whoever points a name at this machine may read it
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.2", "[::1]:80", "app.localhost", "good.example"])

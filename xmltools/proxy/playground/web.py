@@ -7,7 +7,6 @@ known host names only.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.errors import XMLToolsError
+from xmltools.proxy.bridge.host_names import is_known_host
 from xmltools.proxy.playground.analyse import InputError, analyse, list_dialects
 from xmltools.proxy.playground.live import LiveExchange, LiveHub, Snapshot
 from xmltools.proxy.playground.live_details import corpus_case, describe
@@ -36,6 +36,7 @@ MAX_BODY = 1 << 20
 _DIGITS = 16  # of a number that stands in a query
 _AT_ONCE = 2  # analyses: they cost time of the processor that streams need, too
 _STATIC = Path(__file__).parent / "static"
+_FOREIGN = "the request came from a page of another origin; --allow-origin lets such pages use /v1, and not these pages"
 _HEADERS = {
     "content-security-policy": (
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
@@ -85,7 +86,7 @@ class _Guarded:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        app = _refusal(403, "the request came from a page of another origin") if _is_foreign(scope) else self._app
+        app = _refusal(403, _FOREIGN) if _is_foreign(scope) else self._app
         try:
             await app(scope, receive, guarded)
         except HTTPException as error:  # such as a file that there is not: nothing has been sent yet
@@ -173,21 +174,10 @@ class _Pages:
         """The hub, or why it is not shown."""
         if self._live is None:
             return _refusal(404, "the live view is off: start the server with --live")
-        if not self._is_known(request.headers.get("host", "")):
-            return _refusal(403, "the live view is read under localhost, an IP address or a host name that was allowed")
+        if not is_known_host(request.headers.get("host", ""), self._hosts):
+            names = "localhost, an IP address, or a name that was allowed with --allow-host"
+            return _refusal(403, f"the live view is read under {names}")
         return self._live
-
-    def _is_known(self, host: str) -> bool:
-        name = (urlsplit(f"//{host}").hostname or "") if "/" not in host else ""
-        return name == "localhost" or name in self._hosts or _is_address(name)
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _page(name: str, status: int = 200) -> Response:

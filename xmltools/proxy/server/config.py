@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from xmltools.errors import XMLToolsError
 from xmltools.proxy.bridge import Settings
 from xmltools.proxy.bridge.field_types import check_types
+from xmltools.proxy.bridge.host_names import name_of
 from xmltools.proxy.bridge.settings import AUTO, can_be_written, checked
 
 _MIB = 1024 * 1024
@@ -105,6 +106,11 @@ class ServeConfig:
         object.__setattr__(self, "origins", tuple(map(_origin, self.origins)))
 
     @property
+    def host_names(self) -> tuple[str, ...]:
+        """The names under which the server is reached, beside those of this machine."""
+        return (self.host.lower(), *self.hosts)
+
+    @property
     def base_url(self) -> str:
         """The URL under which the upstream has `/chat/completions`, without a slash at its end."""
         url = (self.upstream or "http://demo.invalid").rstrip("/")
@@ -140,14 +146,6 @@ def _check_url(url: str) -> None:
         raise XMLToolsError(f"upstream: {right} without a name or password; give the key as upstream_key")
     if parts.query or parts.fragment:
         raise XMLToolsError(f"upstream: {right} that ends with its path, without ? and #")
-
-
-def name_of(url: str) -> str:
-    """Return the name of the host in a URL, in small letters, without a port; empty if it has none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _host(given: str) -> str:

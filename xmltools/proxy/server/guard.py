@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import ipaddress
 from collections.abc import Iterator
 
 import anyio
@@ -17,13 +16,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xmltools.proxy.bridge import Refusal
-from xmltools.proxy.server.config import ServeConfig, name_of
+from xmltools.proxy.bridge.host_names import is_known_host, name_of
+from xmltools.proxy.server.config import ServeConfig
 from xmltools.proxy.server.http_responses import send_error, send_refusal
 from xmltools.proxy.server.logging import Record, log_failure, log_request
 from xmltools.proxy.server.metrics import Metrics
 from xmltools.proxy.server.request_bodies import ClientGoneError
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _OPEN = ("/healthz",)
 _LEFT = 499
 _STATIC = "/playground/static/"
@@ -46,7 +45,6 @@ class Guard:
         self._app = app
         self._config = config
         self._metrics = metrics
-        self._hosts = frozenset((*_LOCAL, config.host, *config.hosts))
         self._key = config.api_key.encode() if config.api_key is not None else None
         self._open = 0
 
@@ -114,16 +112,18 @@ class Guard:
         """Raise Refusal for a request that is not let in."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if self._config.is_loopback and host and not self._is_known(host):
+        if self._config.is_loopback and host and not is_known_host(host, self._config.host_names):
             raise Refusal(
-                f"this server is not reached under the name {host!r:.100}; allow it with --allow-host",
+                f"this server is not reached under the name {host!r:.100}, but as localhost or by its address; "
+                f"start it with --allow-host {name_of(f'//{host}') or 'NAME':.100}, if the name is its own",
                 status=403,
                 code="unknown_host",
             )
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed(origin, host):
             raise Refusal(
-                f"web pages of {origin!r:.100} may not use this server; allow them with --allow-origin",
+                f"web pages of {origin!r:.100} may not use this server; start it with --allow-origin {origin:.100}, if "
+                "they are to be let in",
                 status=403,
                 code="unknown_origin",
             )
@@ -142,10 +142,6 @@ class Guard:
                 status=503,
                 code=_FULL,
             )
-
-    def _is_known(self, host: str) -> bool:
-        name = name_of(f"//{host}")
-        return name in self._hosts or name.endswith(".localhost") or _is_address(name)
 
     def _is_allowed(self, origin: str, host: str) -> bool:
         allowed = self._config.origins
@@ -179,12 +175,3 @@ def offered_keys(headers: Headers) -> Iterator[str]:
             yield base64.b64decode(value, validate=True).decode("latin-1").partition(":")[2]
         except binascii.Error:
             return
-
-
-def _is_address(name: str) -> bool:
-    # No foreign name server can make an address mean another machine.
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -45,7 +45,7 @@ def make_routes(service: Service) -> list[BaseRoute]:
         Route("/healthz", _App(service, _health, "/healthz"), methods=["GET"]),
         Route("/metrics", _App(service, _metrics, "/metrics"), methods=["GET"]),
         Route("/", _App(service, _front, "/"), methods=["GET"]),
-        *playground_routes(service.hub, hosts=service.config.hosts),
+        *playground_routes(service.hub, hosts=service.config.host_names),
         Route("/{path:path}", _App(service, _nothing)),
     ]
 
