@@ -127,6 +127,26 @@ def test_calls_and_results_are_text_and_neighbours_of_one_role_are_joined() -> N
     assert messages[3]["content"] == "Tool: read\nResult: text of a\n\ngo on"
 
 
+@pytest.mark.parametrize("settings", [Settings(), Settings(dialect="hermes", prompt="upstream")])
+def test_texts_that_become_one_have_a_line_break_between_them(settings: Settings) -> None:
+    def texts(*of: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": each} for each in of]
+
+    history = [
+        {"role": "user", "content": texts("one", "two\n", "three")},
+        {"role": "assistant", "content": texts("It is ", "so.")},
+        {"role": "user", "content": texts("four")},
+    ]
+    asked = anthropic(system=texts("Be good.", "Be brief."), messages=history)
+    system, *rest = Exchange("messages", asked, settings).request["messages"]
+    assert system["content"].startswith("Be good.\nBe brief.")
+    assert [each["content"] for each in rest] == ["one\ntwo\nthree", "It is so.", "four"]
+    system, user = Exchange(
+        "chat", chat(messages=[{"role": "system", "content": texts("A.", "B.")}, history[0]]), settings
+    ).request["messages"]
+    assert system["content"].startswith("A.\nB.") and user == history[0]  # its template joins them
+
+
 def test_a_request_without_tools_is_left_alone() -> None:
     body = {"model": "m", "messages": USER, "logprobs": True, "n": 3}
     exchange = Exchange("chat", body)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from xmltools import formats
@@ -48,13 +48,14 @@ def upstream_messages(incoming: Incoming, tools: list[Tool], settings: Settings)
 
     Raises Refusal for a conversation or tools that can't be written so.
     """
+    conversation = incoming.conversation.with_messages(map(_with_breaks, incoming.conversation))
     if settings.prompt == "upstream":
-        messages = [_without_reasoning(each) for each in in_order_of_calls(incoming.conversation)]
+        messages = [_without_reasoning(each) for each in in_order_of_calls(conversation)]
         # An engine that is asked for `required` makes the model write JSON that is in no dialect, or refuses it.
         is_required = bool(tools) and incoming.choice.mode == "required"
         return _dumped(_with_instructions(messages, ENGLISH.required_call if is_required else ""), incoming)
     try:
-        conversation = _without_tokens(incoming.conversation, incoming.tools, settings.dialect)
+        conversation = _without_tokens(conversation, incoming.tools, settings.dialect)
         conversation = _defused(conversation, settings.dialect)
         conversation = conversation.with_messages(in_order_of_calls(conversation))
         plain = inline(
@@ -92,6 +93,20 @@ def _dumped(messages: list[Message], incoming: Incoming) -> list[dict[str, Any]]
 def _is_result_as_text(message: Message) -> bool:
     """Return whether results are text in a message of a tool. Chat completions have that for nothing but results."""
     return message.role == "tool" and not message.results
+
+
+def _with_breaks(message: Message) -> Message:
+    """Return a message with a line break between two of its texts, which will be one. What the model wrote is joined as
+    it is, and what stays a list of parts is left to the chat template."""
+    if message.role == "assistant" or (message.role == "user" and "openai" in message.extra):
+        return message
+    parts = [
+        part.model_copy(update={"text": f"{part.text}\n"})
+        if isinstance(part, Text) and isinstance(after, Text) and part.text and not part.text.endswith("\n")
+        else part
+        for part, after in pairwise((*message.parts, None))
+    ]
+    return message.model_copy(update={"parts": tuple(parts)})
 
 
 def _without_reasoning(message: Message) -> Message:
