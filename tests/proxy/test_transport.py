@@ -946,6 +946,23 @@ def test_an_answer_that_is_none_says_what_it_is(body: str, kind: str, status: in
     assert told in response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("retry", "told"),
+    [
+        (Reply(raw=(b"<html>",)), "a web page"),
+        (Reply(finish=None), "broke off"),
+        (Reply("Hm", finish=None, ending="cut"), "broke off"),
+    ],
+    ids=["page", "nothing", "cut"],
+)
+def test_what_goes_wrong_in_a_retry_is_told_as_at_the_start(retry: Reply, told: str) -> None:
+    with (
+        upstream(Reply(f"I look. {block('Oslo', days='x')}"), retry) as (_, url),
+        pytest.raises(openai.APIError, match=told),
+    ):
+        ask("chat", "stream", "sync", url)
+
+
 def test_a_completion_in_place_of_a_stream_is_named_as_such() -> None:
     whole = httpx2.Response(200, json=completion(Reply("Hi.")))
     with httpx2.Client(transport=XMLToolsTransport(httpx2.MockTransport(lambda request: whole))) as http:

@@ -200,7 +200,7 @@ class _Translation:
                     ended = exchange.done
                 if ended:
                     break
-        if not (exchange.stats.finish_reasons or exchange.done or self._begun or (is_whole and exchange.begun)):
+        if not (exchange.stats.finish_reasons or exchange.done or (is_whole and exchange.begun)):
             is_none = WEB_PAGE if is_page(response.headers.get("content-type", ""), begins) else NO_EVENTS
             raise Refusal(is_none if begins and not has_events else BROKEN_OFF, status=502, code="upstream_error")
         yield from self._give(head, exchange.end(is_whole=is_whole))
