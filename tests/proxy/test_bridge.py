@@ -136,11 +136,13 @@ def test_texts_that_become_one_have_a_line_break_between_them(settings: Settings
         {"role": "user", "content": texts("one", "two\n", "three")},
         {"role": "assistant", "content": texts("It is ", "so.")},
         {"role": "user", "content": texts("four")},
+        {"role": "system", "content": texts("Five.", "Six.")},
     ]
+    reminder = "<system-reminder>\nFive.\nSix.\n</system-reminder>"
     asked = anthropic(system=texts("Be good.", "Be brief."), messages=history)
     system, *rest = Exchange("messages", asked, settings).request["messages"]
     assert system["content"].startswith("Be good.\nBe brief.")
-    assert [each["content"] for each in rest] == ["one\ntwo\nthree", "It is so.", "four"]
+    assert [each["content"] for each in rest] == ["one\ntwo\nthree", "It is so.", f"four\n\n{reminder}"]
     system, user = Exchange(
         "chat", chat(messages=[{"role": "system", "content": texts("A.", "B.")}, history[0]]), settings
     ).request["messages"]

@@ -224,7 +224,8 @@ def system_first(conversation: Conversation) -> Conversation:
     for message in conversation:
         begun = begun or message.role != "system"
         if begun and message.role == "system":
-            text = f"<system-reminder>\n{message.text.strip()}\n</system-reminder>"
+            said = "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text))
+            text = f"<system-reminder>\n{said}\n</system-reminder>"
             message = Message(role="user", parts=(Text(text=text),))
         messages.append(message)
     return conversation.with_messages(messages)
