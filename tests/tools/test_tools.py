@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field, validate_call
@@ -131,8 +133,84 @@ def test_other_callables():
     assert Tool.of(Job("a").run).parameters["properties"] == {"force": {"type": "boolean"}}
     assert Tool.of(Job("a")).parameters["properties"] == {"again": {"type": "integer"}}
     assert Tool.of(Job("a")).name == "Job"
-    partial = Tool.of(functools.partial(google, lines=[1]), name="partial")
-    assert partial.parameters["properties"]["path"]["type"] == "string"
+
+
+def test_a_partial_function_is_the_function_without_what_is_bound():
+    tool = Tool.of(functools.partial(functools.partial(google, mode="w"), lines=[1]))
+    assert (tool.name, tool.description) == ("google", "Read a file.\n\nIt may be long.")
+    assert list(tool.parameters["properties"]) == ["path", "schema"]
+    assert tool.parameters["properties"]["schema"]["description"] == "Whether to show the schema: it is short."
+    assert list(Tool.of(functools.partial(google, "a.txt")).parameters["properties"]) == ["lines", "mode", "schema"]
+    with pytest.raises(XMLToolsError, match="a lambda has no name"):
+        Tool.of(functools.partial(lambda a, b: a, b=1))
+
+
+class Size(Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+@dataclass
+class Order:
+    article: str
+    size: Size = Size.SMALL
+    notes: list[str] = field(default_factory=list)
+    at: InitVar[int] = 0
+
+
+class Pair(NamedTuple):
+    first: int
+    second: str = "b"
+
+
+class Greeting:
+    """Greet."""
+
+    def __init__(self, name: str): ...
+
+
+SIZES = {"enum": ["s", "l"], "type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("source", "properties"),
+    [
+        (
+            Order,
+            {
+                "article": {"type": "string"},
+                "size": {"$ref": "#/$defs/Size", "default": "s"},
+                "notes": {"type": "array", "items": {"type": "string"}},
+                "at": {"type": "integer", "default": 0},
+            },
+        ),
+        (Pair, {"first": {"type": "integer"}, "second": {"type": "string", "default": "b"}}),
+        (Greeting, {"name": {"type": "string"}}),
+    ],
+)
+def test_a_class_is_a_tool_of_its_fields_with_their_types(source, properties):
+    tool = Tool.of(source)
+    assert tool.parameters["properties"] == properties
+    assert tool.parameters["required"] == [next(iter(properties))]
+    assert tool.description == ("Greet." if source is Greeting else "")
+
+
+def test_parameters_may_be_of_classes():
+    def buy(
+        order: Order | None,
+        pair: Pair,
+        sizes: dict[Size, int],
+        how: Literal["now", "later"] = "now",
+        big: Size = Size.LARGE,
+    ): ...
+
+    parameters = Tool.of(buy).parameters
+    assert parameters["$defs"]["Size"] == SIZES
+    assert parameters["$defs"]["Order"]["required"] == ["article"]
+    assert parameters["$defs"]["Order"]["additionalProperties"] is False
+    assert parameters["$defs"]["Pair"]["type"] == "array"
+    assert parameters["properties"]["how"]["enum"] == ["now", "later"]
+    assert parameters["properties"]["big"] == {"$ref": "#/$defs/Size", "default": "l"}
 
 
 def test_annotated_parameters():
@@ -198,6 +276,7 @@ def unresolved(a: Nowhere): ...  # noqa: F821
         (3, "expected a function or a pydantic model class, found 3"),
         (unresolved, "a type hint cannot be resolved"),
         (dict, "no signature"),
+        (Size, "Size is an Enum, which is one value and takes no named arguments"),
     ],
 )
 def test_what_is_no_tool(source, words):
@@ -207,13 +286,16 @@ def test_what_is_no_tool(source, words):
 
 
 def test_types_without_a_schema():
-    def opaque(a: Opaque) -> None: ...
+    def opaque(first: int, a: Opaque) -> None: ...
 
-    def function(a: callable) -> None: ...  # type: ignore[valid-type]
+    def function(first: int, a: Callable[[], int]) -> None: ...
 
-    for source in (opaque, function):
-        with pytest.raises(XMLToolsError, match="no JSON Schema"):
+    def wrong(first: int, a: callable) -> None: ...  # type: ignore[valid-type]
+
+    for source in (opaque, function, wrong):
+        with pytest.raises(XMLToolsError, match="the type of the parameter 'a' has no JSON Schema") as caught:
             Tool.of(source)
+        assert "\n" not in str(caught.value)
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}

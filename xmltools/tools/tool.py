@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from enum import EnumType
+from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
-from pydantic.errors import PydanticSchemaGenerationError
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import BUILD_LATE, DEFAULT_SERVER
@@ -107,31 +108,33 @@ class Tool(BaseModel):
         server: str = DEFAULT_SERVER,
         description: str | None = None,
     ) -> Tool:
-        """Make a tool from a function or a pydantic model class.
+        """Make a tool from a function or a pydantic model class, or from another class that takes named arguments.
 
         Type hints become the schema, the docstring becomes the description and those of the parameters (its
         Google, NumPy or reST sections are read); `name` and `description` take the place of its own. A function takes
-        no other arguments than it names, unless it has `**kwargs`. Raises XMLToolsError for what cannot be called with
-        named arguments, and for a lambda without `name`.
+        no other arguments than it names, unless it has `**kwargs`. What `functools.partial` has bound is no argument
+        of the tool, which has the name of the function inside. Raises XMLToolsError for what cannot be called with
+        named arguments, for a type that has no JSON Schema, and for a lambda without `name`.
         """
+        inside = source.func if isinstance(source, partial) else source
         if isinstance(source, type) and issubclass(source, BaseModel):
-            text, model = source.__doc__ or "", source
+            schema = _schema_of_model(source)
         elif callable(source):
-            text, model = source.__doc__ or "", _model_of(source)
+            schema = _schema_of_function(source)
         else:
             raise XMLToolsError(f"expected a function or a pydantic model class, found {source!r:.80}")
-        if name is None and getattr(source, "__name__", "") == "<lambda>":
+        if name is None and getattr(inside, "__name__", "") == "<lambda>":
             raise XMLToolsError("a lambda has no name that a call could say; give one: Tool.of(…, name='double')")
         from xmltools.tools.docstrings import read_docstring  # only here: tools also come as JSON
 
-        summary, described = read_docstring(text)
+        summary, described = read_docstring(_docstring_of(inside))
         if description is None:
             description = summary
         return _make(
             cls,
-            name=name or str(getattr(source, "__name__", type(source).__name__)),
+            name=name or str(getattr(inside, "__name__", type(inside).__name__)),
             description=description,
-            parameters=_parameters_of(model, described),
+            parameters=_described(schema, described),
             server=server,
         )
 
@@ -357,17 +360,23 @@ def _lowered(schema: Any) -> Any:
 # Schemas from Python
 
 
-def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
-    """Return a pydantic model with a field for each parameter of the function."""
+def _schema_of_function(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a function's parameters, as pydantic writes it, without those that are bound."""
     import inspect  # it costs a tenth of the package's start-up, and only this needs it
 
+    if isinstance(function, EnumType):
+        raise XMLToolsError(
+            f"{function.__name__} is an Enum, which is one value and takes no named arguments: make it the type of a "
+            "parameter of a function"
+        )
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
         raise XMLToolsError(f"{function!r:.80} has no signature that can be read: {error}") from None
+    bound, function = (function.keywords, function.func) if isinstance(function, partial) else ({}, function)
     fields: dict[str, Any] = {}
     extra = "forbid"
-    hints = _hints_of(function)
+    hints, factories = _hints_of(function), _factories_of(function)
     for number, parameter in enumerate(parameters):
         if parameter.kind is parameter.VAR_KEYWORD:
             extra = "allow"
@@ -377,21 +386,37 @@ def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
                 f"{_called(function)}: the parameter {str(parameter)!r} cannot be given by name, as "
                 "those of a tool are; make it an ordinary parameter or wrap the function"
             )
+        if parameter.name in bound:
+            continue
         default = ... if parameter.default is parameter.empty else parameter.default
         # pydantic reserves some names for itself (a leading underscore, `schema`), so fields are numbered.
         hint = hints.get(parameter.name, Any)
-        fields[f"field_{number}"] = _field(parameter.name, hint, default)
+        fields[f"field_{number}"] = _field(parameter.name, hint, factories.get(parameter.name, default))
+    config = ConfigDict(extra=extra, arbitrary_types_allowed=False)  # type: ignore[typeddict-item]
+    return _schema_of_fields(fields, config, _called(function))
+
+
+def _schema_of_fields(fields: dict[str, Any], config: ConfigDict, owner: str) -> dict[str, Any]:
     try:
-        config = ConfigDict(extra=extra, arbitrary_types_allowed=False)  # type: ignore[typeddict-item]
-        return create_model("Arguments", __config__=config, **fields)
-    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
-        raise XMLToolsError(f"{_called(function)}: a type hint has no JSON Schema: {error}") from None
+        model: type[BaseModel] = create_model("Arguments", __config__=config, **fields)
+        return model.model_json_schema()
+    except (PydanticUserError, TypeError) as error:
+        for number, field in fields.items() if len(fields) > 1 else ():
+            _schema_of_fields({number: field}, config, owner)  # so that the error names the one that has none
+        names = " and ".join(repr(field.alias) for _, field in fields.values())
+        why = error.message if isinstance(error, PydanticUserError) else str(error)
+        raise XMLToolsError(
+            f"{owner}: the type of the parameter {names} has no JSON Schema ({why.partition('. ')[0].rstrip('.')}); "
+            "take one that JSON can hold, or a dataclass or a pydantic model of such"
+        ) from None
 
 
 def _field(name: str, hint: Any, default: Any) -> tuple[Any, Any]:
     """Return the type and the default of a field that is called `name` outside."""
     from pydantic.fields import FieldInfo
 
+    if isinstance(hint, dataclasses.InitVar):
+        hint = hint.type
     if isinstance(default, FieldInfo):  # it may have no default, and belongs to the function
         return Annotated[hint, default], Field(alias=name)
     return hint, Field(default, alias=name)
@@ -400,25 +425,48 @@ def _field(name: str, hint: Any, default: Any) -> tuple[Any, Any]:
 def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     from typing import get_type_hints
 
-    target = function if hasattr(function, "__code__") or hasattr(function, "__wrapped__") else None
-    if target is None and not hasattr(function, "__func__"):
-        target = getattr(function, "func", None) or type(function).__call__
+    target: Any = function
+    if isinstance(function, type):
+        has_fields = dataclasses.is_dataclass(function) or hasattr(function, "_fields")
+        made_by = function.__new__ if function.__init__ is object.__init__ else function.__init__  # type: ignore[misc]
+        target = function if has_fields else made_by
+    elif not any(hasattr(function, name) for name in ("__code__", "__wrapped__", "__func__")):
+        target = type(function).__call__
     try:
-        return get_type_hints(target or function, include_extras=True)
+        return get_type_hints(target, include_extras=True)
     except (NameError, TypeError) as error:
         raise XMLToolsError(f"{_called(function)}: a type hint cannot be resolved: {error}") from None
+
+
+def _factories_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass whose defaults are made anew: its signature has a stand-in for them."""
+    fields = dataclasses.fields(function) if dataclasses.is_dataclass(function) else ()
+    made = {each.name: each.default_factory for each in fields}
+    return {
+        name: Field(default_factory=made_by) for name, made_by in made.items() if made_by is not dataclasses.MISSING
+    }
+
+
+def _docstring_of(source: Any) -> str:
+    """Return what was written about it: a dataclass and a NamedTuple without docstring have their signature there."""
+    text = source.__doc__ or ""
+    has_fields = dataclasses.is_dataclass(source) or hasattr(source, "_fields")
+    return "" if has_fields and text.startswith(f"{getattr(source, '__name__', '')}(") else text
 
 
 def _called(function: Callable[..., Any]) -> str:
     return f"function {getattr(function, '__qualname__', repr(function)[:80])}"
 
 
-def _parameters_of(model: type[BaseModel], described: Mapping[str, str]) -> dict[str, Any]:
-    """Return the JSON Schema of a model, with descriptions from a docstring where it has none of its own."""
+def _schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     try:
-        schema = model.model_json_schema()
+        return model.model_json_schema()
     except PydanticUserError as error:
         raise XMLToolsError(f"a type of {model.__name__} has no JSON Schema: {error.message}") from None
+
+
+def _described(schema: dict[str, Any], described: Mapping[str, str]) -> dict[str, Any]:
+    """Return pydantic's schema with descriptions from a docstring where it has none of its own."""
     for noise in ("title", "description"):
         schema.pop(noise, None)
     properties = schema.setdefault("properties", {})
