@@ -274,6 +274,14 @@ def test_the_witness_takes_an_argument_that_only_an_attribute_can_name() -> None
     assert lint(text, [hidden], strict=True) == []
 
 
+@pytest.mark.parametrize("arguments", [{"any": {"argument": "x", "a b": "y"}}, {"argument": {"argument": ["x", "y"]}}])
+def test_the_witness_takes_a_free_name_that_is_the_word_argument(arguments: dict[str, object]) -> None:
+    free = Tool(name="edit", parameters={"type": "object", "properties": {"any": {"type": "object"}}})
+    text = render_call(ToolCall(id="1", name="edit", arguments=arguments), free)
+    assert parse(text, [free]).calls[0].arguments == arguments
+    assert lint(text, [free], strict=True) == []
+
+
 def test_without_a_tool_the_witness_asks_for_xml_only() -> None:
     assert doubt_of(block("<path><b>a</b></path>"), None) is None
     assert doubt_of(block("<path><b>a</path>"), None) is not None

@@ -130,9 +130,10 @@ def _argument(name: str, content: Rule) -> Rule:
 
 
 def other_argument(names: Iterable[str], content: Rule) -> Rule:
-    """Return an element `argument` that has none of the names."""
-    name = data("token", but=(name for name in names if name != FORGE.argument))
-    return element(FORGE.argument, attribute(FORGE.argument_name, name), content)
+    """Return an element `argument` that has none of the names. Without an attribute its own name is its name."""
+    names = list(names)
+    name = attribute(FORGE.argument_name, data("token", but=(name for name in names if name != FORGE.argument)))
+    return element(FORGE.argument, name if FORGE.argument in names else optional(name), content)
 
 
 def in_any_order(members: Sequence[Member], others: Rule) -> Rule:
