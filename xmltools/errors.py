@@ -16,6 +16,19 @@ class XMLToolsError(ValueError):
     """The caller's mistake: the message says what was expected, where, and how to fix it."""
 
 
+_UTF16_MARK = b"\xff\xfe"
+"""What UTF-16 begins with, in one order or the other."""
+
+
+def no_utf8(byte: int, at: int | None = None) -> str:
+    """Return what is wrong with a file in which this byte is no UTF-8: the message that stands after its place."""
+    encoding = "utf-16" if byte in _UTF16_MARK and not at else "latin1"
+    return (
+        f"expected UTF-8, got the byte {byte:#04x}{'' if at is None else f' at {at}'}; write the file as UTF-8 "
+        f"(iconv -f {encoding} -t utf-8, if that is what it is)"
+    )
+
+
 class Code(StrEnum):
     """Stable names of everything that the parser repairs, refuses (errors) or notices in text.
 

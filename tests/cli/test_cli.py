@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit status, and that it reads as it comes."""
 
+import codecs
 import contextlib
 import json
 import os
@@ -175,10 +176,41 @@ def test_unclosed_reasoning_is_said(run):
     assert lines(run("parse", "-", stdin=b"<think>why")[1]) == [{"type": "reasoning", "text": "why", "unclosed": True}]
 
 
-def test_bad_bytes_become_replacement_characters(run):
-    assert lines(run("parse", "-", "--chunk-size", "1", stdin=b"a\xff\xe2\x82\xacb\xe2")[1]) == [
-        {"type": "text", "text": "a\ufffd€b\ufffd"}
+TEXT = "<tool><tool_name>cat</tool_name><arguments><a>caf\u00e9 au lait</a></arguments></tool>"
+TO_UTF8 = "write the file as UTF-8 (iconv -f {} -t utf-8, if that is what it is)"
+
+
+@pytest.mark.parametrize("command", [("parse",), ("parse", "--chunk-size", "1"), ("dialects", "detect"), ("validate",)])
+@pytest.mark.parametrize(
+    ("encoding", "wrong"),
+    [("latin1", "the byte 0xe9 at 49"), ("utf-16", f"the byte {codecs.BOM_UTF16[0]:#04x} at 0")],
+)
+def test_bytes_that_are_no_utf8_are_an_error(run, file, command, encoding, wrong):
+    data = TEXT.encode(encoding)
+    said = f"expected UTF-8, got {wrong}; {TO_UTF8.format(encoding)}\n"
+    for name in ("-", file("reply.txt", data)):
+        status, out, err = run(*command, name, stdin=data)
+        assert status == 1 and "cat" not in out
+        assert err.startswith(f"xmltools: {name}: {said}")
+
+
+def test_the_place_of_a_byte_that_is_no_utf8_counts_all_bytes_before_it(run, file):
+    data = "\ufeff€".encode() * 100_000 + b"\xe2\x28"
+    status, _, err = run("parse", file("reply.txt", data))
+    assert status == 1 and "got the byte 0xe2 at 600000;" in err
+
+
+def test_a_reply_that_was_cut_off_inside_a_character(run):
+    assert lines(run("parse", "-", "--chunk-size", "1", stdin=b"a\xe2\x82\xacb\xe2")[1]) == [
+        {"type": "text", "text": "a€b\ufffd"}
     ]
+
+
+@pytest.mark.parametrize("command", ["parse", "validate"])
+def test_a_reply_that_windows_has_written(run, command):
+    reply = codecs.BOM_UTF8 + b'{"name": "cat", "parameters": {}}'
+    status, out, err = run(command, "-", "--dialect", "llama3_json", stdin=reply)
+    assert status == 0 and "\\ufeff" not in out and ("cat" in out or "valid" in err)
 
 
 def test_an_empty_reply(run):

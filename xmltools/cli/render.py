@@ -20,7 +20,7 @@ from xmltools.cli.shared import (
     element_name,
     one_standard_input,
     positive,
-    read_chunks,
+    read_bytes,
     read_text,
     read_tools,
     read_values,
@@ -226,7 +226,7 @@ def result(options: argparse.Namespace) -> int:
 
     dialect = chosen_dialect(options)
     if options.format == "text":
-        value: Any = "".join(read_chunks("-"))
+        value: Any = read_bytes("-").decode(errors="replace")  # a command may print anything
     else:
         ((_, value),) = read_values("-", "a result")
     with at("-"):

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from xmltools.cli.shared import UsageError, read_chunks
+from xmltools.cli.shared import UsageError, read_bytes
 from xmltools.errors import XMLToolsError
 
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"')
@@ -84,10 +84,10 @@ def _rows(name: str, kind: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     from xmltools.batch.files.read_pieces import read_pieces
 
     if name == "-":
-        yield from _in_lines(name, 1, "".join(read_chunks(name)).encode())
+        yield from _in_lines(name, 1, read_bytes(name))
         return
     if not Path(name).is_file():
-        next(read_chunks(name), None)  # says what is wrong
+        read_bytes(name)  # says what is wrong
     for piece in read_pieces(Source(Path(name), Path(name), kind)):
         if kind.format == "jsonl":
             yield from _in_lines(name, piece.first, piece.encode())

@@ -1,7 +1,8 @@
 """What the commands share: types of arguments, reading files and standard input, and printing.
 
-Everything is UTF-8. Each error names the file and the place in it. Tools are the host's own and are read as `json`
-reads them; calls and results hold what models and tools wrote, and are read as strictly as in a reply.
+Everything is UTF-8, and may begin with a byte order mark. Each error names the file and the place in it. Tools are the
+host's own and are read as `json` reads them; calls and results hold what models and tools wrote, and are read as
+strictly as in a reply.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from xmltools.dialects import FORGE, for_model, named
-from xmltools.errors import XMLToolsError
+from xmltools.errors import XMLToolsError, no_utf8
 from xmltools.syntax.json_reader import JSONError, loads
 from xmltools.syntax.markup import is_xml_name
 from xmltools.terminal import VISIBLE, say, wrapped
 from xmltools.tools import Tool, load_tools
 
-_MARK = "\ufeff"
-"""What Windows writes before UTF-8."""
+_UTF8 = "utf-8-sig"
+"""UTF-8, without the byte order mark that Windows writes before it."""
 _READ_SIZE = 1 << 16
 _AS_JSON = "json.dumps([tool.model_dump() for tool in load_tools(functions)]) writes JSON of its functions"
 _LEAST_PREFIX = 3
@@ -193,12 +194,22 @@ def _file_like(name: str) -> str:
 
 
 def read_chunks(name: str, chunk_size: int | None = None) -> Iterator[str]:
-    """Yield a file's text as it comes, in pieces of at most `chunk_size` characters. Bad bytes become U+FFFD."""
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    """Yield a file's text as it comes, in pieces of at most `chunk_size` characters.
+
+    Raises `XMLToolsError` if it is no UTF-8. A character whose last bytes are missing at the end becomes U+FFFD: that
+    is where a reply was cut off.
+    """
+    decoder = codecs.getincrementaldecoder(_UTF8)()
+    size = 0
     with _open_file(name) as file:
         while data := file.read1(_READ_SIZE):
-            yield from _cut(decode(data), chunk_size)
-    yield from _cut(decode(b"", True), chunk_size)
+            size += len(data)
+            try:
+                text = decoder.decode(data)
+            except UnicodeDecodeError as error:
+                raise _no_utf8(name, error, size) from None
+            yield from _cut(text, chunk_size)
+    yield "\ufffd" if decoder.getstate()[0] else ""
 
 
 def _cut(text: str, size: int | None) -> Iterator[str]:
@@ -206,19 +217,29 @@ def _cut(text: str, size: int | None) -> Iterator[str]:
     return (text[at : at + step] for at in range(0, len(text), step))
 
 
+def read_bytes(name: str) -> bytes:
+    """Return what is in a file, as it is."""
+    with _open_file(name) as file:
+        return bytes(file.read())
+
+
 def read_text(name: str) -> str:
     """Return a file's text. Raises `XMLToolsError` if it is no UTF-8."""
-    with _open_file(name) as file:
-        data = file.read()
+    data = read_bytes(name)
     try:
-        return str(data, "utf-8")
+        return str(data, _UTF8)
     except UnicodeDecodeError as error:
-        raise XMLToolsError(f"{name}: expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}") from None
+        raise _no_utf8(name, error, len(data)) from None
+
+
+def _no_utf8(name: str, error: UnicodeDecodeError, size: int) -> XMLToolsError:
+    """Return the error for a file of which `size` bytes were read."""
+    return XMLToolsError(f"{name}: {no_utf8(error.object[error.start], size - len(error.object) + error.start)}")
 
 
 def read_tools(name: str, load: Callable[[Any], list[Tool]] = load_tools) -> list[Tool]:
     """Return the tools in a JSON file, made by `load`. Raises `XMLToolsError` for what is no JSON or no tools."""
-    text = read_text(name).removeprefix(_MARK)
+    text = read_text(name)
     try:
         return load(json.loads(text))
     except json.JSONDecodeError as error:
@@ -237,7 +258,7 @@ def read_values(name: str, what: str, *, lines: bool = False) -> list[tuple[str,
     Takes `what` the file should hold, for the messages, and with `lines` JSON Lines too. Raises `XMLToolsError` for
     what is no JSON, an empty file, and what `xmltools.syntax.json_reader.loads` refuses or would have to fix.
     """
-    text = read_text(name).removeprefix(_MARK)
+    text = read_text(name)
     if not text.strip():
         raise XMLToolsError(f"{name}: expected {what} as JSON, got nothing")
     if not lines or not _is_json_lines(text):

@@ -22,7 +22,7 @@ from xmltools.batch.files.places import Source, find_sources
 from xmltools.batch.json_lines import read_object
 from xmltools.batch.options import BatchOptions
 from xmltools.batch.rows import SURROGATE, Row, compact
-from xmltools.errors import XMLToolsError
+from xmltools.errors import XMLToolsError, no_utf8
 
 ROWS = 1024
 """Rows of a piece, at most."""
@@ -237,10 +237,7 @@ def _refuse_bytes(record: list[str], place: str, line: int) -> NoReturn:
         line += len(_BREAK.findall(read))
         if found:
             byte = ord(found[0]) - 0xDC00
-            raise XMLToolsError(
-                f"{place.format(line)}: expected UTF-8, got the byte {byte:#04x}; write the file as UTF-8 "
-                "(iconv -f latin1 -t utf-8, if that is what it is)"
-            )
+            raise XMLToolsError(f"{place.format(line)}: {no_utf8(byte)}")
     raise AssertionError(record)
 
 
