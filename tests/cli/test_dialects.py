@@ -159,6 +159,14 @@ def test_a_missing_file_with_rows_and_a_column_without_detect_are_wrong_usage(ru
     assert status == 2 and "detect" in error
 
 
+def test_options_may_stand_between_files(run, file):
+    one, other = (file(name, lines_of(ROWS)) for name in ("one.jsonl", "other.jsonl"))
+    for words in (["--column", "reply", one, other], [one, "--column", "reply", other]):
+        assert run("dialects", "detect", *words)[1].startswith("glm           4 calls")
+    reply = file("reply.txt", GLM)
+    assert run("validate", reply, "--dialect", "glm", reply)[0] == 0
+
+
 def test_detect_needs_files(run):
     status, _, error = run("dialects", "detect")
     assert status == 2 and "reply.txt" in error

@@ -30,6 +30,7 @@ from xmltools.cli.validate import declare_explain, declare_validate, explain, va
 from xmltools.errors import XMLToolsError
 from xmltools.parser import COMPILED
 
+_EXAMPLE = "xmltools parse reply.txt --strict"
 _INTERRUPTED, _CLOSED_PIPE = 130, 141  # What a shell reports for SIGINT and SIGPIPE.
 
 
@@ -109,9 +110,13 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"xmltools {__version__}{' (compiled)' * COMPILED}")
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        suggestion = did_you_mean(arguments[0], COMMANDS) or f"there are {', '.join(COMMANDS)}"
-        parser.error(f"there is no command {arguments[0]!r:.80}; {suggestion}")
+    first = arguments[0] if arguments else ""
+    if first and not first.startswith("-") and first not in COMMANDS:
+        suggestion = did_you_mean(first, COMMANDS) or f"there are {', '.join(COMMANDS)}"
+        parser.error(f"there is no command {first!r:.80}; {suggestion}")
+    if first.startswith("-") and first not in parser._option_string_actions:
+        suggestion = did_you_mean(first, parser._option_string_actions, cutoff=0.85) or f"its options come after it: {_EXAMPLE}"
+        parser.error(f"expected a command, got {first!r:.80}; {suggestion}")
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", prog="xmltools", help=argparse.SUPPRESS
     )
@@ -121,7 +126,11 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         # Reported by the command's own parser, whose help lists what there is.
-        command_parser = commands.choices[options.command]
+        command_parser = commands.choices[first]
+        # argparse gives the first files to an argument that may have none; this finds those behind options too.
+        options, unknown = command_parser.parse_known_intermixed_args(arguments[1:])
+        options.command = first
+    if unknown:
         known = [name for action in command_parser._actions for name in action.option_strings]
         suggestion = did_you_mean(unknown[0].partition("=")[0], known, cutoff=0.75)
         command_parser.error("; ".join(filter(None, (f"unrecognized arguments: {' '.join(unknown)}", suggestion))))
