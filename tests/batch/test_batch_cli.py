@@ -119,6 +119,21 @@ def test_processes_and_runs_that_go_on_have_the_same_tallies(run, file):
     assert "value,m2,totals,,rows,,,1666" in Path("one.csv").read_text()
 
 
+def test_a_column_to_tell_rows_apart_by_may_come_late(run, file):
+    file("late.jsonl", '{"reply": ""}\n' * 1500 + '{"reply": "", "model": "a"}')
+    assert run("late.jsonl", "out.jsonl", "--by", "model", "--tallies", "t.csv")[0] == 0
+    assert "value,a,totals,,rows,,,1" in Path("t.csv").read_text()
+
+
+def test_an_output_as_input_is_told_to_take_a_prefix(run):
+    assert run("in.jsonl", "once.jsonl")[0] == 0
+    status, err = run("once.jsonl", "twice.jsonl")
+    assert status == 2 and err.endswith("give those that it adds a prefix: --prefix new_ (prefix='new_')\n")
+    assert run("once.jsonl", "twice.jsonl", "--prefix", "a_")[0] == 0
+    status, err = run("twice.jsonl", "thrice.jsonl", "--prefix", "a_")
+    assert status == 2 and "give those that it adds another prefix than 'a_': --prefix new_" in err
+
+
 def test_a_folder_may_get_another_format(run):
     assert run("in.jsonl", "out/", "--format", "parquet")[0] == 0
     assert pq.read_table("out/in.parquet").num_rows == 3

@@ -425,7 +425,7 @@ def test_a_pattern_is_read_in_the_order_of_names_and_without_the_output(tmp_path
         ("latin.csv", "out.jsonl", "latin.csv:5: expected UTF-8, got the byte 0xe9"),
         ("quote.csv", "out.jsonl", "quote.csv:3: expected a row of CSV, which begins here"),
         ("broken.parquet", "out.jsonl", "broken.parquet: expected a file of parquet"),
-        ("twice.csv", "out.jsonl", "two columns have one name"),
+        ("twice.csv", "out.jsonl", "twice.csv:1: two columns are named 'reply'"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(tmp_path, monkeypatch, inputs, output, said):
@@ -676,3 +676,12 @@ def test_a_key_that_comes_late_is_a_column(tmp_path, ending):
     assert (summary.rows, summary.calls) == (2_001, 1)
     with pytest.raises(xt.XMLToolsError, match="there is no column 'outil'"):
         parse_files(path, tmp_path / "other.jsonl", BatchOptions(tools_column="outil"), jobs=1)
+
+
+@pytest.mark.parametrize("options", [{"tools_column": "tools"}, {"column": "tools"}, {"tools_column": "content"}])
+def test_a_key_inside_a_value_is_no_column_and_nor_is_a_value(tmp_path, options):
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"reply": "content", "request": {"tools": []}}), "utf-8")
+    with pytest.raises(xt.XMLToolsError, match=r"there is no column '(tools|content)'"):
+        parse_files(path, tmp_path / "out.jsonl", BatchOptions(**options), jobs=1)
+    assert not (tmp_path / "out.jsonl").exists()

@@ -95,9 +95,10 @@ class BatchOptions:
         """Raise `XMLToolsError` if one of the columns `where` has the name of one that is added."""
         for name in self.added:
             if name in names:
+                other = f"another prefix than {self.prefix!r:.80}" if self.prefix else "a prefix"
                 raise BatchUsageError(
-                    f"{where}: there is a column {name!r:.80} already, and the run adds one of this name; give its "
-                    f"columns another prefix than {self.prefix!r:.80}"
+                    f"{where}: there is a column {name!r:.80} already, and the run adds one of this name; give those "
+                    f"that it adds {other}: --prefix new_ (prefix='new_')"
                 )
 
     def as_json(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _check_report(options: argparse.Namespace) -> None:
         raise UsageError(f"--tallies: expected a name that ends with {', '.join(TALLIES)}, got {options.tallies}")
     if options.by is not None:
         for source in sources:
-            if (names := columns_of(source)) is not None:
+            if (names := columns_of(source, [options.by])) is not None:
                 check_column(options.by, names, f"--by: {source.path}")
 
 

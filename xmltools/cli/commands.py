@@ -115,7 +115,9 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         suggestion = did_you_mean(first, COMMANDS) or f"there are {', '.join(COMMANDS)}"
         parser.error(f"there is no command {first!r:.80}; {suggestion}")
     if first.startswith("-") and first not in parser._option_string_actions:
-        suggestion = did_you_mean(first, parser._option_string_actions, cutoff=0.85) or f"its options come after it: {_EXAMPLE}"
+        suggestion = (
+            did_you_mean(first, parser._option_string_actions, cutoff=0.85) or f"its options come after it: {_EXAMPLE}"
+        )
         parser.error(f"expected a command, got {first!r:.80}; {suggestion}")
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", prog="xmltools", help=argparse.SUPPRESS

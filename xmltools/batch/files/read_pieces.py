@@ -12,6 +12,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -199,8 +200,8 @@ def _read_csv(source: Source) -> Iterator[tuple[Any, float]]:
     ):
         records = _records(csv.reader(file, strict=True), source)
         header = next(records, [])
-        if len(set(header)) < len(header):
-            raise XMLToolsError(f"{source.path}: two columns have one name; rename one of them")
+        if twice := [name for name, number in Counter(header).items() if number > 1]:
+            raise XMLToolsError(f"{source.path}:1: two columns are named {twice[0]!r:.80}; rename one of them")
         schema = pa.schema([(name, pa.string()) for name in header])
         yield schema, 0.0
         for rows in _bunches(records):
@@ -257,24 +258,22 @@ def _bunches(records: Iterable[list[str]]) -> Iterator[list[list[str]]]:
 # What there is
 
 
-def columns_of(source: Source) -> list[str] | None:
+def columns_of(source: Source, wanted: Iterable[str] = ()) -> list[str] | None:
     """Return the names of the columns of a file, None for lines of JSON without any object: these have no columns that
-    could be wrong. Raises `XMLToolsError` as `read_pieces` does."""
-    if source.kind.format == "jsonl":
-        return _keys_of(source)
-    names: list[str] = next(_batches_in(source))[0].schema.names
-    return names
+    could be wrong. Of lines of JSON the first ones have all that count, and those `wanted` may come late. Raises
+    `XMLToolsError` as `read_pieces` does."""
+    if source.kind.format != "jsonl":
+        names: list[str] = next(_batches_in(source))[0].schema.names
+        return names
+    keys = _keys_of(source)
+    return keys and [*keys, *(name for name in wanted if name not in keys and _holds_key(source, name))]
 
 
 def check_columns(source: Source, options: BatchOptions) -> None:
     """Raise `XMLToolsError` as `BatchOptions.check_columns` does, or as `read_pieces` does."""
-    names = columns_of(source)
-    if names is None:
-        return
-    if source.kind.format == "jsonl":  # keys may come late
-        read = (name for name in (options.column, options.tools_column) if name is not None and name not in names)
-        names = [*names, *(name for name in read if _holds_key(source, name))]
-    options.check_columns(names, str(source.path))
+    names = columns_of(source, filter(None, (options.column, options.tools_column)))
+    if names is not None:
+        options.check_columns(names, str(source.path))
 
 
 def _keys_of(source: Source) -> list[str] | None:
@@ -286,10 +285,12 @@ def _keys_of(source: Source) -> list[str] | None:
 
 
 def _holds_key(source: Source, name: str) -> bool:
-    """Return whether a file of lines of JSON has a text that may be this key, as `json` writes it."""
+    """Return whether an object in a file of lines of JSON has this key, written as `json` does."""
     ways = {json.dumps(name, ensure_ascii=ascii).encode("utf-8", "surrogatepass") for ascii in (True, False)}
     with source.path.open("rb") as raw, _unpacked(raw, source) as file:
-        return any(way in line for line in _lines(file, source) for way in ways)
+        # A line that does not have it as a text need not be read.
+        found = (line for line in _lines(file, source) if any(way in line for way in ways))
+        return any(name in (read_object(line)[0] or ()) for line in found)
 
 
 # What a run has written, for the report
