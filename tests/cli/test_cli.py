@@ -490,3 +490,9 @@ def test_a_line_that_is_no_case(answer, line, said):
     wrong, right = answer(line, {"id": 1, "chunks": ["a"]})
     assert wrong["id"] is None and said in wrong["usage_error"] and len(wrong) == 2
     assert right["text"] == "a"
+
+
+@pytest.mark.parametrize("case", [{}, {"chunks": [1]}, {"chunks": [], "tools": 3}, {"chunks": [], "options": {"x": 1}}])
+def test_what_is_wrong_with_a_case_has_its_id(answer, case):
+    (wrong,) = answer({"id": "a-1", **case})
+    assert wrong.keys() == {"id", "usage_error"} and wrong["id"] == "a-1"

@@ -2,7 +2,7 @@
 
 A case is `{"id", "chunks": [str…], "tools": [{"name", "description", "parameters", "server"?}…] | null,
 "options": {…}}`; the chunks are fed exactly as given. What is no case, a blank line too, is answered with
-`usage_error`: there is always one line out for each line in.
+`usage_error`, and with the id if it has one: there is always one line out for each line in.
 """
 
 from __future__ import annotations
@@ -38,15 +38,18 @@ class Runner:
 
     def answer(self, line: bytes) -> str:
         """Answer one line: the result of the case, or a usage error if the line is no case. Never raises."""
+        name = None
         try:
-            case = _read_case(line)
+            case = _read_object(line)
+            name = case.get("id")
+            _check_chunks(case)
             parser = Parser(tools=self._load(case.get("tools")), **_read_options(case.get("options")))
         except RecursionError:
-            return _usage_error("expected a case, got JSON that is nested too deeply")
+            return _usage_error(name, "expected a case, got JSON that is nested too deeply")
         except ValueError as error:  # XMLToolsError is one, and so is what json raises.
-            return _usage_error(str(error))
+            return _usage_error(name, str(error))
         events = [event for chunk in case["chunks"] for event in parser.feed(chunk)] + parser.close()
-        return json.dumps({"id": case.get("id"), **_outcome(events), "unclosed_reasoning": parser.unclosed_reasoning})
+        return json.dumps({"id": name, **_outcome(events), "unclosed_reasoning": parser.unclosed_reasoning})
 
     def _load(self, tools: Any) -> list[Tool] | None:
         if tools is None:
@@ -59,8 +62,8 @@ class Runner:
         return self._tools[key]
 
 
-def _usage_error(message: str) -> str:
-    return json.dumps({"id": None, "usage_error": message})
+def _usage_error(name: Any, message: str) -> str:
+    return json.dumps({"id": name, "usage_error": message})
 
 
 def _outcome(events: list[Event]) -> dict[str, Any]:
@@ -89,7 +92,7 @@ def _error(error: CallError) -> dict[str, Any]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "span": error.span}
 
 
-def _read_case(line: bytes) -> dict[str, Any]:
+def _read_object(line: bytes) -> dict[str, Any]:
     try:
         case = json.loads(line.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -98,10 +101,12 @@ def _read_case(line: bytes) -> dict[str, Any]:
         raise XMLToolsError(
             f"expected a JSON object, got something else at column {error.colno}: {error.msg}"
         ) from None
-    chunks = _expect(case, dict, "a case: a JSON object").get("chunks")
-    for i, chunk in enumerate(_expect(chunks, list, "chunks: a list of strings")):
+    return _expect(case, dict, "a case: a JSON object")  # type: ignore[no-any-return]
+
+
+def _check_chunks(case: dict[str, Any]) -> None:
+    for i, chunk in enumerate(_expect(case.get("chunks"), list, "chunks: a list of strings")):
         _expect(chunk, str, f"chunks[{i}]: a string")
-    return case  # type: ignore[no-any-return]
 
 
 def _refuse(constant: str) -> NoReturn:
