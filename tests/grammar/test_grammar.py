@@ -380,6 +380,7 @@ def test_issues_name_their_tool_and_come_once() -> None:
         (TOOLS, "gbnf", {"lazy": True, "tool_choice": "required"}, "can't enforce tool_choice 'required'"),
         (TOOLS, "gbnf", {"lazy": True, "reasoning": "think"}, "leave reasoning out"),
         (TOOLS, "gbnf", {"reasoning": "<think>"}, "reasoning: expected the name of a tag"),
+        (TOOLS, "gbnf", {"reasoning": "tool"}, "reasoning: 'tool' is the tag of calls in 'forge'; take another"),
         (TOOLS, "gbnf", {"starts_in_reasoning": True}, "give the tag that ends the reasoning"),
         (TOOLS, "relaxng", {"order": "any"}, "'relaxng' has no options, got order"),
         ([Tool(name="a\nb")], "gbnf", {}, "is no name for a tool"),

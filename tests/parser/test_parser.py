@@ -181,7 +181,8 @@ def test_tools_may_share_a_name_on_different_servers():
         ({"code_fences": "no"}, "expected 'call' or 'text', got 'no'"),
         ({"reasoning_tags": "think"}, "expected a list of names"),
         ({"reasoning_tags": ["<think>"]}, "without brackets"),
-        ({"reasoning_tags": ["tool"]}, "expected names"),
+        ({"reasoning_tags": 5}, "reasoning_tags: expected a list of names, as ..think.., got int"),
+        ({"reasoning_tags": ["Tool"]}, "reasoning_tags: 'Tool' is the tag of calls in 'forge'; take another, such as"),
     ],
 )
 def test_options_that_make_no_sense(options, message):

@@ -383,6 +383,8 @@ def test_turns_are_shown_as_the_model_sees_them() -> None:
         ([], {"style": "short"}, "style: expected 'full' or 'compact', got 'short'"),
         ([], {"tool_choice": "any"}, "tool_choice: expected 'auto' or 'required'"),
         ([], {"reasoning_tag": "<think>"}, "reasoning_tag: expected the name of an element"),
+        ([], {"reasoning_tag": "tool"}, "reasoning_tag: 'tool' is the tag of calls in 'forge'; take another"),
+        ([], {"reasoning_tag": "tool_call", "dialect": "glm"}, "'tool_call' is the tag of calls in 'glm'"),
         ([], {"reasoning_tag": "think", "bracket_reasoning": True}, "bracket_reasoning: expected one place to think"),
         ([], {"wording": "short"}, r"wording: expected xmltools\.Wording, got str"),
     ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from xmltools.dialects import FORGE, Body, Dialect, named
+from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 
 ToolChoice = Literal["auto", "required", "one", "named", "arguments"]
@@ -167,6 +168,8 @@ def _check_together(options: Options) -> None:
         )
     if options.tool_choice == "named" and options.name is None:
         raise XMLToolsError("tool_choice 'named': give the name of the tool as name=")
+    if options.reasoning is not None:
+        refuse_tag_of_calls(options.reasoning, options.dialect, "reasoning")
     if options.starts_in_reasoning and options.reasoning is None:
         raise XMLToolsError("starts_in_reasoning: give the tag that ends the reasoning, such as reasoning='think'")
     if options.tool_choice in ("one", "named", "arguments") and options.max_calls is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from xmltools.dialects import Body, Dialect, forms_for
+from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 
 
@@ -160,11 +161,14 @@ def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = (), marks: t
 
 def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     """Return the names of reasoning tags as a tuple. Raises XMLToolsError for what can be none."""
-    if isinstance(tags, str):
-        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got the string {tags!r}")
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        given = f"the string {tags!r:.80}" if isinstance(tags, str) else type(tags).__name__
+        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got {given}")
+    tags = tuple(tags)
     for tag in tags:
-        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag) or tag.lower() == dialect.block:
+        if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag):
             raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
+        refuse_tag_of_calls(tag, dialect, "reasoning_tags")
     found: dict[str, str] = {}
     for tag in tags:
         found.setdefault(tag.lower(), tag)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from xmltools.dialects import FORGE, Dialect
 from xmltools.dialects import named as dialect_named
+from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 from xmltools.models import Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import refuse_forges_options, render_call, render_calls
@@ -97,6 +98,8 @@ def render_instructions(
     tools = list_of_tools(tools)
     spelled = dialect_named(dialect)
     _check(tools, style, tool_choice, reasoning_tag, wording)
+    if reasoning_tag is not None:
+        refuse_tag_of_calls(reasoning_tag, spelled, "reasoning_tag")
     turns = _checked_turns(turns)
     if not isinstance(preamble, str):
         raise XMLToolsError(f"preamble: expected text, got {type(preamble).__name__}")
