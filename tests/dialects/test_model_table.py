@@ -57,7 +57,7 @@ NAMES = {
     "deepseek_v3": """
         deepseek-ai/DeepSeek-V3-0324 deepseek-ai/DeepSeek-V3.1 deepseek-ai/DeepSeek-V3.1-Terminus
         deepseek-v3.1:671b-cloud deepseek-ai/DeepSeek-V3.2-Exp deepseek-ai/DeepSeek-R1-0528
-        unsloth/DeepSeek-R1-0528-GGUF bartowski/deepseek-ai_DeepSeek-V3-0324-GGUF cogito-2.1:671b""",
+        unsloth/DeepSeek-R1-0528-GGUF deepseek-r1:671b bartowski/deepseek-ai_DeepSeek-V3-0324-GGUF cogito-2.1:671b""",
     "dsml": """
         deepseek-ai/DeepSeek-V3.2 deepseek-v3.2:cloud deepseek-ai/DeepSeek-V4-Flash deepseek-ai/DeepSeek-V4-Pro
         deepseek-ai/DeepSeek-V4.1-Flash unsloth/DeepSeek-V4-Flash-GGUF""",
@@ -161,6 +161,8 @@ PROMPTED = [
     "meta-llama/Meta-Llama-3-8B-Instruct",
     "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
     "unsloth/DeepSeek-R1-Distill-Llama-8B-GGUF",
+    "unsloth/DeepSeek-R1-0528-Qwen3-8B-GGUF",
+    *(f"deepseek-r1:{size}" for size in ("1.5b", "7b", "8b-0528-qwen3-q4_K_M", "14b", "32b", "70b")),
     "microsoft/Phi-3-mini-4k-instruct",
     "mistralai/Mistral-7B-Instruct-v0.2",
     "mistralai/Mixtral-8x7B-Instruct-v0.1",

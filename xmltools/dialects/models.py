@@ -388,6 +388,13 @@ FAMILIES: Final = (
         ),
         _PROMPTED,
     ),
+    Family(  # the same by their sizes, as Ollama calls them, and one that is a Qwen3
+        "",
+        (*(f"DeepSeek-R1-{size}" for size in ("1.5B", "7B", "8B", "14B", "32B", "70B")), "DeepSeek-R1-0528-Qwen3"),
+        "https://ollama.com/library/deepseek-r1",
+        ("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",),
+        _PROMPTED,
+    ),
     Family(
         "dsml",
         ("DeepSeek-V3.2", "DeepSeek-V4*"),
