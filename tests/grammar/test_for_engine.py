@@ -227,7 +227,7 @@ def test_two_custom_tools_of_one_name_are_refused():
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    ("tools", "said"), [([], "at least one tool"), ([{"name": "add"}], "expected tools, got dict")]
+    ("tools", "said"), [([], "at least one tool"), ([{"name": "add"}], "expected xmltools.Tool, got dict")]
 )
 def test_what_is_no_list_of_tools_is_refused(engine, tools, said):
     for make in (for_engine, engine_issues):

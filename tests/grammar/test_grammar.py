@@ -364,7 +364,7 @@ def test_issues_name_their_tool_and_come_once() -> None:
         (TOOLS, "ebnf", {}, "there is no grammar format 'ebnf'; there are 'gbnf', 'lark'"),
         ([], "gbnf", {}, "at least one tool"),
         ([tool(), tool()], "gbnf", {}, "two tools 'f' on server 'local'"),
-        (["f"], "gbnf", {}, "expected tools, got str"),
+        (["f"], "gbnf", {}, "expected xmltools.Tool, got str"),
         (TOOLS, "gbnf", {"choice": "one"}, "no option 'choice'; there are tool_choice"),
         (TOOLS, "gbnf", {"tool_choice": "any"}, "tool_choice: expected one of 'auto'"),
         (TOOLS, "gbnf", {"tool_choice": "named"}, "give the name of the tool as name="),

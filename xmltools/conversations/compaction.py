@@ -59,8 +59,14 @@ def estimate_tokens(conversation: Conversation, count: Counter | None = None) ->
     compact JSON; not names, media and what an API adds. `count` counts one such text; by default that is a fourth of
     its bytes in UTF-8, rounded down.
     """
-    counter = count or _bytes_over_four
+    counter = _counter(count)
     return sum(_message_tokens(message, counter) for message in checked_conversation(conversation).messages)
+
+
+def _counter(count: Counter | None) -> Counter:
+    if count is not None and not callable(count):
+        raise XMLToolsError(f"count: expected a function of a text, or None, got {type(count).__name__}")
+    return count or _bytes_over_four
 
 
 def _message_tokens(message: Message, count: Counter) -> int:
@@ -119,7 +125,9 @@ def prune_results(
     """
     _check_number("keep_last", keep_last)
     _check_number("max_characters", max_characters)
-    pruner = _Pruner(max(max_characters, len(placeholder)), placeholder, count or _bytes_over_four, now)
+    if not isinstance(placeholder, str):
+        raise XMLToolsError(f"placeholder: expected text, got {type(placeholder).__name__}")
+    pruner = _Pruner(max(max_characters, len(placeholder)), placeholder, _counter(count), now)
     left = len(checked_conversation(conversation).results) - keep_last
     messages: list[Message] = []
     for message in conversation.messages:

@@ -120,8 +120,9 @@ def _check(call: Any, tool: Any, roles: Sequence[Role]) -> None:
             f"find_echo: the call is of {call.name!r:.80} on server {call.server!r:.80}, "
             f"the tool is {tool.name!r:.80} on {tool.server!r:.80}; give the call's own tool, or none"
         )
-    if isinstance(roles, str) or not set(roles) <= set(get_args(Role)):
-        raise XMLToolsError(f"roles: expected several of {', '.join(get_args(Role))}, got {roles!r:.80}")
+    of_role = get_args(Role)
+    if isinstance(roles, str) or not isinstance(roles, Sequence) or not all(each in of_role for each in roles):
+        raise XMLToolsError(f"roles: expected several of {', '.join(of_role)}, got {roles!r:.80}")
 
 
 def _texts(where: Conversation | Iterable[ToolResult], roles: Sequence[Role]) -> Iterator[tuple[Echo, str]]:

@@ -22,7 +22,7 @@ from xmltools.errors import Issue, XMLToolsError
 from xmltools.formats.shared.losses import BOOKKEEPING, ConversionWarning, Holds, Report, losses, untold
 from xmltools.models import Conversation
 from xmltools.models.conversation import checked_conversation
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 __all__ = ["BOOKKEEPING", "FORMATS", "ConversionWarning", "Holds", "convert", "dump", "holds", "load", "recognise"]
 
@@ -105,7 +105,7 @@ def convert(
         )
     text_options: dict[str, Any] = {"bracket_reasoning": True} if bracket_reasoning else {}
     if tools is not None:
-        text_options["tools"] = list(tools)
+        text_options["tools"] = list_of_tools(tools)
     report, written_report = Report(strict=strict), Report(strict=strict)
     conversation = _load(obj, source, report, _of_text(source, text_options))
     report.tell(issues)

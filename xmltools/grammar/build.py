@@ -17,7 +17,7 @@ from xmltools.grammar.relaxng.schema import relaxng
 from xmltools.grammar.rules.reply import chosen_tools, make_grammar
 from xmltools.grammar.text_tree import Grammar
 from xmltools.render.writable import only_server
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 GrammarFormat = Literal["gbnf", "lark", "structural_tag", "relaxng", "regex"]
 """The name of a format; `build_grammar` says what each is for."""
@@ -118,13 +118,7 @@ def _build(
 
 
 def _listed(tools: Tool | Iterable[Tool]) -> list[Tool]:
-    found = [tools] if isinstance(tools, Tool) else list(tools)
-    for each in found:
-        if not isinstance(each, Tool):
-            raise XMLToolsError(
-                f"expected tools, got {type(each).__name__}; make them with Tool.of, Tool.load or load_tools"
-            )
-    return found
+    return [tools] if isinstance(tools, Tool) else list_of_tools(tools)
 
 
 def _schemas(tools: Tool | Iterable[Tool], given: dict[str, Any]) -> tuple[str | dict[str, str], list[GrammarIssue]]:

@@ -203,14 +203,14 @@ def _custom_tool(way: _Way, tool: Tool, options: dict[str, Any]) -> Fields:
 
 
 def _find_way(engine: str, backend: str | None, api: str | None, format: str | None) -> _Way:
-    ways = ENGINES.get(engine, ())
+    ways = ENGINES.get(engine, ()) if isinstance(engine, str) else ()
     if not ways:
         raise XMLToolsError(f"engine: expected {_either(ENGINES)}, got {engine!r:.80}")
     of = engine
     for what, wanted in (("backend", backend), ("api", api), ("format", format)):
         known = dict.fromkeys(getattr(way, what) for way in ways)
         wanted = next(iter(known)) if wanted is None else wanted
-        if wanted not in known:
+        if wanted not in list(known):  # it may be anything
             raise XMLToolsError(f"{what}: expected {_either(known)} for {of}, got {wanted!r:.80}")
         ways = tuple(way for way in ways if getattr(way, what) == wanted)
         of += f", {what} {wanted}" if len(known) > 1 else ""

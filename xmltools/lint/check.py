@@ -15,7 +15,7 @@ from xmltools.errors import CallError, Notice, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.parser import Limits, parse
 from xmltools.syntax.lines import Lines
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 WITNESS_DISAGREES: Final = "witness_disagrees"
 READERS_DISAGREE: Final = "readers_disagree"
@@ -174,7 +174,7 @@ def examine(
     """Check a text as `lint` does, and count its blocks."""
     if not isinstance(text, str):
         raise XMLToolsError(f"text: expected str, got {type(text).__name__}; bytes.decode('utf-8') decodes a file")
-    known = None if tools is None else list(tools)
+    known = None if tools is None else list_of_tools(tools)
     written_in = named(dialect)
     also = beside(written_in, also)
     reply = parse(

@@ -440,7 +440,7 @@ def explain(code: str, dialect: Dialect | str = FORGE) -> str:
     call is shown in it; the example is in Forge's. Raises `XMLToolsError` for a code or a dialect that there is not.
     """
     written_in = named(dialect)
-    if code not in CODES:
+    if not isinstance(code, str) or code not in CODES:
         raise XMLToolsError(f"there is no code {code!r:.80}; there are {', '.join(CODES)}")
     entry = CODES[code]
     kind = _kind(code)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from xmltools.errors import XMLToolsError
 from xmltools.models.media import Media
 from xmltools.models.parts import Reasoning, Text, ToolCall, Value
 from xmltools.models.results import Part, ToolResult
@@ -53,6 +54,8 @@ class Message(Value):
         """Make a reply: reasoning first, then the content, then the calls, one or several."""
         thought = (Reasoning(text=reasoning),) if reasoning else ()
         calls = (calls,) if isinstance(calls, ToolCall) else calls
+        if not isinstance(calls, Iterable):
+            raise XMLToolsError(f"calls: expected a ToolCall or a list of them, got {type(calls).__name__}")
         return cls(role="assistant", parts=(*thought, *parts_of(content), *calls), **fields)
 
     @classmethod
@@ -160,4 +163,6 @@ def parts_of(content: Content) -> tuple[Any, ...]:
     """Return content as parts: a text as one, none if it is empty."""
     if isinstance(content, str):
         return (Text(text=content),) if content else ()
+    if not isinstance(content, Iterable):
+        raise XMLToolsError(f"content: expected text or a list of parts, got {type(content).__name__}; none is ''")
     return tuple(content)

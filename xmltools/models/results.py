@@ -47,7 +47,7 @@ class ToolResult(TypedPart):
 
         Images, sounds and files become `Media`. Raises XMLToolsError for anything else.
         """
-        return cls(**mcp_fields(result) | {"call_id": call.id, "name": call.name})
+        return cls(**mcp_fields(result) | _made_by(call))
 
     @classmethod
     def from_langchain(cls, message: object, call: ToolCall | None = None) -> ToolResult:
@@ -58,7 +58,7 @@ class ToolResult(TypedPart):
         """
         fields = langchain_fields(message)
         if call is not None:
-            fields |= {"call_id": call.id, "name": call.name}
+            fields |= _made_by(call)
         if fields["name"] is None:
             raise XMLToolsError("the ToolMessage does not say which tool it is of: give the call")
         return cls(**fields)
@@ -79,3 +79,9 @@ class ToolResult(TypedPart):
 
 Part = Annotated[Text | Reasoning | Media | ToolCall | ToolResult, Field(discriminator="type")]
 """What a message is made of; `type` tells the kinds apart in JSON."""
+
+
+def _made_by(call: object) -> dict[str, str]:
+    if not isinstance(call, ToolCall):
+        raise XMLToolsError(f"call: expected the xmltools.ToolCall that the result is of, got {type(call).__name__}")
+    return {"call_id": call.id, "name": call.name}

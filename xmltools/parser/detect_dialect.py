@@ -16,7 +16,7 @@ from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.parser import Parser
 from xmltools.syntax.markup import MORE, SPACES
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 
 def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tuple[Dialect, int, int]]:
@@ -30,7 +30,7 @@ def detect(texts: Iterable[str], tools: Iterable[Tool] | None = None) -> list[tu
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         one = "one " if isinstance(texts, (str, bytes)) else ""
         raise XMLToolsError(f"detect: expected a list of texts, as [text], got {one}{type(texts).__name__}")
-    known = None if tools is None else list(tools)
+    known = None if tools is None else list_of_tools(tools)
     calls, errors, marked, exact, repairs = (Counter[str]() for _ in range(5))
     for text in texts:
         if not isinstance(text, str):

@@ -163,10 +163,19 @@ def _opener_place(opener: str, text: str) -> int:
 
 
 def _make_id(new_id: Callable[[], object]) -> str:
-    made = new_id()
+    try:
+        made = new_id()
+    except TypeError:
+        _refuse_no_function(new_id)
+        raise
     if not isinstance(made, str):
         raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
     return made
+
+
+def _refuse_no_function(new_id: object) -> None:
+    if not callable(new_id):
+        raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
 
 
 class Parser:
@@ -262,6 +271,8 @@ class Parser:
             others=others if self._toolbox is not None else (),
             knows_tags=reasoning_tags is not None,
         )
+        if new_id is not _new_id:
+            _refuse_no_function(new_id)
         self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
         self._lead, self._other_lead, self._letters = self._outside.marks
         self._events: list[Event] = []
@@ -1630,6 +1641,8 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
         if not isinstance(found, int):
             return Reply.unchecked(tuple(found), False, ())
         odd = found
+    if "argument_deltas" in options:
+        raise XMLToolsError("argument_deltas: parse returns whole calls, and no deltas; leave it out")
     parser = Parser(tools, argument_deltas=False, **options)
     parser._odd = odd
     events = [*parser.feed(text), *parser.close()]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import is_
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools import Tool, not_a_tool
+from xmltools.tools import Tool, list_of_tools, not_a_tool
 from xmltools.tools.schema import ObjectShape, Shape
 
 _QUOTES = " \t\"'`"
@@ -32,7 +32,10 @@ _last: list[tuple[tuple[object, ...], Toolbox]] = []
 def toolbox_of(tools: Iterable[Tool]) -> Toolbox:
     """Return the toolbox of these tools. Where they are those of the last one, it is the same: it takes as long to make
     as a short reply to read."""
-    tools = tuple(tools)
+    try:
+        tools = tuple(tools)
+    except TypeError:
+        tools = tuple(list_of_tools(tools))  # says what is wrong
     for known, toolbox in _last:
         if len(known) == len(tools) and all(map(is_, known, tools)):
             return toolbox

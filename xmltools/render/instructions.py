@@ -16,7 +16,7 @@ from xmltools.dialects import FORGE, Dialect
 from xmltools.dialects import named as dialect_named
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
-from xmltools.models import Message, Text, ToolCall, ToolResult
+from xmltools.models import Conversation, Message, Text, ToolCall, ToolResult
 from xmltools.render.calls import refuse_forges_options, render_call, render_calls
 from xmltools.render.dialect_calls import form_of
 from xmltools.render.dialect_instructions import (
@@ -175,6 +175,9 @@ def _check(tools: list[Tool], style: str, tool_choice: str, reasoning_tag: str |
 def _checked_turns(turns: Sequence[Message]) -> list[Message]:
     if isinstance(turns, Message):
         raise XMLToolsError("turns: expected a list of xmltools.Message, got one; give a list of it: [message]")
+    if isinstance(turns, Conversation) or not isinstance(turns, Iterable | None):
+        how = "; give its messages" if isinstance(turns, Conversation) else ""
+        raise XMLToolsError(f"turns: expected a list of xmltools.Message, got {type(turns).__name__}{how}")
     checked = list(turns or ())
     for message in checked:
         if not isinstance(message, Message):

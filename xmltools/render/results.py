@@ -132,6 +132,8 @@ def render_results(
     does.
     """
     _check_limit(max_characters)
+    if type(before) is not int or before < 0:
+        raise XMLToolsError(f"before: expected a whole number from 0, got {before!r:.40}")
     frame = _frame_of(named(dialect), None if tools is None else list_of_tools(tools))
     results = _listed(results)
     numbers = count(1)
@@ -186,7 +188,9 @@ def read_results(
     a placeholder whose number has no medium stays text. The name is empty where the dialect does not say it. Raises
     `XMLToolsError` if `text` is not as results are written in the dialect.
     """
-    frame = _frame_of(named(dialect), tools)
+    if not isinstance(text, str):
+        raise XMLToolsError(f"text: expected str, got {type(text).__name__}")
+    frame = _frame_of(named(dialect), None if tools is None else list_of_tools(tools))
     if frame.is_read_alone(text):
         return [ReadResult("", _read_content(frame.alone(text), media, frame.unescape_alone), False)]
     return [

@@ -207,7 +207,7 @@ class AnthropicReader:
             return []
         match block.get("type"):
             case "tool_use":
-                return self._start_call(data.get("index"), block)
+                return self._start_call(_index_of(data), block)
             case "text":
                 return self._outputs.text(string_of(block, "text"))
             case "thinking":
@@ -230,7 +230,7 @@ class AnthropicReader:
             case "thinking_delta":
                 return self._outputs.reasoning(string_of(delta, "thinking"))
             case "input_json_delta":
-                return self._arguments(data.get("index"), string_of(delta, "partial_json"))
+                return self._arguments(_index_of(data), string_of(delta, "partial_json"))
         return []
 
     def _arguments(self, index: Any, text: str) -> list[Event]:
@@ -239,3 +239,8 @@ class AnthropicReader:
             return []
         call.write(text)
         return self._queue.news(self._outputs.place)
+
+
+def _index_of(data: Mapping[str, Any]) -> int | None:
+    index = data.get("index")
+    return index if isinstance(index, int) else None

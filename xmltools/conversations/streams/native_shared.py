@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xmltools.errors import XMLToolsError
@@ -20,6 +20,14 @@ def as_mapping(message: Any, expected: str) -> Mapping[str, Any]:
     if data.get("error"):
         raise XMLToolsError(f"feed() expects {expected}, got an error of the server; look for 'error' before feeding")
     return data
+
+
+def list_in(data: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """Return the list under a key, an empty one if there is none. Raises `XMLToolsError` for what is no list."""
+    value = data.get(key) or ()
+    if not isinstance(value, (list, tuple)):
+        raise XMLToolsError(f"feed() expects a list under {key!r}, got {type(value).__name__}")
+    return value
 
 
 def string_of(data: Mapping[str, Any], key: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from xmltools.conversations.streams.json_arguments import without_surrogates
 from xmltools.conversations.streams.json_members import MemberReader
-from xmltools.conversations.streams.native_shared import Outputs, as_mapping, string_of
+from xmltools.conversations.streams.native_shared import Outputs, as_mapping, list_in, string_of
 from xmltools.conversations.streams.pieces import Kind, Piece, PieceReader
 from xmltools.conversations.streams.started_calls import CallQueue, NativeCall
 from xmltools.errors import XMLToolsError
@@ -151,7 +151,7 @@ class OpenAIReader:
         if self._closed:
             raise XMLToolsError("feed() after close(): a reader reads one reply; make a new OpenAIReader for the next")
         data = as_mapping(chunk, "a chat completion chunk")
-        return [event for choice in data.get("choices") or () for event in self._choice(choice)]
+        return [event for choice in list_in(data, "choices") for event in self._choice(choice)]
 
     def close(self) -> list[Event]:
         """Say that the stream has ended; returns what is left. A call that is not complete was cut off."""
@@ -174,7 +174,7 @@ class OpenAIReader:
         if reasoning or text:
             events += self._queue.settle(self._outputs.place)
             events += (*self._outputs.reasoning(reasoning), *self._outputs.text(text))
-        for call in delta.get("tool_calls") or ():
+        for call in list_in(delta, "tool_calls"):
             events += self._tool_call(call)
         return events
 

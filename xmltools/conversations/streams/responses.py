@@ -71,6 +71,9 @@ class ResponsesStream:
         echo: Mapping[str, Any] | None = None,
         on_failure: str = "leave",
     ) -> None:
+        for option, given in (("namespaces", namespaces), ("client_tools", client_tools), ("echo", echo)):
+            if not isinstance(given, Mapping | None):
+                raise XMLToolsError(f"{option}: expected a dict or None, got {type(given).__name__}")
         self._head = {"id": id, "object": "response", "created_at": created_at, "model": model, **echoed(echo or {})}
         self._pieces = PieceReader(tools, on_failure)
         self._custom = custom

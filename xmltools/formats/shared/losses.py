@@ -96,6 +96,8 @@ class Report:
         Bookkeeping is only listed: with each message of a store, and each response, there would be warnings.
         """
         if issues is not None:
+            if not isinstance(issues, list):
+                raise XMLToolsError(f"issues: expected a list, which gets them, got {type(issues).__name__}")
             issues += self.issues
             return
         for issue in self.issues:
