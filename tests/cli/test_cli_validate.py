@@ -22,6 +22,7 @@ ADD = {
 GOOD = render_call(ToolCall(id="", name="add", arguments={"a": 1}), Tool.load(ADD))
 MENDED = GOOD.replace("<a>1", "<a>+1")
 WRONG = GOOD.replace("<a>1", "<a>one")
+WELL_FORMED = "well formed; names and arguments are checked with --tools"
 PLACED = re.compile(r"^[^ :]+:[0-9]+:[0-9]+: (?:error|warning): ([a-z_]+): ", re.MULTILINE)
 
 
@@ -65,7 +66,8 @@ def test_several_files_are_checked_in_their_order(run, file):
 
 
 def test_without_tools_the_arguments_are_of_any_type(run, file):
-    assert run(file("a.txt", WRONG)) == (0, "", "The call is valid\n")
+    assert run(file("a.txt", WRONG)) == (0, "", f"The call is {WELL_FORMED}\n")
+    assert run(file("a.txt", WRONG + WRONG)) == (0, "", f"All 2 calls are {WELL_FORMED}\n")
 
 
 def test_json_that_holds_calls_is_not_passed_over_in_silence(run, file):
@@ -137,7 +139,10 @@ def test_a_file_that_is_no_text_is_named_and_the_others_are_checked(run, file):
     status, out, err = run(*names)
     assert (status, out) == (1, "")
     first, last = err.splitlines()
-    assert first.startswith("xmltools: a.txt: expected UTF-8, got the byte 0xff at 0; ") and last == "The call is valid"
+    assert (
+        first.startswith("xmltools: a.txt: expected UTF-8, got the byte 0xff at 0; ")
+        and last == f"The call is {WELL_FORMED}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -199,8 +199,16 @@ def test_an_unknown_name_is_wrong_usage_that_lists_some(run, file, command, word
 
 def test_a_reply_is_validated_in_its_dialect(run, file):
     name = file("reply.txt", GLM)
-    assert run("validate", name, "--strict", "--dialect", "glm") == (0, "", "The call is valid\n")
-    assert run("validate", name, "--model", "zai-org/GLM-4.7") == (0, "", "The call is valid\n")
+    assert run("validate", name, "--strict", "--dialect", "glm") == (
+        0,
+        "",
+        "The call is well formed; names and arguments are checked with --tools\n",
+    )
+    assert run("validate", name, "--model", "zai-org/GLM-4.7") == (
+        0,
+        "",
+        "The call is well formed; names and arguments are checked with --tools\n",
+    )
     assert "foreign_call" in run("validate", name)[1]
 
 
@@ -208,7 +216,11 @@ def test_a_reply_that_begins_in_reasoning_is_validated(run, file):
     thought = "<function=get><parameter=n>1</parameter></function>"
     name = file("reply.txt", f"Not {thought} here.</think>{GLM[3:]}")
     assert "foreign_call" in run("validate", name, "--dialect", "glm")[1]
-    assert run("validate", name, "--dialect", "glm", "--starts-in-reasoning") == (0, "", "The call is valid\n")
+    assert run("validate", name, "--dialect", "glm", "--starts-in-reasoning") == (
+        0,
+        "",
+        "The call is well formed; names and arguments are checked with --tools\n",
+    )
 
 
 def test_a_case_may_name_a_model_and_its_prompt(run):

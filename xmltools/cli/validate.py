@@ -120,7 +120,7 @@ def validate(options: argparse.Namespace) -> int:
     for line in lines:
         print(wrapped(one_line(line), width, "" if line.startswith(" ") else "  "))
     sys.stdout.flush()
-    tell(_summary(findings, checked))
+    tell(_summary(findings, checked, has_tools=tools is not None))
     return 1 if unread or any(finding.severity == "error" for finding in findings) else 0
 
 
@@ -144,13 +144,14 @@ def _fitted(finding: Finding, width: int) -> Finding:
     return replace(finding, excerpt=shown, caret=finding.caret - left)
 
 
-def _summary(findings: Sequence[Finding], checked: Sequence[Examined]) -> str:
+def _summary(findings: Sequence[Finding], checked: Sequence[Examined], *, has_tools: bool) -> str:
     """Return the line at the end: how many problems in how many files, or that all is well."""
     blocks = sum(each.blocks for each in checked)
     if not blocks:
         return "No calls found"
     if not findings:
-        return "The call is valid" if blocks == 1 else f"All {blocks:,} calls are valid"
+        which = "The call is" if blocks == 1 else f"All {blocks:,} calls are"
+        return f"{which} valid" if has_tools else f"{which} well formed; names and arguments are checked with --tools"
     errors = sum(finding.severity == "error" for finding in findings)
     where = counted(sum(bool(each.findings) for each in checked), "file")
     warnings = len(findings) - errors
