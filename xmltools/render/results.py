@@ -181,7 +181,8 @@ def read_results(
     dialect: Dialect | str = FORGE,
     tools: Iterable[Tool] | None = None,
 ) -> list[ReadResult]:
-    """Read what `render_result` or `render_results` wrote (not verbatim), every character as it was.
+    """Read what `render_result` or `render_results` wrote (not verbatim), every character as it was. But content that
+    began with `Result: `, or that of an error with `Error: `, has lost this word where such a header was written.
 
     Takes the text and, if they are at hand, the media in the order of their numbers; the dialect and the tools that
     were given there. Placeholders become these media again, and content with a medium is a tuple of `Text` and `Media`;
