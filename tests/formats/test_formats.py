@@ -81,7 +81,7 @@ def test_what_a_request_holds_beside_its_messages_is_reported() -> None:
     request = {"model": "m", "tools": [], "messages": xt.dump(CHAT, "openai", issues=[])}
     issues: list[xt.Issue] = []
     xt.convert(request, "openai", "anthropic", issues=issues)
-    assert [str(issue) for issue in issues] == ["what only openai knows of the request is left out: model, tools"]
+    assert [str(issue) for issue in issues] == ["what openai has beside the messages is left out: model, tools"]
 
 
 def test_ids_beside_a_text_are_no_loss() -> None:

@@ -715,7 +715,7 @@ def test_what_stands_beside_the_messages_of_a_state_is_reported_where_it_is_lost
     written = formats.convert(STATE, None, "openai", issues=issues)
     assert [message["role"] for message in written] == ["user", "assistant"]
     assert [str(issue) for issue in issues] == [
-        "what only wick knows of the request is left out: thread_id, todos, files"
+        "what wick has beside the messages is left out: thread_id, todos, files"
     ]
 
 

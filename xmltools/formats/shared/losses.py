@@ -122,14 +122,15 @@ def losses(
     for other, kept in conversation.extra.items():
         if other not in (name, NOTE) and _says_more(kept, spelling(other)):
             keys = f": {', '.join(map(str, kept))}" if isinstance(kept, Mapping) else ""
-            yield Issue("extra", f"what only {other} knows of the request is left out{keys}")
+            yield Issue("extra", f"what {other} has beside the messages is left out{keys}")
     for index, message in enumerate(conversation.messages):
         for code, what in _lost(message, holds, answers):
             yield Issue(code, f"{name} cannot hold {what}", index)
         for call in message.calls:
             yield from _unread_arguments(call, name, index)
-        for other in sorted(foreign(message, name, spelling)):
-            yield Issue("extra", f"what only {other} knows is left out", index)
+        for other, fields in sorted(foreign(message, name, spelling).items()):
+            keys = f" of {', '.join(fields)}" if fields else ""
+            yield Issue("extra", f"{name} has no place for what {other} says here{keys}", index)
 
 
 def _lost(message: Message, holds: Holds, answers: Mapping[str, ToolResult]) -> Iterator[tuple[str, str]]:
@@ -245,14 +246,17 @@ def _has_media(result: ToolResult) -> bool:
     return not isinstance(result.content, str) and any(isinstance(part, Media) for part in result.content)
 
 
-def foreign(message: Message, name: str, spelling: Callable[[str], Collection[str]]) -> set[str]:
-    """Return the names of the other formats for which a message, or a part of it, keeps more than a spelling."""
-    return {
-        other
-        for each in (message, *message.parts)
-        for other, kept in each.extra.items()
-        if other not in (name, NOTE) and _says_more(kept, spelling(other))
-    }
+def foreign(message: Message, name: str, spelling: Callable[[str], Collection[str]]) -> dict[str, list[str]]:
+    """Return the names of the other formats for which a message, or a part of it, keeps more than a spelling, each with
+    the fields that do, where they are known."""
+    found: dict[str, dict[str, None]] = {}
+    for each in (message, *message.parts):
+        for other, kept in each.extra.items():
+            if other not in (name, NOTE) and _says_more(kept, spelling(other)):
+                items = kept.items() if isinstance(kept, Mapping) else ()
+                more = (str(key) for key, value in items if _says_more({key: value}, spelling(other)))
+                found.setdefault(other, {}).update(dict.fromkeys(more))
+    return {other: list(fields) for other, fields in found.items()}
 
 
 def _says_more(kept: Any, spelling: Collection[str]) -> bool:
