@@ -281,6 +281,7 @@ def test_a_module_that_is_missing(run):
         (["docs", "t.json", "--preamble", "none.txt"], "none.txt: No such file or directory"),
         (["docs", "-", "--preamble", "-"], "only one of TOOLS and --preamble can be standard input"),
         (["docs", "t.json", "--reasoning", "a b"], "expected the name of an element, got 'a b'"),
+        (["docs", "t.json", "--reasoning", "tool"], "--reasoning: 'tool' is the tag of calls in 'forge'"),
         (["docs", "t.json", "--reasoning", "a", "--bracket-reasoning"], "only one of --reasoning and"),
         (["docs", "t.json", "--style", "tiny"], "--style"),
         (["docs", "t.json", "--from", "cohere"], "--from"),

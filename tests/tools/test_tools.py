@@ -285,6 +285,11 @@ def test_what_is_no_tool(source, words):
     assert words in str(caught.value)
 
 
+def test_one_definition_in_place_of_a_list():
+    with pytest.raises(XMLToolsError, match="found an object with 'name', 'parameters'; of one tool give a list"):
+        load_tools({"name": "f", "parameters": {}})
+
+
 def test_types_without_a_schema():
     def opaque(first: int, a: Opaque) -> None: ...
 
@@ -405,7 +410,7 @@ def test_lists_of_tools():
             load_tools(file)
     for wrong, words in [
         (5, "found int"),
-        ({"name": "t"}, "found dict"),
+        ({"name": "t"}, "found an object with 'name'; of one tool give a list"),
         ([tool, 5], "tool 1 of the list: "),
     ]:
         with pytest.raises(XMLToolsError, match=words):

@@ -26,7 +26,8 @@ from xmltools.cli.shared import (
     read_values,
     write_text,
 )
-from xmltools.dialects import FORGE
+from xmltools.dialects import FORGE, named
+from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
 from xmltools.errors import XMLToolsError
 from xmltools.models import ToolCall, ToolResult
 from xmltools.models.foreign_fields import at
@@ -78,6 +79,10 @@ def docs(options: argparse.Namespace) -> int:
     if options.reasoning and options.bracket_reasoning:
         raise UsageError("only one of --reasoning and --bracket-reasoning can be given")
     dialect = chosen_dialect(options)
+    try:
+        refuse_tag_of_calls(options.reasoning or "", named(dialect), "--reasoning")
+    except XMLToolsError as error:
+        raise UsageError(str(error)) from None
     preamble = read_text(options.preamble) if options.preamble else ""
     tools = _load_python(options.tools) if options.format == "python" else _load_json(options.tools, options.format)
     with at(options.tools):

@@ -149,8 +149,7 @@ class Tool(BaseModel):
             raise _no_definition(type(definition).__name__)
         inner = definition.get("function") if "name" not in definition else definition
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str) or not inner["name"]:
-            found = ", ".join(map(repr, definition)) or "nothing"
-            raise _no_definition(f"an object with {found}")
+            raise _no_definition(f"an object with {_shown(definition)}")
         _refuse_misnamed(inner)
         name, description = inner["name"], inner.get("description") or ""
         if not isinstance(description, str):
@@ -177,6 +176,10 @@ def _compile(parameters: dict[str, Any]) -> tuple[ObjectShape, bool]:
 @lru_cache(maxsize=256)
 def _shared_shape(text: str) -> ObjectShape:
     return compile_json(text)
+
+
+def _shown(definition: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key!r:.80}" for key in list(definition)[:20]) or "nothing"
 
 
 def _no_definition(found: str) -> XMLToolsError:
@@ -208,9 +211,11 @@ def _load_list(definitions: Any, *, nested: bool) -> list[Tool]:
             "json.loads returns of it"
         )
     if not isinstance(definitions, (list, tuple)):
+        is_object = isinstance(definitions, Mapping)
+        found = f"an object with {_shown(definitions)}; of one tool give a list" if is_object else ""
         raise XMLToolsError(
             f"expected a list of tools or an object with {', '.join(map(repr, _LISTS))}, "
-            f"found {type(definitions).__name__}"
+            f"found {found or type(definitions).__name__}"
         )
     tools: list[Tool] = []
     for position, each in enumerate(definitions):
