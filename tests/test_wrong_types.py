@@ -40,6 +40,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (xt.build_grammar, {"tools": [TOOL], "format": "gbnf"}),
     (xt.grammar_issues, {"tools": [TOOL], "format": "gbnf"}),
     (xt.for_engine, {"engine": "vllm", "tools": [TOOL]}),
+    (xt.for_engine, {"engine": "openai-custom-tool", "tools": [TOOL]}),
     (xt.load, {"obj": [{"role": "user", "content": "x"}], "format": "openai"}),
     (xt.dump, {"conversation": CHAT, "format": "openai"}),
     (xt.convert, {"obj": [{"role": "user", "content": "x"}], "source": "openai", "target": "anthropic"}),

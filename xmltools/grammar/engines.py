@@ -24,7 +24,7 @@ from xmltools.dialects import FORGE, named
 from xmltools.errors import XMLToolsError
 from xmltools.grammar.build import build_grammar, grammar_issues
 from xmltools.grammar.issues import GrammarIssue
-from xmltools.tools import Tool
+from xmltools.tools import Tool, list_of_tools
 
 Fields = dict[str, Any]
 
@@ -238,15 +238,11 @@ def _check_options(engine: str, way: _Way, options: dict[str, Any]) -> None:
 
 def _with_unique_names(engine: str, tools: Tool | Iterable[Tool]) -> list[Tool]:
     """Return the tools as a list. Raises `XMLToolsError` if two have one name, which the API can't tell apart."""
-    found = [tools] if isinstance(tools, Tool) else list(tools)
+    found = [tools] if isinstance(tools, Tool) else list_of_tools(tools)
     if not found:
         raise XMLToolsError(f"{engine}: expected at least one tool, got none")
     servers: dict[str, str] = {}
     for tool in found:
-        if not isinstance(tool, Tool):
-            raise XMLToolsError(
-                f"{engine}: expected tools, got {type(tool).__name__}; make them with Tool.of or Tool.load"
-            )
         if tool.name in servers:
             raise XMLToolsError(
                 f"{engine}: expected one tool of each name, got {tool.name!r:.80} on the servers "
