@@ -209,6 +209,8 @@ def test_a_call_of_forges_without_its_start_tag_is_noticed(size: int) -> None:
     assert notice.span == (11, 11 + len(call))
     assert notice.message == "a call of 'read' that does not begin as it should stayed text"
     assert notices_in("A block holds <tool_name>read</tool_name>, and arguments.", size) == []
+    for opener in ("<tool>\n", '<tool id="1">', "<tool><server_name>disk</server_name>\n"):
+        assert notices_in(f"`{opener}`\n\\{opener}{call}\n</tool>", size) == []  # only shown
 
 
 def test_a_call_in_forges_notation_is_noticed_where_another_dialect_is_read() -> None:

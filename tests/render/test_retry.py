@@ -497,7 +497,8 @@ def test_a_section_whose_end_is_not_clear_is_open(rest):
 def test_a_call_that_was_cut_off_is_asked_for_again_as_a_whole():
     retry = render_retry(cut_error(CALL[: CALL.index("</diff>")]), TOOLS)
     first, *_, expected = retry.partition("\nWrite the whole call again. ")[0].split("\n")
-    assert first == "Your call of apply_diff was not carried out: your reply was cut off inside it."
+    why = "your reply was cut off inside it: no </diff> follows a ]]> in it."
+    assert first == f"Your call of apply_diff was not carried out: {why}"
     assert expected == "If the call is too long for one reply, write several calls, each with a part of the text."
     assert example_of(retry).name == "apply_diff"
 

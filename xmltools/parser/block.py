@@ -415,8 +415,8 @@ def cut_off(block: Block, place: int) -> Failure:
     if leaf is not None and len(leaf.sections) % 2:  # in a section
         for repair in block.repairs:
             if repair.code is Code.UNSPLIT_CDATA_END and repair.offset >= leaf.start:
-                what = f"no </{leaf.tag}> follows the ]]> at character {repair.offset}, which was content"
-                return Failure(Code.TRUNCATED, f"the reply ended inside CDATA: {what}", place)
+                what = f"no </{leaf.tag}> follows the ]]> at character {repair.offset}"
+                return Failure(Code.TRUNCATED, f"the reply ended inside the block: {what}", place)
     return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
 
 

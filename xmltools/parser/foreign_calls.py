@@ -43,6 +43,10 @@ _FENCED = late_pattern(rf"```(?<!````)`*+[^\n`]*+\n{_S}*+\[?{_S}*+(?={{)")
 _TOOL = late_pattern(rf"<tool>{_S}*(?:<tool_name>{_S}*(?P<name>{_NAME}){_S}*<|<(?:server_name|arguments)>|{{{_S}*\")")
 _TOOL_NAME = late_pattern(rf"<tool_name>{_S}*({_NAME}){_S}*</tool_name>{_S}*<(?:arguments|server_name)>")
 """A call of Forge's without the start tag."""
+_OWN_TOOL = late_pattern(
+    rf"<tool(?:{_S}[^<>]*+)?>{_S}*(?:<server_name>{_S}*{_NAME}{_S}*</server_name>{_S}*)?<tool_name>"
+)
+"""One with it, which is only shown, or comes after the last that counts."""
 _TAG = late_pattern(
     rf"<([\w.:-]+)((?:{_S}+[\w.:-]+{_S}*={_S}*(?:\"[^\"<]*\"|'[^'<]*'))*){_S}*(?:(?P<closed>/>)"
     rf"|>(?={_S}*(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
@@ -59,9 +63,7 @@ def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], ha
     elements of the dialect itself are none of them.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = [word for word in ("tool_call", "function", "invoke") if word == "tool_call" or word not in own]
-    words.append("tool_name")
-    if "tool" not in own:
-        words.append("tool")
+    words += ["tool_name", "tool"]
     tools = [name for name in names if name not in own and _TAG_NAME.fullmatch(name)]
     marks = [mark[1:] for mark in _marks(dialect) if mark.startswith("<")]
     # Nearly all text after a `<` begins none of these, which the next character says sooner than a long pattern.
@@ -324,7 +326,10 @@ class ForeignCalls:
         stop = start + _HEAD_LENGTH
         if word == "tool_call":
             return self._tool_call(text, start)
-        if word == "tool" and self._dialect.block != word:
+        if word == "tool" and self._dialect.block == word:
+            found = _OWN_TOOL.match(text, start, stop)
+            return None, found.end() if found else -1
+        if word == "tool":
             found = _TOOL.match(text, start, stop)
             return (self._called("forge", found["name"], "</tool>", start), found.end()) if found else (None, -1)
         if word == "tool_name":

@@ -62,6 +62,7 @@ _PLAINER = (
     (re.compile(r"\Athe declaration at character \d+ is not allowed there"), "<! and a word must not stand in it"),
     (re.compile(r"\Athe block names no tool"), "it does not name a tool"),
     (re.compile(r"\Athe reply ended inside the block"), "your reply was cut off inside it"),
+    (re.compile(r" follows the \]\]> at character \d+\Z"), " follows a ]]> in it"),
     (re.compile(r"\Agiven more than once: "), "these arguments were given more than once: "),
     (re.compile(r"\Astrict: "), "it must be written without any slip, and there was one: "),
     (re.compile(r" \(at character \d+\)\Z"), ""),
