@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
@@ -161,10 +161,11 @@ def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...] = (), marks: t
 
 def checked_tags(tags: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     """Return the names of reasoning tags as a tuple. Raises XMLToolsError for what can be none."""
-    if isinstance(tags, str) or not isinstance(tags, Iterable):
-        given = f"the string {tags!r:.80}" if isinstance(tags, str) else type(tags).__name__
-        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got {given}")
-    tags = tuple(tags)
+    given: Any = tags  # compiled code takes what is declared for certain
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        what = f"the string {given!r:.80}" if isinstance(given, str) else type(given).__name__
+        raise XMLToolsError(f"reasoning_tags: expected a list of names, as ['think'], got {what}")
+    tags = tuple(given)
     for tag in tags:
         if not isinstance(tag, str) or not re.fullmatch(r"[^\s<>/&\"'=]+", tag):
             raise XMLToolsError(f"reasoning_tags: expected names as 'think', without brackets, got {tag!r}")
