@@ -322,6 +322,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "<tool>[ in prose": ("", "<tool>["),
     "<tool_call> in prose": ("", "<tool_call>"),
     "<tool_call> and white space": ("", "<tool_call> \n"),
+    "<tool_name> in prose": ("", "<tool_name>read</tool_name> "),
     "<invoke with attributes": ("", "<invoke a='b' "),
     "calls in other notations": ("", "<function=f></function>"),
     "one call in another notation": ("<function=f>", "</functio</"),

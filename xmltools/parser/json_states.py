@@ -322,11 +322,13 @@ def _past_misspelt_end(block: Block, text: str, at: int) -> int:
         return 0
     after = at + len(dialect.opener)
     here = skip_space(text, after)
-    is_last = here == len(text) and here - after <= OPENER_SPACE
-    if is_last and not block.final:
+    if here - after > OPENER_SPACE:
+        return 0
+    is_last = here == len(text)
+    if not block.final and (is_last or any(is_cut_off(text, here, token) for token in dialect.turn_ends)):
         return -1
     if not is_last and not any(text.startswith(token, here) for token in dialect.turn_ends):
-        return -1 if any(is_cut_off(text, here, token) for token in dialect.turn_ends) and not block.final else 0
+        return 0
     note(block, Code.MISMATCHED_END_TAG, block.base + at, f"{dialect.opener} ended the block, which it begins")
     block.done = True
     return after
