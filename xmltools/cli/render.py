@@ -79,10 +79,11 @@ def docs(options: argparse.Namespace) -> int:
     if options.reasoning and options.bracket_reasoning:
         raise UsageError("only one of --reasoning and --bracket-reasoning can be given")
     dialect = chosen_dialect(options)
-    try:
-        refuse_tag_of_calls(options.reasoning or "", named(dialect), "--reasoning")
-    except XMLToolsError as error:
-        raise UsageError(str(error)) from None
+    if options.reasoning:
+        try:
+            refuse_tag_of_calls(options.reasoning, named(dialect), "--reasoning")
+        except XMLToolsError as error:
+            raise UsageError(str(error)) from None
     preamble = read_text(options.preamble) if options.preamble else ""
     tools = _load_python(options.tools) if options.format == "python" else _load_json(options.tools, options.format)
     with at(options.tools):

@@ -296,10 +296,10 @@ def _after_body(block: Block, text: str, at: int) -> int:
     if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
-    opening = block.dialect.start or block.dialect.opener.removesuffix(">")
-    opens: bool | None = NO
     if after := _past_misspelt_end(block, text, at):
         return after
+    opening = block.dialect.start or block.dialect.opener.removesuffix(">")
+    opens: bool | None = NO
     if text.startswith(opening, at):
         opens = opens_block(block, text, at) if block.dialect.block else True
     if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
