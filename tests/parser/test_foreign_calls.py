@@ -27,7 +27,8 @@ WHOLE = [
         "read",
         "<tool_call>\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>",
     ),
-    ("qwen3_coder", "unknown", '<function name="unknown">{}</function>'),
+    ("qwen3_coder", "read", '<function name="read"><parameter name="path">a</parameter></function>'),
+    ("minicpm5", "unknown", '<function name="unknown">{}</function>'),
     ("glm", "read", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>"),
     ("glm", "ping", "<tool_call>ping</tool_call>"),
     ("glm", "read", '<tool_call>\nread\n{"path": "a"}\n</tool_call>'),
@@ -93,7 +94,7 @@ def test_a_call_in_another_notation_stays_text_and_is_noticed(notation: str, nam
     assert notice.hint == xt.Code.FOREIGN_CALL.hint and notation in notice.message
 
 
-AS = {"minimax_m2": "invoke", "step3": "invoke", "seed_oss": "qwen3_coder", "minicpm5": "qwen3_coder"}
+AS = {"minimax_m2": "invoke", "step3": "invoke", "seed_oss": "qwen3_coder"}
 """What calls of these dialects are told as, which have the marks of another one."""
 
 
@@ -114,6 +115,17 @@ def test_a_call_in_any_other_dialect_is_noticed(dialect: dialects.Dialect, size:
     (cut,) = notices_in(f"a {dialect.example[: dialect.example.rindex('1')]}", size)
     assert cut.notation == notice.notation and not cut.is_whole
     assert not notices_in(f"a `{dialect.example}` b", size)
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "seed_oss", "minicpm5"])
+def test_a_name_as_an_attribute_is_noticed_where_the_dialect_has_another(dialect: str, size: int) -> None:
+    call = '<function name="read">\n<parameter name="path">a</parameter>\n</function>'
+    text = f"I read it.\n{call} And then?"
+    parser = xt.Parser(TOOLS, dialect=dialect)
+    events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
+    (notice,) = [each.notice for each in events if isinstance(each, xt.Noticed)]
+    assert notice.name == "read" and text[slice(*notice.span)] == call
 
 
 def test_each_call_of_a_list_is_noticed() -> None:

@@ -31,6 +31,7 @@ _CUT_ELEMENT = re.compile(r"<[\w.:-]*+\Z")
 _CUT_OBJECT = late_pattern(rf"{{{_S}*+(?:\"[^{{}}]*+)?\Z")
 _CUT_FENCE = late_pattern(rf"(?:``?|```+[^\n`]*+(?:\n{_S}*+\[?{_S}*+)?)\Z")
 _FUNCTION = late_pattern(rf"<function(?:=|{_S}{{1,8}}name=)[\"']?({_NAME})[\"']?>")
+_FUNCTION_MARK: Final = "<function "
 _INVOKE = late_pattern(rf"<((?:[\w-]+:)?invoke){_S}+name{_S}*={_S}*([\"'])({_NAME})\2[^<>]*>")
 _TOOL_CALL = late_pattern(
     rf"<tool_call>{_S}*(?:(?:`{{3,}}+[^`\n<{{]*+{_S}*+)?(?=(?P<json>\[?{_S}*{{))|(?=(?P<function><function[= ]))"
@@ -60,10 +61,10 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 @lru_cache(maxsize=64)
 def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that begins with `<`: the name of an element as a group, or a mark. The
-    elements of the dialect itself are none of them.
+    elements of the dialect itself are none of them, but for `<function name=`, which not all that have it read.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
-    words = [word for word in ("tool_call", "function", "invoke") if word == "tool_call" or word not in own]
-    words += ["tool_name", "tool"]
+    words = ["tool_call", "tool_name", "tool", "function(?= )" if "function" in own else "function"]
+    words += [] if "invoke" in own else ["invoke"]
     tools = [name for name in names if name not in own and _TAG_NAME.fullmatch(name)]
     marks = [mark[1:] for mark in _marks(dialect) if mark.startswith("<")]
     # Nearly all text after a `<` begins none of these, which the next character says sooner than a long pattern.
@@ -83,7 +84,6 @@ def _objects(keys: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
 
 _KNOWN: Final = {
     "<function=": "function",
-    "<function ": "function",
     "<invoke ": "invoke",
     "<steptml:invoke ": ":invoke",
 }
@@ -336,6 +336,10 @@ class ForeignCalls:
             found = _TOOL_NAME.match(text, start, stop)
             return (self._called("forge", found[1], "</arguments>", start), found.end()) if found else (None, -1)
         if word == "function":
+            if text.startswith(_FUNCTION_MARK, start) and _FUNCTION_MARK in _marks(self._dialect):
+                call, end = self._in_dialect(text, start, _FUNCTION_MARK)
+                if call is not None or end < 0:
+                    return call, end
             found = _FUNCTION.match(text, start, stop)
             return (self._called("qwen3_coder", found[1], "</function>", start), found.end()) if found else (None, -1)
         if word == "invoke" or word.endswith(":invoke"):
