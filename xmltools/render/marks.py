@@ -8,7 +8,7 @@ already gets one level more, `&amp;lt;`, so that it can be undone exactly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from html import unescape
 from itertools import chain, pairwise
@@ -92,13 +92,12 @@ class Marks:
         self._ampersand = re.compile(f"&(?=(?:amp;)*(?:{hidden}))")
         self._hidden_ampersand = re.compile(f"&amp;(?=(?:amp;)*(?:{hidden}))")
 
-    def _may_be_in(self, text: str) -> Iterator[tuple[re.Pattern[str], str]]:
-        """Yield patterns of the marks that there may be in a text, and what each begins with."""
+    def _may_be_in(self, text: str) -> Sequence[tuple[re.Pattern[str], str]]:
+        """Return patterns of the marks that there may be in a text, and what each begins with."""
         if len(text) < _SHORT and not self._needles.search(text):
-            return
-        for needle, mark, first in self._barred if "|" in text or "｜" in text else self._marks:
-            if find_rare(text, needle, 0, len(text)) >= 0:
-                yield mark, first
+            return ()
+        patterns = self._barred if "|" in text or "｜" in text else self._marks
+        return [(mark, first) for needle, mark, first in patterns if find_rare(text, needle, 0, len(text)) >= 0]
 
     def is_in(self, text: str) -> bool:
         """Return whether there is a mark in a text."""
