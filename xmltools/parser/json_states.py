@@ -177,6 +177,8 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     here = skip_space(text, at)
     if here > at and (not (dialect.may_lack_end or dialect.separator) or block.in_list):
         return here
+    if block.lacks_brace and (dialect.may_lack_end or dialect.separator) and not block.in_list:
+        return _end_without_brace(block, text, at)
     if dialect.separator and not block.in_list:
         return _separate(block, text, at, here)
     if dialect.may_lack_end and not block.in_list:
@@ -216,6 +218,18 @@ def _end_alone(block: Block, text: str, at: int, here: int) -> int:
         return -1
     block.done = True
     return here + len(closer) if text.startswith(closer, here) else at
+
+
+def _end_without_brace(block: Block, text: str, at: int) -> int:
+    """Only the end of the turn, at `at`, shows that the last brace of an object without an end mark is missing."""
+    for token in block.dialect.turn_ends:
+        if text.startswith(token, at):
+            note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+            block.done = True
+            return at
+        if is_cut_off(text, at, token):
+            return -1
+    return _refuse(block, at)
 
 
 def _separate(block: Block, text: str, at: int, here: int) -> int:
@@ -293,7 +307,7 @@ def _after_body(block: Block, text: str, at: int) -> int:
             note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
         close_element(block, tag.name, block.base + at)
         return tag.end
-    if tag and block.dialect.body is _JSON and tag.name in block.dialect.reasoning:
+    if tag and not (block.in_list or block.lacks_brace):
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
     if after := _past_misspelt_end(block, text, at):
@@ -342,7 +356,9 @@ def _refuse(block: Block, at: int) -> int:
 
 
 def skip_body(block: Block, text: str, at: int) -> int:
-    """State: in a body that is no JSON. It goes on to the next `</tool>`."""
+    """State: in a body that is no JSON. It goes on to the next `</tool>`; after the object itself, also to a call."""
+    if block.dialect.block and block.json is not None and block.json[1] >= 0:
+        return _skip_after_object(block, text, at)
     if block.dialect.body is not _ELEMENTS:
         return skip_broken(block, text, at)
     opening = text.find("</", at)
@@ -358,3 +374,21 @@ def skip_body(block: Block, text: str, at: int) -> int:
         block.done = True
         return tag.end
     return at + 2
+
+
+def _skip_after_object(block: Block, text: str, at: int) -> int:
+    """No string can hold what stands here, so that what begins a call does begin one."""
+    place = text.find("<", at)
+    if place != at:
+        return place if place >= 0 else len(text) if len(text) > at else -1
+    tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
+    opens = NO if block.in_list else opens_block(block, text, at)
+    if (tag is MORE or opens is MORE) and not block.final:
+        return -1
+    if tag and is_block(block, tag.name):
+        block.done = True
+        return tag.end
+    if opens:
+        block.done = True
+        return at
+    return at + 1
