@@ -285,7 +285,7 @@ def _expected(error: CallError, tools: list[Tool]) -> str:
         near = _near(error, names)
         told = f"Did you mean {near[0]}?" if len(near) == 1 else _listed(names)
         hint = told if error.code is Code.UNKNOWN_TOOL else f"{hint} {_listed(names)}".lstrip()
-    return _one_line(hint).lstrip("` ")  # it begins a line, and must not begin a code fence
+    return _one_line(hint).lstrip("`~ ")  # it begins a line, and must not begin a code fence
 
 
 def _names(tools: list[Tool]) -> list[str]:
