@@ -154,6 +154,7 @@ class Leaf:
 
     __slots__ = (
         "attributes",
+        "begun",
         "capture",
         "claims",
         "counted",
@@ -192,6 +193,7 @@ class Leaf:
         self.lacks_mark = False  # the mark, or tag, that begins the value is missing
         self.claims = 0  # examples in it that are open, as far as they were counted: up to `counted`
         self.counted = -1
+        self.begun = 0  # end tags that may stand for its own, but end elements that it holds
         self.whole: str | None = None
         self.sections = _NO_SECTIONS  # starts and ends of CDATA content, in turn
         self.reader: TextReader | None = None  # makes deltas

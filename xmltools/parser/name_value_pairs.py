@@ -65,6 +65,18 @@ _TEXT_KINDS: Final = ("true", "string")
 _BREAK: Final = re.compile(r"\r?\n")
 _BROKEN: Final = re.compile(r"[<\r\n]")
 """What no name has."""
+_END_LIKE: Final = re.compile(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
+_OPEN_LIKE: Final = re.compile(rf"<([^\s<>/]{{0,{NAME_LENGTH}}})")
+_PART: Final = 4
+"""Letters of the name in an end mark that may stand for all of it."""
+_MARK_REST: Final = re.compile(r"[</>]|[= ].*")
+"""What is no part of the name in a mark."""
+_MOST_BEGUN: Final = 8
+"""Elements in a value whose end tags may stand for its own: after so many, none does."""
+_KEY_LIKE: Final = re.compile(rf"<?[^<>\r\n]{{0,{NAME_LENGTH}}}")
+_TEXT_LIKE: Final = re.compile(rf"[^<>\r\n]{{0,{NAME_LENGTH}}}")
+_LONGEST_KEY: Final = 2 * NAME_LENGTH
+_KEY_WORD: Final = re.compile(r"[^\s<>=\"'/]+")
 _BLANKS: Final = 4
 """Blanks before the `=` of a mark."""
 MAX_STRAY: Final = 1_024
@@ -696,7 +708,12 @@ def _pair_at(block: Block, text: str, at: int) -> tuple[str, int, str, bool, str
     mark = _mark_at(text, here, tuple(filter(None, marks)))
     if mark is MORE:
         return MORE
-    return NO if mark else (key, here, pairs.value, is_broken, "")
+    opens = _OPEN_LIKE.match(text, here)
+    if opens is not None and opens.end() == len(text) and not block.final and opens.end() - here < NAME_LENGTH:
+        return MORE
+    if mark or (opens is not None and _stands_for(pairs, opens[1].lower())):
+        return NO
+    return key, here, pairs.value, is_broken, ""
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -721,17 +738,30 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
         marks += (pairs.value,)
     mark = _mark_at(text, place, marks)
     ends = _ends_value(block, leaf, text, place, mark) if isinstance(mark, str) else mark
-    if ends is MORE:
+    wrong: int | bool | None = NO
+    broken: bool | None = NO
+    if ends is NO and leaf.claims <= 0:
+        if mark is NO:
+            wrong = _wrong_end(block, leaf, text, place)
+        elif mark == pairs.value_end:
+            broken = _begins_unread_pair(block, leaf, text, place + len(mark))
+    if ends is MORE or wrong is MORE or broken is MORE:
         emit_cdata(block, leaf, text[at:kept])
         return kept if kept > at else -1
-    if mark == pairs.value and pairs.value:
+    if broken or (mark == pairs.value and pairs.value):
         emit_cdata(block, leaf, text[at:kept])
-        message = f"there is text between {pairs.key_end} and {pairs.value}"
-        fail(block, Code.MALFORMED_MARKUP, message, block.base + place)
+        what = f"{pairs.value_end} and the next argument" if broken else f"{pairs.key_end} and {pairs.value}"
+        fail(block, Code.MALFORMED_MARKUP, f"there is text between {what}", block.base + place)
         block.discard = True
         end_leaf(block, leaf, block.base + place)
         block.state = State.PAIRS_SKIP
         return place
+    if wrong:
+        emit_cdata(block, leaf, text[at:kept])
+        _end_leaf_before(block, leaf, place)
+        message = f"{text[place:wrong]!r:.80} ended the value, not {pairs.value_end}"
+        note(block, Code.MISMATCHED_END_TAG, block.base + place, message, leaf.start)
+        return wrong
     if ends:
         emit_cdata(block, leaf, text[at:kept])
         return _end_value(block, leaf, text, place, str(mark))
@@ -783,14 +813,19 @@ def _ends_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> bool
         head = _pair_at(block, text, at)
         if head is MORE or not isinstance(head, tuple):
             return head
-        if head[2]:  # two repairs at one place would be a guess
-            return NO
-        return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
+        return _is_next(block, head)
     if mark == pairs.end:
         return _is_at_line_start(block, at) and _follows(block, text, after, (closer,), is_cut=False)
     if mark == closer and not pairs.end:
         return _follows(block, text, after, (block.dialect.opener,), is_cut=False)
     return NO
+
+
+def _is_next(block: Block, head: tuple[str, int, str, bool, str]) -> bool:
+    """Does a pair show that the value before it has ended, though its end mark does not?"""
+    if head[2]:  # two repairs at one place would be a guess
+        return False
+    return head[0] not in block.fields and (block.shape is None or block.shape.has_property(head[0]))
 
 
 def _follows(block: Block, text: str, at: int, marks: tuple[str, ...], *, is_cut: bool = True) -> bool | None:
@@ -838,21 +873,108 @@ def _begins_example(block: Block, at: int) -> bool:
     return before.rstrip(SPACES).endswith(opener)
 
 
-def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
-    """The value ends before the mark at `at`."""
-    pairs = _pairs(block)
-    place = end = block.base + at
-    if pairs.framing:
+def _wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int | bool | None:
+    """The place after what stands at `at`, if that is the value's own end mark, but misspelt, or another one, and what
+    may follow the right one does."""
+    pairs, closer = _pairs(block), block.dialect.closer
+    if not pairs.value_end.startswith("</") or leaf.begun > _MOST_BEGUN:
+        return NO
+    found = _END_LIKE.match(text, at)
+    if found is None:
+        return MORE if text.startswith("</", at) and at + 2 == len(text) and not block.final else NO
+    if found.end() == len(text) and not block.final and found.end() - at < NAME_LENGTH:
+        return MORE
+    word = found[1].partition("=")[0]
+    if word.lower() != leaf.tag.lower() and not _stands_for(pairs, word.lower()):
+        return NO
+    here = _skip_layout(pairs, text, found.end())
+    if here - found.end() > OPENER_SPACE:
+        return NO
+    if here == len(text) or _is_cut_break(pairs, text, here):
+        return NO if block.final else MORE
+    mark = _mark_at(text, here, tuple(filter(None, (pairs.key, pairs.end, closer))))
+    after = here + len(mark) if isinstance(mark, str) else here
+    follows: bool | None = NO
+    if not isinstance(mark, str):
+        follows = mark
+    elif mark == pairs.key:
+        head = _pair_at(block, text, here)
+        follows = _is_next(block, head) if isinstance(head, tuple) else head
+    elif mark == pairs.end:
+        follows = _follows(block, text, after, tuple(filter(None, (closer,))), is_cut=False)
+    elif not pairs.end:
+        follows = _follows(block, text, after, (block.dialect.opener,), is_cut=False)
+    if not follows:
+        return MORE if follows is MORE and not block.final else NO
+    if f"<{word}" in source_of(block, leaf.start, block.base + at):
+        leaf.begun += 1
+        return NO
+    return found.end()
+
+
+def _stands_for(pairs: Pairs, word: str) -> bool:
+    """Is this, in small letters, the name in a mark that may stand for the mark around a value?"""
+    own, *others = [
+        _MARK_REST.sub("", each).lower() for each in (pairs.value_end, pairs.key, pairs.key_end, pairs.value)
+    ]
+    is_part = len(word) >= _PART and (own.startswith(word) or own.endswith(word) or word.startswith(own))
+    return word in others or is_part or _is_misspelt(word, own)
+
+
+def _is_misspelt(word: str, right: str) -> bool:
+    """Is a letter too many or missing, or wrong, or are two next to each other exchanged?"""
+    size = min(len(word), len(right))
+    same = next((at for at in range(size) if word[at] != right[at]), size)
+    word, right = word[same:], right[same:]
+    return word in (right[1:], right[1::-1] + right[2:]) or right == word[1:] or word[1:] == right[1:]
+
+
+def _begins_unread_pair(block: Block, leaf: Leaf, text: str, at: int) -> bool | None:
+    """Is what follows the value's own end mark, from `at` on, meant for the start mark of another argument that the
+    tool declares, but none?"""
+    pairs, shape = _pairs(block), block.shape
+    if shape is None:
+        return NO
+    here = _skip_layout(pairs, text, at)
+    if here - at > OPENER_SPACE:
+        return NO
+    if here == len(text):
+        return NO if block.final else MORE
+    begins = text[here] == "<" or _starts(text, here, pairs.key[1:])  # whose first character may be missing
+    found = _KEY_LIKE.match(text, here)
+    if not begins or found is None:
+        return MORE if begins is MORE and not block.final else NO
+    end, names = found.end(), _KEY_WORD.findall(found[0])
+    if pairs.value and text.startswith(">", end):  # the name stands between two marks
+        inner = _TEXT_LIKE.match(text, end + 1)
+        assert inner is not None  # which may be nothing
+        end = inner.end()
+        names.append(inner[0].strip(SPACES))
+    if end == len(text) and end - here < _LONGEST_KEY and not block.final:
+        return MORE
+    return any(shape.has_property(name) and name != leaf.tag and name not in block.fields for name in names)
+
+
+def _end_leaf_before(block: Block, leaf: Leaf, at: int) -> None:
+    """The value ends before `at`, and before a line break there if the dialect writes one."""
+    end = block.base + at
+    if _pairs(block).framing:
         tail = source_of(block, max(leaf.start, end - 2), end)
         end -= 2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r"))
     leaf.sections.append(end)
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
+
+
+def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
+    """The value ends before the mark at `at`."""
+    pairs, place = _pairs(block), block.base + at
+    _end_leaf_before(block, leaf, at)
     if mark == pairs.value_end:
         return at + len(mark)
     note(block, Code.MISSING_END_TAG, place, f"{pairs.value_end} is missing", leaf.start)
-    if leaf.literal >= 0 and mark == pairs.key:
-        fail(block, Code.MALFORMED_MARKUP, f"there is text between {pairs.value_end} and {pairs.key}", leaf.literal)
+    if leaf.literal >= 0:
+        fail(block, Code.MALFORMED_MARKUP, f"there is text between {pairs.value_end} and {mark}", leaf.literal)
     return at
 
 
