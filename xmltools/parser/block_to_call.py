@@ -343,12 +343,16 @@ def _leaf_text(block: Block, leaf: Leaf, source: str, base: int) -> str:
     return parts.take()
 
 
-def _without_comments(text: str) -> str:
-    kept, at = [], 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
-        at = end + 3
-    return "".join((*kept, text[at:]))
+def _without_comments(source: str, first: int, start: int, end: int) -> str:
+    """What is written from `start` to `end` in a value that is no string and begins at `first`. What a comment parts is
+    not joined: `5<!-- or -->7` is no number."""
+    kept, at = [], start
+    while (opening := source.find("<!--", at, end)) >= 0 and (closing := source.find("-->", opening + 4, end)) >= 0:
+        kept.append(source[at:opening])
+        at = closing + 3
+        if first < opening and at < end and not (source[opening - 1].isspace() or source[at].isspace()):
+            kept.append(" ")
+    return "".join((*kept, source[at:end]))
 
 
 def _plain(
@@ -364,7 +368,7 @@ def _plain(
         parts.append(reader.text(source[start:turn]))
     if turn < end:
         reader.literal = True
-        pasted = source[turn:end] if leaf.shape.exact else _without_comments(source[turn:end])
+        pasted = source[turn:end] if leaf.shape.exact else _without_comments(source, start, turn, end)
         if pasted:
             parts.append(reader.text(pasted))
 
@@ -373,7 +377,9 @@ def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int,
     if source.find("&", start, turn) >= 0:
         note_ampersands(block, source, start, turn, base, leaf.start)
     if turn < end:
-        note(block, Code.BARE_LESS_THAN, leaf.literal, "a < that begins no markup was kept", leaf.start)
+        is_comment = not leaf.shape.exact and source.startswith("<!--", turn) and source.find("-->", turn, end) >= 0
+        message = "a comment in the value was skipped" if is_comment else "a < that begins no markup was kept"
+        note(block, Code.BARE_LESS_THAN, leaf.literal, message, leaf.start)
     if (section_end := source.find("]]>", start, turn)) >= 0:
         note(block, Code.BARE_CDATA_END, base + section_end, "]]> in plain text was kept", leaf.start)
 
