@@ -36,6 +36,9 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
                 found += [f"{mark}<item>", f"{mark}</item>", f"{mark}</{keys[0]}", f"{mark}<in>1{mark}</in>", "</item>"]
             found += [pairs.value_end[:-1], pairs.value_end + "\n", pairs.end + "\n", "\n" + pairs.value_end]
             found += ["1", "\n1\n", '["a"]', "null", "a\n\n"] if not pairs.json else []
+            if pairs.value_end.startswith("</"):  # ends that stand for it, and keys that are none
+                found += [f"</{keys[0]}>", pairs.value_end[:5] + ">\n", pairs.value_end[:-2] + ">", "</parameters>"]
+                found += [f"<{keys[0]}>", f"<param={keys[0]}>", *(pairs.key[1:] + key for key in keys), "</arg_key>"]
         if pairs is not None and (pairs.quote or pairs.python):
             found += [
                 pairs.quote,
@@ -54,6 +57,7 @@ def marks_of(dialect: Dialect, names: tuple[str, ...], keys: tuple[str, ...]) ->
         if dialect.body is Body.JSON or (pairs is not None and pairs.json):
             found += ['{"s": "', '"}', '{"n": 1}', "{}", '{"on": true', ', "', '": ', '\\"', "\\n", '"', "}", "]"]
             found += [f'{{"name": "{name}", "arguments": {{}}}}' for name in names] if pairs is None else []
+            found += ["</x>", "</tool_cal>"]
     return tuple(dict.fromkeys(mark for mark in found if mark))
 
 

@@ -71,6 +71,7 @@ _PART: Final = 4
 """Letters of the name in an end mark that may stand for all of it."""
 _MARK_REST: Final = re.compile(r"[</>]|[= ].*")
 """What is no part of the name in a mark."""
+_PART_OF_NAME: Final = re.compile("[a-z0-9]+")
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
 _KEY_LIKE: Final = re.compile(rf"<?[^<>\r\n]{{0,{NAME_LENGTH}}}")
@@ -365,14 +366,20 @@ def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str | bool | None:
     return answer
 
 
-@lru_cache(maxsize=64)
-def marks_of(dialect: Dialect) -> re.Pattern[str]:
-    """A pattern of what may begin a mark in a value: `<` and a letter of one, or `<` at the end of the text."""
+@lru_cache(maxsize=256)
+def marks_of(dialect: Dialect, letter: str) -> re.Pattern[str]:
+    """A pattern of what may begin a mark in a value, or what stands for its end mark: `<` and two characters, or what
+    the end of the text cuts off of that. `letter`: the first of the argument's name."""
     pairs = dialect.pairs
     assert pairs is not None
     marks = (pairs.name, pairs.end, pairs.key, pairs.value, pairs.value_end, dialect.opener, dialect.closer)
-    letters = {mark[1] for mark in marks if mark.startswith("<")}
-    return re.compile(f"<(?:[{re.escape(''.join(sorted(letters)))}]|\\Z)")
+    begins = {mark[1:3] for mark in marks if mark.startswith("<")}
+    if pairs.value_end.startswith("</"):
+        own, others = _words_of(pairs.value_end, pairs.key, pairs.key_end, pairs.value)
+        letters = {letter.lower(), own[0], *(word[0] for word in (*others, *_PART_OF_NAME.findall(own)))}
+        begins |= {f"/{each}" for first in letters for each in (first, first.upper())}
+    firsts = re.escape("".join(sorted({each[0] for each in begins})))
+    return re.compile(f"<(?:{'|'.join(map(re.escape, sorted(begins)))}|[{firsts}]?\\Z)")
 
 
 def _begins_with(text: str, at: int, marks: tuple[str, ...]) -> bool | None:
@@ -724,12 +731,13 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
     pairs = _pairs(block)
     if leaf.decided:
         return _read_cdata(block, leaf, text, at)
-    place = text.find("<", at)
-    kept = place if place >= 0 else len(text)
+    found = marks_of(block.dialect, leaf.tag[0]).search(text, at)
+    place = found.start() if found else -1
+    kept = place if found else len(text)
     if pairs.framing and kept > at:  # a line break before the end is no part of the value
         kept -= text.endswith("\n", at, kept)
         kept -= kept > at and text.endswith("\r", at, kept)
-    if place < 0:
+    if found is None:
         emit_cdata(block, leaf, text[at:kept])
         return kept if kept > at else -1
     closer, opens = block.dialect.closer, pairs.name or block.dialect.opener
@@ -914,11 +922,16 @@ def _wrong_end(block: Block, leaf: Leaf, text: str, at: int) -> int | bool | Non
 
 def _stands_for(pairs: Pairs, word: str) -> bool:
     """Is this, in small letters, the name in a mark that may stand for the mark around a value?"""
-    own, *others = [
-        _MARK_REST.sub("", each).lower() for each in (pairs.value_end, pairs.key, pairs.key_end, pairs.value)
-    ]
+    own, others = _words_of(pairs.value_end, pairs.key, pairs.key_end, pairs.value)
     is_part = len(word) >= _PART and (own.startswith(word) or own.endswith(word) or word.startswith(own))
     return word in others or is_part or _is_misspelt(word, own)
+
+
+@lru_cache(maxsize=64)
+def _words_of(value_end: str, *marks: str) -> tuple[str, frozenset[str]]:
+    """The names in the end mark of a value, and in the other marks around it, in small letters."""
+    own, *others = [_MARK_REST.sub("", mark).lower() for mark in (value_end, *marks)]
+    return own, frozenset(filter(None, others))
 
 
 def _is_misspelt(word: str, right: str) -> bool:

@@ -1115,7 +1115,7 @@ class Parser:
                 self._stop = "</" if leaf.pasted else "<"
                 self._ends = own_ends(leaf.tag, block.arguments_tag) if leaf.exact else None
             if in_pair:
-                self._ends = marks_of(block.dialect)
+                self._ends = marks_of(block.dialect, leaf.tag[0])
                 is_framed = block.dialect.pairs is not None and block.dialect.pairs.framing
                 self._stop = "\n" if is_framed else ""
                 self._mode = _FRAMED if is_framed else _PAIR
