@@ -261,6 +261,7 @@ def _beginnings(case: Case) -> tuple[str, ...]:
             found += ["{", "[", ","]  # another call of a list
         if form.body is Body.TAGS:
             found += [f"<{tool.name}" for tool in case.tools or ()]
+            found += [f"{tool.name}{end}" for tool in case.tools or () for end in ("\n", ":\n", "\r\n", ":\r\n")]
     return tuple(mark.lower() for mark in found if mark)
 
 

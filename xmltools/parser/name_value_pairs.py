@@ -74,7 +74,10 @@ _MARK_REST: Final = re.compile(r"[</>]|[= ].*")
 _PART_OF_NAME: Final = re.compile("[a-z0-9]+")
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
-_KEY_LIKE: Final = re.compile(rf"<?[^<>\r\n]{{0,{NAME_LENGTH}}}")
+_KEY_LIKE: Final = tuple(
+    re.compile(rf"(?:[^>\r\n]{{0,{NAME_LENGTH}}}>){{0,{marks}}}[^>\r\n]{{0,{NAME_LENGTH}}}") for marks in range(3)
+)
+"""What may be meant for the start mark of an argument, up to the last `>` of one that has so many more."""
 _TEXT_LIKE: Final = re.compile(rf"[^<>\r\n]{{0,{NAME_LENGTH}}}")
 _LONGEST_KEY: Final = 2 * NAME_LENGTH
 _KEY_WORD: Final = re.compile(r"[^\s<>=\"'/]+")
@@ -953,14 +956,18 @@ def _begins_unread_pair(block: Block, leaf: Leaf, text: str, at: int) -> bool | 
         return NO
     if here == len(text):
         return NO if block.final else MORE
-    begins = text[here] == "<" or _starts(text, here, pairs.key[1:])  # whose first character may be missing
-    found = _KEY_LIKE.match(text, here)
-    if not begins or found is None:
-        return MORE if begins is MORE and not block.final else NO
+    if text[here] != "<":  # the first character of a mark may be missing, or another one stand before it
+        begins = [
+            _starts(text, here + more, mark) for more, mark in ((0, pairs.key[1:]), (1, pairs.key[1:]), (1, pairs.key))
+        ]
+        if not any(begins):
+            return MORE if MORE in begins and not block.final else NO
+    found = _KEY_LIKE[pairs.key[:-1].count(">")].match(text, here)
+    assert found is not None  # which may be nothing
     end, names = found.end(), _KEY_WORD.findall(found[0])
     if pairs.value and text.startswith(">", end):  # the name stands between two marks
         inner = _TEXT_LIKE.match(text, end + 1)
-        assert inner is not None  # which may be nothing
+        assert inner is not None
         end = inner.end()
         names.append(inner[0].strip(SPACES))
     if end == len(text) and end - here < _LONGEST_KEY and not block.final:
