@@ -280,3 +280,166 @@ def test_json_without_a_mark_that_is_cut_off_is_not_whole(cut: int) -> None:
     (notice,) = xt.parse(f"a\n{JSON[:cut]}", TOOLS).notices
     assert (notice.notation, notice.name, notice.is_whole) == ("json", "read", False)
     assert not xt.parse('a\n{"name": "read", "ar', TOOLS).notices
+
+
+PARAMETER = "<parameter=path>\na\n</parameter>"
+OBJECT = '{"path": "a"}'
+ATTEMPTS = [
+    f"<tool_call>\n<Function=read>\n{PARAMETER}\n</Function>\n</tool_call>",
+    f"<tool_call>\n<functions=read>\n{PARAMETER}\n</functions>\n</tool_call>",
+    f"<tool_call>\n<function:read>\n{PARAMETER}\n</function>\n</tool_call>",
+    f"<tool_call>\nread\n{PARAMETER}\n</tool_call>",
+    f"<tool_call>\n<read>\n{PARAMETER}\n</read>\n</tool_call>",
+    f"<tool_call>\n<function>read</function>\n{PARAMETER}\n</tool_call>",
+    f'<tool_call name="read">\n{OBJECT}\n</tool_call>',
+    f'<tool_call id="call_1" name="read"> {OBJECT}</tool_call>',
+    f'<tool_call>\n"name": "read", "arguments": {OBJECT}}}\n</tool_call>',
+    f"<tool_call>\nname: read\narguments: {OBJECT}\n</tool_call>",
+    '<tool_call>"read"<arg_key>path</arg_key><arg_value>a</arg_value></tool_call>',
+    "<tool_call>`read`<arg_key>path</arg_key><arg_value>a</arg_value></tool_call>",
+    "<tool_call>read<parameter=path>a</parameter></tool_call>",
+    "<tool_call>read<path>a</path></tool_call>",
+    "<tool_call>read</arg_value></tool_call>",
+    "<tool_call>readpath</arg_key><arg_value>a</arg_value></tool_call>",
+    "<tool_call>read<tool_call>path</arg_key><arg_value>a</arg_value></tool_call>",
+    f"<function=read{OBJECT}</function>",
+    f"<function=read>\n<param=path>a</param></function>",
+    f"<functions:read>{OBJECT}</functions>",
+    f"<invoke=read>\n{PARAMETER}\n</invoke>",
+    '<Invoke name="read">\n<parameter name="path">a</parameter>\n</Invoke>',
+    "<Invoke=read/>",
+    f"read[ARGS]{OBJECT}",
+    f"functions.read[ARGS] {OBJECT}",
+    f"to=functions.read <|constrain|>json<|message|>{OBJECT}",
+    f"to=functions.read json{OBJECT}",
+    f"<|tool▁calls▁begin|><|tool▁call▁begin|>function<|tool▁sep|>read\n```json\n{OBJECT}\n```<|tool▁calls▁end|>",
+    f"<|tool_calls_begin|>read<|tool_sep|>{OBJECT}<|tool_calls_end|>",
+    f"<｜tool_calls_section_begin｜><｜tool_call_begin｜>functions.read:0<｜x｜>{OBJECT}<｜tool_calls_section_end｜>",
+    '<|DSML|invoke name="read">\n<|DSML|parameter name="path">a</|DSML|parameter>\n</|DSML|invoke>',
+    '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="read">\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>',
+    '<｜｜DSML｜｜invoke name="read">\n<｜｜DSML｜｜parameter name="path">a</｜｜DSML｜｜parameter>\n</｜｜DSML｜｜invoke>',
+    '<tool_call_start>[read(path="a")]<tool_call_end>',
+    '<|tool_call|>call:read{path:<|"|>a<|"|>}<tool_call|>',
+]
+"""Plainly meant as calls of a given tool, and calls in no notation."""
+MENTIONS = [
+    "the <tool_call> tag holds read and its path",
+    "the <tool_call> tag: read is a tool",
+    "tags: <tool_call>, <read>, <path>, and <tool_call> / <read> / <path>",
+    "Write <tool_call> and then read(path=1), or call read with <path>, not <invoke name=read>",
+    "<function>read</function> is a tag of DocBook, <input name='read'/> one of HTML",
+    "read[ARGS] is the form, with unread[ARGS]{} and my.unread[ARGS]{}",
+    "see to=functions.read, which is read, a to=functions.unread {} and a goto=functions.read {}",
+    "<function=unread{}</function> <tool_call>\nunread\n<path>",
+    "the <function=> tag of read, <function=read> and <|endoftext|> read {",
+    "x <| read { a = 1 } <|> read { b = 2 }",
+    "<tools>read: {}</tools> <tool_response>read: {}</tool_response> <TOOL> read <path>",
+    "<tool name=read> is it",
+]
+"""Only mention a mark, or a tool."""
+OWN = ["forge", "hermes", "qwen3_coder", "glm", "hunyuan", "minicpm5", "mistral", "harmony", "deepseek_v3", "dsml"]
+
+
+def told(text: str, size: int, dialect: str) -> list[xt.Notice]:
+    parser = xt.Parser(TOOLS, dialect=dialect)
+    events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
+    assert not any(isinstance(each, xt.CallStarted | xt.CallFailed) for each in events)
+    return [each.notice for each in events if isinstance(each, xt.Noticed)]
+
+
+@pytest.mark.parametrize("dialect", OWN)
+@pytest.mark.parametrize("call", ATTEMPTS)
+def test_what_is_plainly_meant_as_a_call_is_noticed(call: str, dialect: str) -> None:
+    text = f"I read it: {call}\nAnd then?"
+    for size in (1, 5, 1_000):
+        (notice,) = told(text, size, dialect)
+        assert (notice.name, text[slice(*notice.span)]) == ("read", call)
+        assert notice.is_whole and not notice.is_fenced
+    assert told(text, 1_000, dialect) == list(xt.parse(text, TOOLS, dialect=dialect).notices)
+    assert xt.parse(text, dialect=dialect).notices == () or "<function=read>" in call
+
+
+@pytest.mark.parametrize("dialect", OWN)
+@pytest.mark.parametrize("text", MENTIONS)
+def test_what_only_mentions_a_mark_is_not_noticed(text: str, dialect: str) -> None:
+    own = ("qwen3_coder", "minicpm5")
+    text = text if dialect in own else text.replace("<function=read>", "<function>")  # which is noticed elsewhere
+    for size in (1, 5, 1_000):
+        assert told(f"a\n{text}\nb", size, dialect) == []
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize(
+    "shown",
+    ["a `{}` b", "a \\{} b", "<!-- {} -->", "```\n{}\n```\n", "~~~\na {}\n~~~\n", "<![CDATA[{}]]>"],
+)
+@pytest.mark.parametrize("call", [*ATTEMPTS[:11], ATTEMPTS[17], *ATTEMPTS[19:]])
+def test_an_attempt_that_is_only_shown_is_not_noticed(call: str, shown: str, size: int) -> None:
+    if "to=" in call:
+        shown = shown.replace("\\", "\\\\`")  # the backslash would be another character than the one in front of it
+    assert notices_in(shown.replace("{}", call), size) == []
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_an_attempt_ends_where_the_next_call_begins(size: int) -> None:
+    for call in ("<tool_call>\nread\n<parameter=path>a", "<function=read{", 'read[ARGS]{"path"', "read[ARGS]{]"):
+        (notice,) = notices_in(f"a {call}{CALL}", size)
+        assert (notice.name, notice.span, notice.is_whole) == ("read", (2, 2 + len(call)), False)
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_a_call_in_another_notation_counts_before_an_attempt_around_it(size: int) -> None:
+    inside = "<read>\n<path>a</path>\n</read>"
+    text = f"a <tool_call>\n{inside}\n</tool_call>"
+    (notice,) = notices_in(text, size)
+    assert (notice.notation, text[slice(*notice.span)]) == ("tag_per_tool", inside)
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_a_second_call_of_mistrals_without_its_token_is_noticed(size: int) -> None:
+    text = f"[TOOL_CALLS]read[ARGS]{OBJECT}\ndisk.list[ARGS]{OBJECT}"
+    parser = xt.Parser(TOOLS, dialect="mistral")
+    events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
+    assert [each.call.name for each in events if isinstance(each, xt.CallCompleted)] == ["read"]
+    (notice,) = [each.notice for each in events if isinstance(each, xt.Noticed)]
+    assert (notice.notation, notice.name) == ("mistral", "disk.list")
+    assert text[slice(*notice.span)] == f"disk.list[ARGS]{OBJECT}"
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_a_tag_of_a_tool_with_attributes_is_noticed_in_its_own_dialect(size: int) -> None:
+    text = 'a <read path="a"/> b <ping /> <read class="x"/>\n```\n<read path="a"/>\n```\n'
+    parser = xt.Parser([TOOLS[0]], dialect="tag_per_tool")
+    events = [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()
+    (notice,) = [each.notice for each in events if isinstance(each, xt.Noticed)]
+    assert (notice.notation, notice.name, text[slice(*notice.span)]) == ("tag_per_tool", "read", '<read path="a"/>')
+    assert notice.message == "a call of 'read' that does not begin as it should stayed text"
+
+
+def test_an_attempt_keeps_no_call_of_another_dialect_from_being_read() -> None:
+    text = f"a <tool_call>\nread\n<parameter=path>a\n<function=ping>\n</function>"
+    reply = xt.parse(text, TOOLS, also="known")
+    assert [each.name for each in reply.calls] == ["ping"] and [each.name for each in reply.notices] == ["read"]
+
+
+@pytest.mark.full
+@pytest.mark.no_cover
+def test_chunks_do_not_matter_to_attempts() -> None:
+    rng = Random(8)
+    parts = [*ATTEMPTS, *MENTIONS, *(call for *_, call in WHOLE), "`", "```\n", "\\", "<!--", "-->", "<", "<|", "read"]
+    for _ in range(150):
+        pieces = [rng.choice(parts) for _ in range(rng.randrange(1, 9))]
+        cut = [each[rng.randrange(9) : len(each) - rng.choice((0, 0, rng.randrange(20)))] for each in pieces]
+        text = "".join(each + rng.choice(("", " ", "\n", " word" * rng.randrange(300))) for each in cut)
+        for dialect in rng.sample(dialects.all(), 3):
+            whole = [each.notice for each in events_of(text, len(text) + 1, dialect) if isinstance(each, xt.Noticed)]
+            for size in (1, 3, 50, 1_500):
+                events = events_of(text, size, dialect)
+                assert [each.notice for each in events if isinstance(each, xt.Noticed)] == whole, (size, dialect.name)
+            assert list(xt.parse(text, TOOLS, dialect=dialect).notices) == whole, dialect.name
+            assert all(one.span[1] <= other.span[0] for one, other in pairwise(whole)), dialect.name
+
+
+def events_of(text: str, size: int, dialect: dialects.Dialect) -> list[xt.Event]:
+    parser = xt.Parser(TOOLS, dialect=dialect)
+    return [each for at in range(0, len(text), size) for each in parser.feed(text[at : at + size])] + parser.close()

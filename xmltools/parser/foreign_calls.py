@@ -10,6 +10,18 @@ from typing import Final, NamedTuple
 from xmltools import dialects
 from xmltools.dialects import Body, Dialect
 from xmltools.errors import Code, Notice
+from xmltools.parser.attempts import (
+    ARGS,
+    END_LENGTH,
+    NO_END,
+    TAIL,
+    TO,
+    Attempt,
+    name_before,
+    read_attempt,
+    read_to,
+    trigger,
+)
 from xmltools.parser.block import Block
 from xmltools.parser.inline_code import Shown
 from xmltools.parser.json_end import ObjectScanner
@@ -18,7 +30,7 @@ from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
-from xmltools.syntax.markup import MORE
+from xmltools.syntax.markup import MORE, skip_space
 from xmltools.syntax.searches import find_rare
 
 _HEAD_LENGTH: Final = 1_024
@@ -61,18 +73,22 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 @lru_cache(maxsize=64)
 def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that begins with `<`: the name of an element as a group, or a mark. The
-    elements of the dialect itself are none of them, but for `<function name=`, which not all that have it read.
+    elements of the dialect itself are none of them, but for `<function name=`, which not all that have it read, and
+    tools with attributes. With tools, the second group is what a mark of an attempt begins with.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = ["tool_call", "tool_name", "tool", "function(?= )" if "function" in own else "function"]
     words += [] if "invoke" in own else ["invoke"]
     tools = [name for name in names if name not in own and _TAG_NAME.fullmatch(name)]
+    own_tools = [name for name in names if name in own and dialect.body is Body.TAGS and _TAG_NAME.fullmatch(name)]
     marks = [mark[1:] for mark in _marks(dialect) if mark.startswith("<")]
+    attempts, begin = trigger() if names else ("", "(?!)")
     # Nearly all text after a `<` begins none of these, which the next character says sooner than a long pattern.
-    firsts = re.escape("".join(sorted({word[0] for word in (*words, *tools, *marks)})))
+    firsts = re.escape("".join(sorted({word[0] for word in (*words, *tools, *own_tools, *marks, *attempts)})))
     ahead = "" if has_prefix else f"(?=[{firsts}])"
     words += [r"[\w.-]{1,64}+:invoke"] * has_prefix + [re.escape(name) for name in tools]
+    words += [rf"{re.escape(name)}(?=[ \t\r\n])" for name in own_tools]
     marks = [re.escape(mark) for mark in marks]
-    return re.compile(rf"<{ahead}(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)})")
+    return re.compile(rf"<{ahead}(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)}|({begin}))")
 
 
 @lru_cache(maxsize=64)
@@ -127,8 +143,8 @@ class _OtherMarks(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _other_marks(dialect: Dialect) -> _OtherMarks:
-    marks = [mark for mark in _marks(dialect) if not mark.startswith("<")]
+def _other_marks(dialect: Dialect, has_tools: bool) -> _OtherMarks:
+    marks = [mark for mark in _marks(dialect) if not mark.startswith("<")] + [ARGS, TO] * has_tools
     starts = sorted({mark[:size] for mark in marks for size in range(1, len(mark))}, key=len, reverse=True)
     around = []
     for mark in marks:
@@ -148,7 +164,7 @@ def foreign_search(dialect: Dialect, names: tuple[str, ...], tags: tuple[str, ..
     """Return a function that takes a text, and a beginning and an end in it, and says whether a call in another
     notation may begin there. `names` are those of the tools, `tags` those of reasoning."""
     keys = (*dialect.json_tool_name, *dialect.json_other_tool_name)
-    others = _other_marks(dialect)
+    others = _other_marks(dialect, bool(names))
 
     def may_begin(text: str, at: int, end: int) -> bool:
         return bool(
@@ -168,7 +184,20 @@ class _Call:
     """A call that has begun. Its closer ends it, after the JSON object if it has one. `end`: the place after it, or -1
     while that is not known."""
 
-    __slots__ = ("block", "closer", "end", "is_fenced", "is_wrapped", "name", "notation", "rest", "scanner", "start")
+    __slots__ = (
+        "block",
+        "closer",
+        "end",
+        "ends",
+        "is_attempt",
+        "is_fenced",
+        "is_wrapped",
+        "name",
+        "notation",
+        "rest",
+        "scanner",
+        "start",
+    )
 
     def __init__(self, notation: str, name: str | None, closer: str, *, start: int) -> None:
         self.notation = notation
@@ -176,6 +205,8 @@ class _Call:
         self.closer = closer
         self.start = start
         self.end = -1
+        self.ends: re.Pattern[str] | None = None  # in place of the closer
+        self.is_attempt = False  # it is one in no notation; what is in a fence is none
         self.is_fenced = False
         self.is_wrapped = False  # a `</tool_call>` belongs to it as well
         self.scanner: ObjectScanner | None = None
@@ -201,6 +232,7 @@ class ForeignCalls:
         "_limits",
         "_others",
         "_prose",
+        "_tail",
         "_toolbox",
         "_words",
         "notices",
@@ -221,6 +253,7 @@ class ForeignCalls:
         self._call: _Call | None = None
         self._others: _OtherMarks | None = None  # once they are looked for
         self._at = 0  # the place in the stream up to which text was taken
+        self._tail = ""  # the end of that: the name of a tool may stand there, in front of its mark
         self.notices: list[Notice] = []
 
     def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
@@ -237,6 +270,8 @@ class ForeignCalls:
         if not is_last:
             self._prose.take(text[handed:taken])
         self._at += taken
+        if self._has_tools and taken:
+            self._tail = text[taken - TAIL : taken] if taken >= TAIL else (self._tail + text[:taken])[-TAIL:]
         return taken
 
     def stop(self) -> None:
@@ -252,12 +287,13 @@ class ForeignCalls:
 
     @property
     def is_open(self) -> bool:
-        """Whether the text is in a call that has begun."""
-        return self._call is not None
+        """Whether the text is in a call that has begun. An attempt may have a call of another dialect in it."""
+        return self._call is not None and not self._call.is_attempt
 
     def skip(self, place: int) -> None:
         """Text goes on at this place in the stream."""
         self._at = place
+        self._tail = ""
 
     def _search(self, text: str, is_all: bool) -> tuple[int, int]:
         """Returns how much of the text prose has, and how much of it was taken."""
@@ -270,6 +306,8 @@ class ForeignCalls:
         bare = objects.search(text) if objects is not None else None
         others = self._marks()
         other = others.begin.search(text) if others.are_in(text) else None
+        attempt: Attempt | None = None  # one that counts unless another call begins before the name of its tool
+        begun = 0  # where it begins
         while True:
             if self._call is not None:
                 at, is_decided = self._read_on(self._call, text, at, is_all)
@@ -285,6 +323,10 @@ class ForeignCalls:
             if bare is not None and bare.start() < at and objects is not None:
                 bare = objects.search(text, at)
             mark = min(filter(None, (element, other, fence, bare)), key=re.Match.start, default=None)
+            if attempt is not None and (mark is None or mark.start() >= attempt.after) and self._left:
+                handed, at = self._open_attempt(attempt, text, handed, begun)
+                attempt = None
+                continue
             if mark is None or not self._left:
                 at = size if is_all else self._find_cut(text, max(at, size - _HEAD_LENGTH))
                 break
@@ -296,16 +338,27 @@ class ForeignCalls:
                 call, end = self._json(start, "json"), start
             else:
                 call, end = self._begin(text, mark)
-            if end < 0 and not is_all and size - start < _HEAD_LENGTH:
-                at = start  # it depends on what follows
+            is_sure = is_all or size - start >= _HEAD_LENGTH
+            if end < 0 and not is_sure:
+                at = start if attempt is None else begun  # it depends on what follows
                 break
+            if call is None and attempt is None and mark is element and self._toolbox is not None:
+                found = read_attempt(self._dialect, self._toolbox, text, start, is_all=is_all)
+                if (found is MORE or found) and not is_sure:
+                    at = start
+                    break
+                if isinstance(found, Attempt):
+                    attempt, begun, at = found, start, start + 1
+                    continue
             if call is not None:
+                attempt = None
+                start = max(handed, start)  # a name may stand in front of it, where nothing can hide it
                 self._prose.take(text[handed:start])
                 handed = start
                 if mark is not fence:
                     self._prose.settle()
                     call.is_fenced = self._prose.open
-                    is_shown = self._prose.may_hide or (mark is bare and call.is_fenced)
+                    is_shown = self._prose.may_hide or ((mark is bare or call.is_attempt) and call.is_fenced)
                 else:
                     is_shown = not self._prose.may_open_fence
                     call.is_fenced = True
@@ -315,12 +368,31 @@ class ForeignCalls:
                 call.rest = text[start:at]
         return handed, at
 
+    def _open_attempt(self, attempt: Attempt, text: str, handed: int, start: int) -> tuple[int, int]:
+        """An attempt begins, if it is not only shown. Returns what prose has, and where to go on."""
+        self._prose.take(text[handed:start])
+        self._prose.settle()
+        if self._prose.may_hide or self._prose.open:
+            return start, start + 1
+        self._call = call = self._called(attempt.notation, attempt.name, "", start)
+        call.is_attempt = True
+        call.ends = attempt.ends
+        if attempt.end >= 0:
+            call.end = self._at + attempt.end
+            return start, attempt.end
+        return start, attempt.after
+
     # -- what a call begins with -------------------------------------------------------------------------------------
 
     def _begin(self, text: str, mark: re.Match[str]) -> tuple[_Call | None, int]:
         """The call that may begin at the mark, and the place after its beginning: -1 if more text may change that."""
         start, end = mark.span()
         word = mark[1] if mark.re.groups else None
+        if word is None and mark.re.groups and mark[2]:  # it may begin an attempt, or a mark that is cut off
+            is_cut = _CUT_ELEMENT.match(text, start) or self._is_part(text[start : start + _HEAD_LENGTH])
+            return None, -1 if is_cut else start + 1
+        if word is None and mark[0] in (ARGS, TO) and self._toolbox is not None:
+            return self._without_mark(text, start, mark[0], self._toolbox)
         if word is None:
             return self._in_dialect(text, start, mark[0])
         stop = start + _HEAD_LENGTH
@@ -346,6 +418,27 @@ class ForeignCalls:
             found = _INVOKE.match(text, start, stop)
             return (self._called("invoke", found[3], f"</{found[1]}>", start), found.end()) if found else (None, -1)
         return self._tag(text, start, self._toolbox) if self._toolbox is not None else (None, end)
+
+    def _without_mark(self, text: str, start: int, mark: str, toolbox: Toolbox) -> tuple[_Call | None, int]:
+        """A call that lacks the beginning of its mark: its arguments are an object."""
+        after = start + len(mark)
+        if mark == TO:
+            named = read_to(toolbox, text, start, start + _HEAD_LENGTH)
+            if named is None:
+                return None, -1
+            notation, (name, place), begin = "harmony", named, start + 1
+        else:
+            place = skip_space(text, after)
+            if place == len(text) or place - start >= _HEAD_LENGTH:
+                return None, -1
+            name, length = name_before(toolbox, (self._tail + text[max(0, start - TAIL) : start])[-TAIL:])
+            if not name or text[place] != "{":
+                return None, after
+            notation, begin = "mistral", start - length
+        call = self._json(begin, notation)
+        call.name = name
+        call.is_attempt = True
+        return call, place
 
     def _in_dialect(self, text: str, start: int, mark: str) -> tuple[_Call | None, int]:
         """A call that begins with a mark of another dialect."""
@@ -400,10 +493,14 @@ class ForeignCalls:
         name = found[1]
         shape = toolbox.guess(name, None, self._dialect.default_server)
         attribute = _ATTRIBUTE.match(found[2])
+        is_own = name in self._words[2]
+        if is_own and not attribute:
+            return None, found.end()
         argument = attribute[1] if attribute else found["child"]
         if argument and (shape is None or not shape.has_property(argument)):
             return None, found.end()
         call = self._called("tag_per_tool", name, f"</{name}>", start)
+        call.is_attempt = is_own
         if found["closed"]:
             call.closer = ""
         return call, found.end()
@@ -419,14 +516,22 @@ class ForeignCalls:
             if not (call.scanner.done or call.scanner.error):
                 return at, False
             self._read_name(call, call.scanner)
-            if not call.closer:
-                if call.scanner.done and self._is_call(call):
+            if not call.closer and not (call.is_attempt and call.scanner.error):
+                if call.scanner.done and (call.is_attempt or self._is_call(call)):
                     call.end = self._at + at
                     self._tell(call)
                 self._call = None
                 return at, True
+            if not call.closer:
+                call.ends = NO_END  # nobody knows where it ends
             call.scanner = None
-        if call.end < 0:
+        if call.end < 0 and call.ends is not None:
+            ended = call.ends.search(text, at)
+            if ended is None:
+                return (len(text) if is_all else max(at, len(text) - END_LENGTH)), False
+            at = ended.end()
+            call.end = self._at + at
+        elif call.end < 0:
             place = text.find(call.closer, at)
             if place < 0:
                 return (len(text) if is_all else max(at, len(text) - len(call.closer) + 1)), False
@@ -519,5 +624,5 @@ class ForeignCalls:
 
     def _marks(self) -> _OtherMarks:
         if self._others is None:
-            self._others = _other_marks(self._dialect)
+            self._others = _other_marks(self._dialect, self._has_tools)
         return self._others
