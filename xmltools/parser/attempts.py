@@ -111,9 +111,11 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def trigger() -> tuple[str, str]:
-    """The characters with which what begins marks begins after its `<`, and a pattern of that."""
-    firsts = "".join(word[0] + word[0].upper() for word in _UNBARRED)
-    return firsts + "|｜‖▁_\\", rf"(?i:{'|'.join(_UNBARRED)})|[{_BARS}]{{1,3}} ?[A-Za-z]"
+    """The characters with which what begins marks begins after its `<`, and a pattern of that: an expression knows the
+    soonest that it does not fit if it begins with few characters."""
+    lead = f"TFI{_BARS}"
+    rest = rf"[oO][oO][lL]|[uU][nN][cC]|[nN][vV][oO]|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z]"
+    return "tfiTFI|｜‖▁_\\", f"tool|func|invo|[{lead}](?:{rest})"
 
 
 @lru_cache(maxsize=64)
@@ -156,6 +158,8 @@ def read_attempt(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, is_a
     is_mark = text[at + 1] in "|｜‖▁_\\" or letters.startswith(_UNBARRED)
     known = _known(dialect).get(letters) if is_mark else None
     if known is None:
+        return NO
+    if letters in _IN_TAG and text[token.end()] not in "=: \t\r\n":
         return NO
     gap = _gap_for(toolbox.names).match(text, token.end(), token.end() + _GAP_LENGTH)
     assert gap is not None

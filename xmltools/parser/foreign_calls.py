@@ -74,7 +74,7 @@ _WRAPPER_LENGTH: Final = 64 + len("</tool_call>")
 def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], has_prefix: bool) -> re.Pattern[str]:
     """A pattern of what a call begins with that begins with `<`: the name of an element as a group, or a mark. The
     elements of the dialect itself are none of them, but for `<function name=`, which not all that have it read, and
-    tools with attributes. With tools, the second group is what a mark of an attempt begins with.
+    tools with attributes. With tools, it is also what the mark of an attempt begins with.
     `has_prefix`: `<a:invoke>` is one too, which takes twice the time."""
     words = ["tool_call", "tool_name", "tool", "function(?= )" if "function" in own else "function"]
     words += [] if "invoke" in own else ["invoke"]
@@ -88,7 +88,7 @@ def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], ha
     words += [r"[\w.-]{1,64}+:invoke"] * has_prefix + [re.escape(name) for name in tools]
     words += [rf"{re.escape(name)}(?=[ \t\r\n])" for name in own_tools]
     marks = [re.escape(mark) for mark in marks]
-    return re.compile(rf"<{ahead}(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)}|({begin}))")
+    return re.compile(rf"<{ahead}(?:({'|'.join(words)})(?=[ \t\r\n>/=])|{'|'.join(marks)}|{begin})")
 
 
 @lru_cache(maxsize=64)
@@ -265,8 +265,10 @@ class ForeignCalls:
         if not may_begin and (plain := self._marks().plain):
             may_begin = any(mark in text for mark in plain)
         handed, taken = 0, len(text)
-        if self._left and (may_begin or self._cuts_off(text, is_all)):
+        if self._left and may_begin:
             handed, taken = self._search(text, is_all)
+        elif self._left and not is_all:
+            taken = self._end_of_plain(text)
         if not is_last:
             self._prose.take(text[handed:taken])
         self._at += taken
@@ -388,7 +390,9 @@ class ForeignCalls:
         """The call that may begin at the mark, and the place after its beginning: -1 if more text may change that."""
         start, end = mark.span()
         word = mark[1] if mark.re.groups else None
-        if word is None and mark.re.groups and mark[2]:  # it may begin an attempt, or a mark that is cut off
+        if (
+            word is None and mark.re.groups and mark[0] not in _marks(self._dialect)
+        ):  # it may begin an attempt, or a mark that is cut off
             is_cut = _CUT_ELEMENT.match(text, start) or self._is_part(text[start : start + _HEAD_LENGTH])
             return None, -1 if is_cut else start + 1
         if word is None and mark[0] in (ARGS, TO) and self._toolbox is not None:
@@ -615,12 +619,11 @@ class ForeignCalls:
     def _is_part(self, text: str) -> bool:
         return any(mark.startswith(text) for mark in _marks(self._dialect))
 
-    def _cuts_off(self, text: str, is_all: bool) -> bool:
-        """Does the end of the text cut off a mark that begins with no `<`?"""
-        if is_all:
-            return False
+    def _end_of_plain(self, text: str) -> int:
+        """Where the end of a text without `<` cuts off a mark that begins with none; else the length of the text."""
         others = self._marks()
-        return others.cut.search(text, max(0, len(text) - others.longest)) is not None
+        cut = others.cut.search(text, max(0, len(text) - others.longest))
+        return cut.start() if cut else len(text)
 
     def _marks(self) -> _OtherMarks:
         if self._others is None:
