@@ -303,7 +303,7 @@ ATTEMPTS = [
     "<tool_call>readpath</arg_key><arg_value>a</arg_value></tool_call>",
     "<tool_call>read<tool_call>path</arg_key><arg_value>a</arg_value></tool_call>",
     f"<function=read{OBJECT}</function>",
-    f"<function=read>\n<param=path>a</param></function>",
+    "<function=read>\n<param=path>a</param></function>",
     f"<functions:read>{OBJECT}</functions>",
     f"<invoke=read>\n{PARAMETER}\n</invoke>",
     '<Invoke name="read">\n<parameter name="path">a</parameter>\n</Invoke>',
@@ -317,7 +317,7 @@ ATTEMPTS = [
     f"<｜tool_calls_section_begin｜><｜tool_call_begin｜>functions.read:0<｜x｜>{OBJECT}<｜tool_calls_section_end｜>",
     '<|DSML|invoke name="read">\n<|DSML|parameter name="path">a</|DSML|parameter>\n</|DSML|invoke>',
     '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="read">\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>',
-    '<｜｜DSML｜｜invoke name="read">\n<｜｜DSML｜｜parameter name="path">a</｜｜DSML｜｜parameter>\n</｜｜DSML｜｜invoke>',
+    '<｜｜DSML｜｜invoke name="read">\n<｜｜DSML｜｜parameter name="path">a\n</｜｜DSML｜｜invoke>',
     '<tool_call_start>[read(path="a")]<tool_call_end>',
     '<|tool_call|>call:read{path:<|"|>a<|"|>}<tool_call|>',
 ]
@@ -417,9 +417,26 @@ def test_a_tag_of_a_tool_with_attributes_is_noticed_in_its_own_dialect(size: int
 
 
 def test_an_attempt_keeps_no_call_of_another_dialect_from_being_read() -> None:
-    text = f"a <tool_call>\nread\n<parameter=path>a\n<function=ping>\n</function>"
+    text = "a <tool_call>\nread\n<parameter=path>a\n<function=ping>\n</function>"
     reply = xt.parse(text, TOOLS, also="known")
     assert [each.name for each in reply.calls] == ["ping"] and [each.name for each in reply.notices] == ["read"]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize("name", ["call_function", "index", "file.read:all", "_read"])
+def test_a_tool_may_have_any_name(name: str, size: int) -> None:
+    for call in (
+        f"<tool_call>\nname: {name}\nindex: 1\n</tool_call>",
+        f"<tool_call><function={name}></function></tool_call>",
+    ):
+        (notice,) = notices_in(f"a {call} b", size, [xt.Tool(name=name)])
+        assert (notice.name, notice.span, notice.is_whole) == (name, (2, 2 + len(call)), True)
+
+
+@pytest.mark.parametrize("between", ["\n" * 201, "name" * 51, " name" * 41])
+def test_a_name_that_is_far_from_its_mark_is_no_attempt(between: str) -> None:
+    text = f"a <tool_call>{between} read\n{PARAMETER}\n</tool_call>"
+    assert notices_in(text, 1) == notices_in(text, 1_000) == []
 
 
 @pytest.mark.full

@@ -42,9 +42,9 @@ _UNBARRED: Final = ("tool", "function", "invoke")
 _IN_TAG: Final = frozenset(("tool", "function", "functions", "invoke"))
 """Marks that must have the name in their own tag: documents have `<function>read</function>`."""
 _WORDS: Final = (
-    "antml arguments args begin calls call channel code commentary constrain content dsml functions function id ifm index "
-    "invoke json message minimax name open parameters parameter plugin python recipient section seed sep start steptml "
-    "tools tool type xml"
+    "antml arguments args begin calls call channel code commentary constrain content dsml functions function id ifm "
+    "index invoke json message minimax name open parameters parameter plugin python recipient section seed sep start "
+    "steptml tools tool type xml"
 )
 """What may stand between a mark and the name, alone or with `_` between."""
 _NAME = re.compile(r"\w[\w.:/-]{0,255}+")
