@@ -223,9 +223,9 @@ class Notice:
 
     The only `code` is `foreign_call` (protocol, 1.9): a call in the notation of another protocol, or what is plainly
     meant as a call, which stayed text. `span` is its place in the reply, in characters, `message` says what it is.
-    `notation` is the family of that notation (`forge`, `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`, `tag_per_tool`, `json`), `name` the tool's
-    name as it is written there, None if none was found. `is_whole`: its end was written too. `is_fenced`: it stands in
-    a Markdown fence.
+    `notation` is the family of that notation (`forge`, `hermes`, `qwen3_coder`, `glm`, `invoke`, `pythonic`,
+    `tag_per_tool`, `json`), `name` the tool's name as it is written there, None if none was found. `is_whole`: its end
+    was written too. `is_fenced`: it stands in a Markdown fence.
     """
 
     code: Code

@@ -335,6 +335,7 @@ MENTIONS = [
     "x <| read { a = 1 } <|> read { b = 2 }",
     "<tools>read: {}</tools> <tool_response>read: {}</tool_response> <TOOL> read <path>",
     "<tool name=read> is it",
+    '<functions id="read">{x}</functions> <tool_call type="read">{x}</tool_call>',
 ]
 """Only mention a mark, or a tool."""
 OWN = ["forge", "hermes", "qwen3_coder", "glm", "hunyuan", "minicpm5", "mistral", "harmony", "deepseek_v3", "dsml"]

@@ -30,7 +30,7 @@ TAIL: Final = 257
 
 _BARS: Final = r"|｜‖▁_\\"
 _GAP_LENGTH: Final = 200
-"""Characters between a mark and the name."""
+"""Fewer characters than these stand between a mark and the name."""
 _FOLLOW_LENGTH: Final = 300
 """More characters than `_FOLLOW` matches."""
 _S: Final = r"[ \t\r\n]{0,64}"
@@ -47,6 +47,8 @@ _WORDS: Final = (
     "steptml tools tool type xml"
 )
 """What may stand between a mark and the name, alone or with `_` between."""
+_OTHER_KEY = late_pattern(r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z")
+"""What stands right in front of a word that is no name, as in `<functions id="search">`."""
 _NAME = re.compile(r"\w[\w.:/-]{0,255}+")
 _NUMBER = re.compile(r":\d{1,9}\Z")
 _NEXT: Final = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
@@ -57,14 +59,17 @@ _FOLLOW = late_pattern(
 """What follows the name: an element, an object, a list, arguments, a key. Prose lists tags with blanks between."""
 _GLUED = late_pattern("</?arg_(?:key|value)>")
 _GLUED_LENGTH: Final = 12
+"""Of the mark that ends a name and that of an argument, where the marks between them are missing."""
+# A backslash in front of it says that it is only shown.
 _LAST_NAME = re.compile(r"(?<![\w.:/\\-])[\w.:/-]++\Z")
 _TO_CALL = late_pattern(
     r" to=functions\.([\w.:/-]{1,256}+)"
     r"(?:[\s<>|｜‖]|(?:analysis|assistant|channel|code|commentary|constrain|final|json|message)(?!\w)){0,200}+(?={)"
 )
-NO_END = re.compile("(?!)")
+NO_END: Final = re.compile("(?!)")
+"""The end of an attempt that has none: the arguments are no JSON."""
 _OPPOSITE: Final = {"begin": "end", "start": "end", "prefix": "suffix"}
-END_LENGTH: Final = 128
+END_LENGTH: Final = 256
 """More characters than the end of an attempt has."""
 
 
@@ -93,7 +98,7 @@ def _known(dialect: Dialect) -> dict[str, tuple[str, tuple[str, ...]]]:
         "invoke": ("invoke", ()),
         "toolcall": ("hermes", ()),
     }
-    own = set()
+    own: set[str] = set()
     for form in (form for each in (dialect, *dialects.all()) for form in each.forms):
         name = form.pairs.name if form.pairs is not None and form.pairs.bare else ""
         for mark in (form.opener, name):
@@ -118,7 +123,6 @@ def trigger() -> tuple[str, str]:
     return "tfiTFI|｜‖▁_\\", f"tool|func|invo|[{lead}](?:{rest})"
 
 
-@lru_cache(maxsize=64)
 def _gap(odd: tuple[str, ...]) -> re.Pattern[str]:
     """What may stand between a mark and the name; `odd` are tools that are named with such words only."""
     words = "|".join(sorted(_WORDS.split(), key=len, reverse=True))
@@ -133,6 +137,7 @@ _KNOWN_WORDS = late_pattern(rf"(?i:(?:{_WORDS.replace(' ', '|')})(?:_(?:{_WORDS.
 
 @lru_cache(maxsize=64)
 def _gap_for(names: tuple[str, ...]) -> re.Pattern[str]:
+    """What may stand between a mark and the name of one of these tools."""
     return _gap(tuple(sorted(name for name in names if _KNOWN_WORDS.fullmatch(name))))
 
 
@@ -171,7 +176,7 @@ def read_attempt(dialect: Dialect, toolbox: Toolbox, text: str, at: int, *, is_a
         is_cut = place == len(text) or found is not None or text.startswith(("/", "\\"), place)
         if found is None or not is_all:
             return MORE if is_cut and not is_all else NO
-    if letters in _IN_TAG and ">" in gap[0]:
+    if (letters in _IN_TAG and ">" in gap[0]) or _OTHER_KEY.search(text, max(token.end(), place - 32), place):
         return NO
     name, after = _tool_at(toolbox, text, place, found[0])
     if not name:

@@ -206,7 +206,7 @@ class _Call:
         self.start = start
         self.end = -1
         self.ends: re.Pattern[str] | None = None  # in place of the closer
-        self.is_attempt = False  # it is one in no notation; what is in a fence is none
+        self.is_attempt = False  # it has the name of a given tool, and is none if it is in a fence
         self.is_fenced = False
         self.is_wrapped = False  # a `</tool_call>` belongs to it as well
         self.scanner: ObjectScanner | None = None
@@ -344,7 +344,10 @@ class ForeignCalls:
             if end < 0 and not is_sure:
                 at = start if attempt is None else begun  # it depends on what follows
                 break
-            if call is None and attempt is None and mark is element and self._toolbox is not None:
+            if call is None and attempt is not None:
+                at = start + 1
+                continue
+            if call is None and mark is element and self._toolbox is not None:
                 found = read_attempt(self._dialect, self._toolbox, text, start, is_all=is_all)
                 if (found is MORE or found) and not is_sure:
                     at = start
@@ -390,9 +393,8 @@ class ForeignCalls:
         """The call that may begin at the mark, and the place after its beginning: -1 if more text may change that."""
         start, end = mark.span()
         word = mark[1] if mark.re.groups else None
-        if (
-            word is None and mark.re.groups and mark[0] not in _marks(self._dialect)
-        ):  # it may begin an attempt, or a mark that is cut off
+        if word is None and mark.re.groups and mark[0] not in _marks(self._dialect):
+            # An attempt may begin, or an element or a mark that is cut off.
             is_cut = _CUT_ELEMENT.match(text, start) or self._is_part(text[start : start + _HEAD_LENGTH])
             return None, -1 if is_cut else start + 1
         if word is None and mark[0] in (ARGS, TO) and self._toolbox is not None:
