@@ -972,7 +972,9 @@ def _begins_unread_pair(block: Block, leaf: Leaf, text: str, at: int) -> bool | 
         names.append(inner[0].strip(SPACES))
     if end == len(text) and end - here < _LONGEST_KEY and not block.final:
         return MORE
-    return any(shape.has_property(name) and name != leaf.tag and name not in block.fields for name in names)
+    given = (leaf.tag, *block.fields)
+    named = {each for name in names for each in (name, name.lower()) if shape.has_property(each)}
+    return not named.issubset(given)
 
 
 def _end_leaf_before(block: Block, leaf: Leaf, at: int) -> None:
