@@ -34,9 +34,9 @@ _GAP_LENGTH: Final = 200
 _FOLLOW_LENGTH: Final = 300
 """More characters than `_FOLLOW` matches."""
 _S: Final = r"[ \t\r\n]{0,64}"
-_TOKEN = re.compile(rf"<((?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)")
-_NOT_A_LETTER = re.compile("[^a-z0-9]")
-_FIRST_TAG = re.compile("<([^<>=:]+)")
+_TOKEN = late_pattern(rf"<((?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)")
+_NOT_A_LETTER = late_pattern("[^a-z0-9]")
+_FIRST_TAG = late_pattern("<([^<>=:]+)")
 _UNBARRED: Final = ("tool", "function", "invoke")
 """What a mark must begin with that has no bars: others are words of HTML, as `<start>` may be."""
 _IN_TAG: Final = frozenset(("tool", "function", "functions", "invoke"))
@@ -49,8 +49,8 @@ _WORDS: Final = (
 """What may stand between a mark and the name, alone or with `_` between."""
 _OTHER_KEY = late_pattern(r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z")
 """What stands right in front of a word that is no name, as in `<functions id="search">`."""
-_NAME = re.compile(r"\w[\w.:/-]{0,255}+")
-_NUMBER = re.compile(r":\d{1,9}\Z")
+_NAME = late_pattern(r"\w[\w.:/-]{0,255}+")
+_NUMBER = late_pattern(r":\d{1,9}\Z")
 _NEXT: Final = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
 _FOLLOW = late_pattern(
     rf"[\"'`]{{0,3}}(?:\Z|\({_S}(?:[\"'{{\[)]|\w{{1,64}}{_S}[=:])|{_S}(?P<closed>/>)"
@@ -61,7 +61,7 @@ _GLUED = late_pattern("</?arg_(?:key|value)>")
 _GLUED_LENGTH: Final = 12
 """Of the mark that ends a name and that of an argument, where the marks between them are missing."""
 # A backslash in front of it says that it is only shown.
-_LAST_NAME = re.compile(r"(?<![\w.:/\\-])[\w.:/-]++\Z")
+_LAST_NAME = late_pattern(r"(?<![\w.:/\\-])[\w.:/-]++\Z")
 _TO_CALL = late_pattern(
     r" to=functions\.([\w.:/-]{1,256}+)"
     r"(?:[\s<>|｜‖]|(?:analysis|assistant|channel|code|commentary|constrain|final|json|message)(?!\w)){0,200}+(?={)"

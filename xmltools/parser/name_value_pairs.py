@@ -65,22 +65,22 @@ _TEXT_KINDS: Final = ("true", "string")
 _BREAK: Final = re.compile(r"\r?\n")
 _BROKEN: Final = re.compile(r"[<\r\n]")
 """What no name has."""
-_END_LIKE: Final = re.compile(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
-_OPEN_LIKE: Final = re.compile(rf"<([^\s<>/]{{0,{NAME_LENGTH}}})")
+_END_LIKE: Final = late_pattern(rf"</([^\s<>/]{{1,{NAME_LENGTH}}})>?")
+_OPEN_LIKE: Final = late_pattern(rf"<([^\s<>/]{{0,{NAME_LENGTH}}})")
 _PART: Final = 4
 """Letters of the name in an end mark that may stand for all of it."""
-_MARK_REST: Final = re.compile(r"[</>]|[= ].*")
+_MARK_REST: Final = late_pattern(r"[</>]|[= ].*")
 """What is no part of the name in a mark."""
-_PART_OF_NAME: Final = re.compile("[a-z0-9]+")
+_PART_OF_NAME: Final = late_pattern("[a-z0-9]+")
 _MOST_BEGUN: Final = 8
 """Elements in a value whose end tags may stand for its own: after so many, none does."""
 _KEY_LIKE: Final = tuple(
-    re.compile(rf"(?:[^>\r\n]{{0,{NAME_LENGTH}}}>){{0,{marks}}}[^>\r\n]{{0,{NAME_LENGTH}}}") for marks in range(3)
+    late_pattern(rf"(?:[^>\r\n]{{0,{NAME_LENGTH}}}>){{0,{marks}}}[^>\r\n]{{0,{NAME_LENGTH}}}") for marks in range(3)
 )
 """What may be meant for the start mark of an argument, up to the last `>` of one that has so many more."""
-_TEXT_LIKE: Final = re.compile(rf"[^<>\r\n]{{0,{NAME_LENGTH}}}")
+_TEXT_LIKE: Final = late_pattern(rf"[^<>\r\n]{{0,{NAME_LENGTH}}}")
 _LONGEST_KEY: Final = 2 * NAME_LENGTH
-_KEY_WORD: Final = re.compile(r"[^\s<>=\"'/]+")
+_KEY_WORD: Final = late_pattern(r"[^\s<>=\"'/]+")
 _BLANKS: Final = 4
 """Blanks before the `=` of a mark."""
 MAX_STRAY: Final = 1_024
