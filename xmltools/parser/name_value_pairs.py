@@ -113,7 +113,11 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
         return _begins_python(text, here)
     if pairs.name:
         after = skip_fillers(dialect, text, here)
-        return MORE if after is MORE else _starts(text, after, pairs.name)
+        if after is MORE:
+            return MORE
+        return _begins_with(
+            text, after, (pairs.name, pairs.key) if pairs.key else (pairs.name,)
+        )  # a name may be missing
     if text[here] == "{":
         return _begins_object(text, here, '"')
     if pairs.name_end:
@@ -511,6 +515,10 @@ def _skip_to_name(block: Block, text: str, at: int) -> int:
         return -1
     if isinstance(filler, str):
         return at + len(filler)
+    if pairs.key and _starts(text, at, pairs.key):
+        fail(block, Code.MISSING_TOOL_NAME, f"the arguments come without {pairs.name}", block.base + at)
+        block.state = State.PAIRS_SKIP
+        return at
     place = _find_mark(text, at, (pairs.name, closer, *block.dialect.fillers))
     if place < 0 and len(text) - at <= 2 * MAX_STRAY and not block.final:
         return -1
