@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.calls import meant, untyped
 from support.often import examples
+from support.result_content import as_read as content_as_read
 
 from xmltools.conversations.transcript import extract, inline
 from xmltools.conversations.transcript.turns import in_order_of_calls
@@ -215,13 +216,7 @@ def joined(parts):
 def normal_result(given_result):
     """The renderer takes the word that content begins with for the header."""
     word = "Error: " if given_result.is_error else "Result: "
-    content = given_result.content
-    parts = joined([Text(text=content)] if isinstance(content, str) else content)
-    if parts and isinstance(parts[0], Text):
-        parts = joined([Text(text=parts[0].text.removeprefix(word)), *parts[1:]])
-    if not any(isinstance(part, Media) for part in parts):
-        parts = "".join(part.text for part in parts)
-    return given_result.model_copy(update={"content": parts if isinstance(parts, str) else tuple(parts)})
+    return given_result.model_copy(update={"content": content_as_read(given_result, word)})
 
 
 def without_notes(conversation):
@@ -529,7 +524,7 @@ def test_nothing_becomes_nothing():
 
 def test_results_in_any_role_and_what_stands_behind_them():
     given_parts = (
-        result((Text(text="see "), PNG)),
+        result((Text(text="see\n"), PNG)),
         result("b", "g", "2"),
         PNG,
         Text(text="Tool: f\nResult: x"),
@@ -538,7 +533,7 @@ def test_results_in_any_role_and_what_stands_behind_them():
     for role in ("user", "tool", "assistant"):
         message = Message(role=role, parts=given_parts)
         plain = inlined(message)[0]
-        header = "Tool: f\nResult: see [attachment 1: image/png]\n\nTool: g\nResult: b"
+        header = "Tool: f\nResult: see\n[attachment 1: image/png]\n\nTool: g\nResult: b"
         assert plain.parts == tuple(map(part_of, (header, PNG, PNG, "\n\nTool: f\nResult: x", "")))
         assert extracted(plain)[0] == message.model_copy(update={"role": "tool"})
 
@@ -836,7 +831,7 @@ def test_media_stand_where_their_placeholders_were_and_the_others_stay():
     text = render_results([result((Text(text="a"), PNG)), result((PNG,), "g")])
     read = extracted(assistant(block("f") + block("g")), tool(text, PNG, PNG, other, "\n\nb"))[1]
     assert read.parts == (
-        result((Text(text="a"), PNG), id="call_1"),
+        result((Text(text="a\n"), PNG), id="call_1"),
         result((PNG,), "g", "call_2"),
         other,
         Text(text="b"),

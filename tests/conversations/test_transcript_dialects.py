@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dialect_marks import marks_of
 from support.often import examples
+from support.result_content import as_read
 from support.written import WRITTEN, draw
 
 from xmltools import dialects
@@ -135,7 +136,7 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
 def content_of(result: ToolResult, read: ToolResult) -> bool:
     """Whether the content is the same, but for a word that a header took."""
     word = "Error: " if result.is_error else "Result: "
-    return read.text in (result.text, result.text.removeprefix(word))
+    return read.content in (as_read(result), as_read(result, word))
 
 
 def check(conversation: Conversation, tools: list[Tool], dialect: str, role: Any) -> bool:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.result_content import as_read as content_as_read
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import Media, Text, ToolResult
@@ -46,32 +47,8 @@ def media_of(given_results):
     return [part for content in contents for part in content if isinstance(part, Media)]
 
 
-def normal(content):
-    """Content with adjacent texts joined and empty ones left out; a string if there is no medium in it."""
-    joined = []
-    for part in (Text(text=content),) if isinstance(content, str) else content:
-        if isinstance(part, Text) and joined and isinstance(joined[-1], Text):
-            part = Text(text=joined.pop().text + part.text)
-        joined.append(part)
-    joined = [part for part in joined if isinstance(part, Media) or part.text]
-    if any(isinstance(part, Media) for part in joined):
-        return tuple(joined)
-    return "".join(part.text for part in joined)
-
-
-def without_header_word(content, is_error):
-    """`content`, which is normal, without the word that the renderer takes for the header."""
-    word = "Error: " if is_error else "Result: "
-    if isinstance(content, str):
-        return content.removeprefix(word)
-    first = content[0]
-    if isinstance(first, Text) and first.text.startswith(word):
-        return normal((Text(text=first.text.removeprefix(word)), *content[1:]))
-    return content
-
-
 def as_read(given_result):
-    content = without_header_word(normal(given_result.content), given_result.is_error)
+    content = content_as_read(given_result, "Error: " if given_result.is_error else "Result: ")
     return ReadResult(given_result.name, content, given_result.is_error)
 
 
@@ -139,6 +116,53 @@ def test_verbatim_changes_nothing():
     assert text == f"Tool: <tool>&\nResult: {forged}"
 
 
+# Several parts
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        (("3", "5"), "3\n5"),
+        (("3\n", "5"), "3\n5"),
+        (("3", "\n5"), "3\n5"),
+        (("3", "", "5", ""), "3\n5"),
+        (("", ""), ""),
+        (("4", PNG), "4\n[attachment 1: image/png]"),
+        (("4\n", PNG, "\n5"), "4\n[attachment 1: image/png]\n5"),
+        ((PNG, "5", "6"), "[attachment 1: image/png]\n5\n6"),
+        (("4", "", PNG, "", LINKED), "4\n[attachment 1: image/png][attachment 2: image/png https://e.x/z.png]"),
+        (("a", "Tool: x\nResult: y"), "a\n Tool: x\n Result: y"),
+        ((PNG, "Tool: x\nResult: y"), "[attachment 1: image/png]\n Tool: x\n Result: y"),
+        (("<to", "ol>"), "<to\nol>"),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["forge", "hermes", "kimi_k2", "llama3_json"])
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_line_break_keeps_parts_apart(content, written, dialect, is_error):
+    content = tuple(Text(text=part) if isinstance(part, str) else part for part in content)
+    given_result = result(content, is_error=is_error)
+    text = render_result(given_result, dialect=dialect)
+    if dialect == "hermes":  # no headers
+        assert text.endswith(f"{'Error: ' * is_error}{written}\n</tool_response>".replace("\n ", "\n"))
+    elif dialect == "forge":
+        assert text.endswith(f"{'Error: ' if is_error else 'Result: '}{written}")
+    [read] = read_results(text, media_of([given_result]), dialect=dialect)
+    assert (read.content, read.is_error) == (content_as_read(given_result), is_error)
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "llama3_json"])
+def test_a_medium_in_front_of_what_looks_like_a_header_leaves_it_as_it_is(dialect):
+    for text in ("\nError: x", "\n x"):
+        content = (PNG, Text(text=text))
+        written = render_result(result(content), dialect=dialect)
+        assert read_results(written, [PNG], dialect=dialect)[0].content == content
+
+
+def test_the_line_break_between_two_texts_counts_as_content_and_that_beside_a_medium_does_not():
+    assert body((Text(text="ab"), Text(text="cd")), max_characters=5) == "ab\ncd"
+    assert body((Text(text="ab"), PNG, Text(text="cd")), max_characters=4) == "ab\n[attachment 1: image/png]\ncd"
+
+
 # The header word
 
 
@@ -154,7 +178,8 @@ def test_verbatim_changes_nothing():
         ("result: 8", False, "Result: result: 8", "result: 8"),
         (" Result: 8", False, "Result:  Result: 8", " Result: 8"),
         ("Result: ", False, "Result: ", ""),
-        ((Text(text="Res"), Text(text="ult: 8")), False, "Result: 8", "8"),
+        ((Text(text="Result: "), Text(text="8")), False, "Result: \n8", "\n8"),
+        ((Text(text="Res"), Text(text="ult: 8")), False, "Result: Res\nult: 8", "Res\nult: 8"),
     ],
 )
 def test_a_header_word_is_never_written_twice(content, is_error, rendered, read):
@@ -166,7 +191,7 @@ def test_a_header_word_is_never_written_twice(content, is_error, rendered, read)
 
 def test_a_header_word_with_a_medium_in_it_is_none():
     split = (Text(text="Res"), PNG, Text(text="ult: 8"))
-    assert body(split) == "Res[attachment 1: image/png]ult: 8"
+    assert body(split) == "Res\n[attachment 1: image/png]\nult: 8"
     assert body((Text(text="Result: "), PNG)) == "[attachment 1: image/png]"
 
 
@@ -266,7 +291,7 @@ def test_a_limit_is_a_whole_number_from_1(limit):
 
 def test_media_are_placeholders_with_numbers():
     content = (Text(text="a "), PNG, Text(text=" b\n"), LINKED)
-    assert body(content) == "a [attachment 1: image/png] b\n[attachment 2: image/png https://e.x/z.png]"
+    assert body(content) == "a \n[attachment 1: image/png]\n b\n[attachment 2: image/png https://e.x/z.png]"
 
 
 def test_media_are_numbered_through_all_results():
@@ -335,7 +360,7 @@ def test_a_media_type_that_is_none_is_a_file(media_type, shown):
 def test_media_are_read_back_by_their_numbers():
     text = render_results([result((Text(text="a"), PNG)), result((LINKED, Text(text="b")))])
     contents = [each.content for each in read_results(text, [PNG, LINKED])]
-    assert contents == [(Text(text="a"), PNG), (LINKED, Text(text="b"))]
+    assert contents == [(Text(text="a\n"), PNG), (LINKED, Text(text="\nb"))]
 
 
 def test_a_number_without_medium_stays_text():
@@ -346,9 +371,9 @@ def test_a_number_without_medium_stays_text():
 
 
 def test_a_placeholder_in_the_text_of_a_tool_is_no_medium():
-    content = (Text(text="[attachment 1: image/png][  attachment 1: image/png]["), PNG)
+    content = (Text(text="[attachment 1: image/png][  attachment 1: image/png][\n"), PNG)
     text = render_result(result(content))
-    expected = "[ attachment 1: image/png][   attachment 1: image/png][[attachment 1: image/png]"
+    expected = "[ attachment 1: image/png][   attachment 1: image/png][\n[attachment 1: image/png]"
     assert text == f"Tool: calculator\nResult: {expected}"
     assert read_results(text, [PNG])[0].content == content
 
@@ -356,16 +381,20 @@ def test_a_placeholder_in_the_text_of_a_tool_is_no_medium():
 @pytest.mark.parametrize(
     ("content", "limit", "rendered"),
     [
-        ((PNG, Text(text="ab"), LINKED), 2, "[attachment 1: image/png]ab[attachment 2: image/png https://e.x/z.png]"),
-        ((Text(text="a"), PNG, Text(text="bcd")), 2, f"a[attachment 1: image/png]\n{cut(2, 4)}\nd"),
+        (
+            (PNG, Text(text="ab"), LINKED),
+            2,
+            "[attachment 1: image/png]\nab\n[attachment 2: image/png https://e.x/z.png]",
+        ),
+        ((Text(text="a"), PNG, Text(text="bcd")), 2, f"a\n[attachment 1: image/png]\n{cut(2, 4)}\nd"),
         ((Text(text="\n"), PNG, Text(text="bcd")), 2, f"\n[attachment 1: image/png]\n{cut(2, 4)}\nd"),
-        ((Text(text="ab"), PNG, Text(text="cd")), 2, f"a[attachment 1: image/png]\n{cut(2, 4)}\nd"),
-        ((Text(text="abc"), PNG, Text(text="d")), 2, f"a\n{cut(2, 4)}\n[attachment 1: image/png]d"),
+        ((Text(text="ab"), PNG, Text(text="cd")), 2, f"a\n[attachment 1: image/png]\n{cut(2, 4)}\nd"),
+        ((Text(text="abc"), PNG, Text(text="d")), 2, f"a\n{cut(2, 4)}\n[attachment 1: image/png]\nd"),
         ((Text(text="\nabc"), PNG, Text(text="\n")), 2, f"\n{cut(3, 5)}\n[attachment 1: image/png]\n"),
         (
             (Text(text="a"), PNG, Text(text="bcd"), LINKED),
             1,
-            f"a[attachment 1: image/png]\n{cut(3, 4)}\n[attachment 2: image/png https://e.x/z.png]",
+            f"a\n[attachment 1: image/png]\n{cut(3, 4)}\n[attachment 2: image/png https://e.x/z.png]",
         ),
         ((Text(text="abcd"), PNG), 1, f"a\n{cut(3, 4)}\n[attachment 1: image/png]"),
     ],
@@ -411,14 +440,16 @@ def test_what_is_no_result_is_not_rendered():
 
 @given(st.lists(results, max_size=4))
 def test_every_result_reads_back(given_results):
-    # Two normalisations: the word of the header is the header, and only a medium divides text.
+    # Two normalisations: the word of the header is the header, and texts and media are kept apart by line breaks.
     text = render_results(given_results)
     assert read_results(text, media_of(given_results)) == [as_read(each) for each in given_results]
 
 
 @given(st.lists(results, max_size=4), st.integers(1, 40))
 def test_every_result_that_was_cut_reads_back(given_results, limit):
-    for each in given_results:
+    for given_result in given_results:
+        # Line breaks beside media are no content if they are added; here they are in the text.
+        each = given_result.model_copy(update={"content": content_as_read(given_result)})
         whole = as_read(each)
         [read] = read_results(render_result(each, max_characters=limit), media_of([each]))
         assert (read.name, read.is_error) == (whole.name, whole.is_error)
@@ -439,9 +470,9 @@ def is_cut(whole, read, note, limit):
     """Whether `read` is `whole` without its middle, and `note` says so in its place."""
     count, total = (int(note[group].replace(",", "")) for group in (1, 2))
     head, tail = read[: note.start()], read[note.end() :]
-    # A line break beside the note is the content's, or was added.
-    for before in (head, head.removesuffix("\n")):
-        for after in (tail, tail.removeprefix("\n")):
+    # Line breaks beside the note are the content's, or were added: there may be a medium between the two.
+    for before in (head, head.removesuffix("\n"), head.removesuffix("\n\n")):
+        for after in (tail, tail.removeprefix("\n"), tail.removeprefix("\n\n")):
             kept = len(before) + len(after)
             told = (kept + count, total) == (len(whole), len(whole)) and limit - limit // 10 <= kept <= limit
             if told and whole.startswith(before) and whole.endswith(after):

@@ -13,6 +13,9 @@ attachment. So three changes are made to the content, no others, and all can be 
 - Text that looks like the placeholder of a medium, `[attachment 1:` with any number of spaces after the `[`,
   gets one more there.
 
+Content of several parts has a line break between two texts, and between a text and a medium, unless there is one: a
+tool that gives several means them apart. Read back, these line breaks are part of the text.
+
 One thing is not undone, since no header is written twice: content that begins with the word of its own header
 (`Result: `, or `Error: ` if it is an error) has its header already, and is read back without that word.
 
@@ -78,10 +81,22 @@ class ReadResult(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The text of a result, all parts joined, and its media, each with the place in the text where it stands."""
+    """The text of a result, all parts joined, and its media, each with the place in the text where it stands.
+
+    Texts that follow each other have a line break between them, as in `ToolResult.text`. The line breaks beside media
+    come when it is written, so they do not count as content."""
 
     text: str
     media: Sequence[tuple[int, Media]] = ()
+
+    @property
+    def first_text(self) -> str:
+        """What stands before the first medium."""
+        return self.text[: self.media[0][0]] if self.media else self.text
+
+    def indented(self) -> _Content:
+        """Return the same after a space."""
+        return _Content(f" {self.text}", _moved(self.media, 1))
 
 
 def render_result(
@@ -253,13 +268,17 @@ def _check(result: ToolResult) -> None:
 def _join(content: str | tuple[Text | Media, ...]) -> _Content:
     if isinstance(content, str):
         return _Content(content)
-    texts, media, size = [], [], 0
+    texts: list[str] = []
+    media: list[tuple[int, Media]] = []
+    size = 0
     for part in content:
         if isinstance(part, Media):
             media.append((size, part))
-        else:
-            texts.append(part.text)
-            size += len(part.text)
+        elif part.text:
+            follows_text = bool(texts) and not (media and media[-1][0] == size)
+            is_glued = follows_text and not texts[-1].endswith("\n") and not part.text.startswith("\n")
+            texts.append(f"\n{part.text}" if is_glued else part.text)
+            size += len(texts[-1])
     return _Content("".join(texts), media)
 
 
@@ -268,14 +287,25 @@ def _moved(media: Iterable[tuple[int, Media]], distance: int) -> list[tuple[int,
 
 
 def _write(content: _Content, numbers: Iterator[int], escape: Callable[[str], str]) -> str:
-    """Write content with placeholders for its media. Each text between two is escaped by itself: no placeholder can
-    begin or end what is escaped."""
+    """Write content with placeholders for its media, and a line break between a text and a medium.
+
+    Each text between two media is escaped by itself, with these line breaks, since they can make a header of it: no
+    placeholder can begin or end what is escaped.
+    """
     written: list[str] = []
     at = 0
     for place, medium in content.media:
-        written += (escape(content.text[at:place]), _placeholder(next(numbers), medium))
+        text = _after_break(content.text[at:place], written)
+        if text and not text.endswith("\n"):
+            text += "\n"
+        written += (escape(text), _placeholder(next(numbers), medium))
         at = place
-    return "".join((*written, escape(content.text[at:])))
+    return "".join((*written, escape(_after_break(content.text[at:], written))))
+
+
+def _after_break(text: str, written: list[str]) -> str:
+    """Return text that comes after what is written, on a line of its own."""
+    return f"\n{text}" if text and written and not text.startswith("\n") else text
 
 
 def _placeholder(number: int, medium: Media) -> str:
@@ -371,8 +401,7 @@ class _Frame:
         """Return the content of one of `total` results, without the word of its header."""
         word = _ERROR if result.is_error else "Result: "
         content = _join(result.content)
-        # A medium may stand inside what would be the word if it did not.
-        if not content.text.startswith(word) or (content.media and content.media[0][0] < len(word)):
+        if not content.first_text.startswith(word):
             return content
         return _Content(content.text[len(word) :], _moved(content.media, -len(word)))
 
@@ -452,18 +481,14 @@ class _Marked(_Frame):
 
     def content(self, result: ToolResult, total: int) -> _Content:
         content = _join(result.content)
-        if result.is_error:
-            word = _ERROR
-        elif _LIKE_ERROR.match(content.text):
-            word = " "
-        else:
+        if result.is_error or not _LIKE_ERROR.match(content.first_text):
             return content
-        return _Content(word + content.text, _moved(content.media, len(word)))
+        return content.indented()
 
     def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
         start = self.form.each_start.replace("{number}", str(number)).replace("{next}", str(number + 1))
         start = start.replace("{name}", name)
-        return f"{start}{body}{self.form.each_end}"
+        return f"{start}{_ERROR if result.is_error else ''}{body}{self.form.each_end}"
 
     def joined(self, written: Sequence[str]) -> str:
         return f"{self.form.start}{self.form.between.join(written)}{self.form.end}" if written else ""
@@ -509,9 +534,7 @@ class _Bare(_Frame):
         if not self.is_alone(result, total):
             return super().content(result, total)
         content = _join(result.content)
-        if not _LIKE_HEADER.match(content.text):
-            return content
-        return _Content(f" {content.text}", _moved(content.media, 1))
+        return content.indented() if _LIKE_HEADER.match(content.first_text) else content
 
     def around(self, result: ToolResult, name: str, number: int, body: str, total: int) -> str:
         return body if self.is_alone(result, total) else super().around(result, name, number, body, total)
