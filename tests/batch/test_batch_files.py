@@ -1,5 +1,6 @@
 import csv
 import gzip
+import io
 import json
 import multiprocessing
 import os
@@ -291,6 +292,24 @@ def test_types_of_tables_become_text_where_there_is_only_text(tmp_path):
     assert row["when"].startswith("2024-05-06 07:08:09") and row["raw"] == "/w==" and row["list"] == [1, None]
     parse_files(write_to, tmp_path / "out.csv", OPTIONS)
     assert (tmp_path / "out.csv").read_text().startswith("reply,when,raw,list,took,text,")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_values_of_csv_are_quoted_where_they_must_be_and_come_back(tmp_path, ending):
+    texts = ["a\rb", "c", "\r", "d\r\ne", "f\n", 'g"', "h,i", "j\r\n", " k'", "\u2028"]
+    jsonl(tmp_path / "in.jsonl", *({"reply": text, "n": 1} for text in texts))
+    target = tmp_path / f"out.{ending}"
+    parse_files(tmp_path / "in.jsonl", target, OPTIONS)
+    opened = gzip.open if ending.endswith(".gz") else open
+    with opened(target, "rt", newline="", encoding="utf-8") as file:
+        written = file.read()
+    assert [row["reply"] for row in csv.DictReader(io.StringIO(written, newline=""))] == texts
+    assert written.startswith("reply,n,text,") and written.endswith("]\n") and "]\r" not in written
+    for plain in ("\nc,1,c,", "\n k',1, k',", '\n"a\rb",1,"a\rb",'):
+        assert plain in written
+    again = BatchOptions(column="reply", prefix="x_")
+    parse_files(target, tmp_path / "again.jsonl", again)
+    assert [(row["reply"], row["x_text"]) for row in read(tmp_path / "again.jsonl")] == [(each, each) for each in texts]
 
 
 def test_what_is_no_utf_8_in_a_column_of_text_costs_its_row_only(tmp_path):

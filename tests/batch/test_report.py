@@ -379,6 +379,16 @@ def read_tallies(target):
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_groups_with_line_breaks_in_their_values_are_rows_of_tallies(ending, tmp_path):
+    values = ["a\rb", "c\n", "d,e"]
+    table = output(REPLIES[:3]).append_column("model", pa.array(values))
+    target = tmp_path / f"tallies.{ending}"
+    write_report(table.to_batches(), column="reply", by="model", tallies=target)
+    found = [each["group"] for each in read_tallies(target) if each["name"] == "rows" and each["group"]]
+    assert sorted(found) == values
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
 def test_the_tallies_are_written_for_other_plots(ending, tmp_path):
     target = tmp_path / f"tallies.{ending}"
     batches = output([*REPLIES, FOREIGN], also="qwen3_coder").to_batches(max_chunksize=3)

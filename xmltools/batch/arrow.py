@@ -12,7 +12,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import date, time
-from typing import Any
+from typing import Any, TextIO
 
 from xmltools.batch.rows import SURROGATE
 from xmltools.extras import install_line
@@ -25,6 +25,22 @@ except ImportError:
 
 pa: Any = pyarrow
 pq: Any = pyarrow.parquet
+
+
+class CsvFile:
+    """A file that `csv` writes rows into. It quotes what is in the end of a line, and only that: a CR alone stays bare
+    where lines end with LF (before Python 3.13), and readers take it for the end of a row. So it is told that they end
+    with both, and here they end with LF.
+    """
+
+    TERMINATOR = "\r\n"
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        """Write a row."""
+        self._file.write(row.removesuffix(self.TERMINATOR) + "\n")
 
 
 def json_text(value: Any) -> str:

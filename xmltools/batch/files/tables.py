@@ -17,7 +17,7 @@ from functools import reduce
 from pathlib import Path
 from typing import IO, Any
 
-from xmltools.batch.arrow import json_text, pa, pq, records_of, values_as_text
+from xmltools.batch.arrow import CsvFile, json_text, pa, pq, records_of, values_as_text
 from xmltools.batch.files.places import Kind
 from xmltools.batch.files.resume import open_part
 from xmltools.batch.json_lines import Line, text_of
@@ -336,7 +336,7 @@ def _csv(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
     # The level and the missing time are those of parts of JSON Lines.
     packed: Any = gzip.GzipFile("", "wb", 6, file, 0) if kind.gzipped else file
     text = io.TextIOWrapper(packed, "utf-8", "backslashreplace", newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(CsvFile(text), lineterminator=CsvFile.TERMINATOR)
     writer.writerow(schema.names)
 
     def write(table: Any) -> None:

@@ -9,7 +9,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-from xmltools.batch.arrow import pa, pq
+from xmltools.batch.arrow import CsvFile, pa, pq
 from xmltools.batch.options import TALLIES, BatchUsageError
 from xmltools.batch.report.groups import Groups
 from xmltools.batch.report.tally import Tally
@@ -44,7 +44,7 @@ def _as_json(records: _Records) -> bytes:
 
 def _as_csv(records: _Records) -> bytes:
     file = StringIO()
-    writer = csv.DictWriter(file, (*_TEXTS, *_NUMBERS), lineterminator="\n")
+    writer = csv.DictWriter(CsvFile(file), (*_TEXTS, *_NUMBERS), lineterminator=CsvFile.TERMINATOR)
     writer.writeheader()
     writer.writerows(records)
     return file.getvalue().encode()
