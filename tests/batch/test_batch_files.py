@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -292,6 +293,46 @@ def test_types_of_tables_become_text_where_there_is_only_text(tmp_path):
     assert row["when"].startswith("2024-05-06 07:08:09") and row["raw"] == "/w==" and row["list"] == [1, None]
     parse_files(write_to, tmp_path / "out.csv", OPTIONS)
     assert (tmp_path / "out.csv").read_text().startswith("reply,when,raw,list,took,text,")
+
+
+def test_what_is_no_text_and_no_list_is_plain_in_csv(tmp_path):
+    table = pa.table(
+        {
+            "reply": ["a"],
+            "decimal": pa.array([Decimal("1.00")], pa.decimal128(5, 2)),
+            "raw": [b"x"],
+            "fixed": pa.array([b"xy"], pa.binary(2)),
+            "day": [date(2024, 5, 6)],
+            "flag": [True],
+            "none": pa.array([None], pa.int64()),
+            "nan": [float("nan")],
+            "low": [float("-inf")],
+            "deep": [{"a": [Decimal("2.50")], "b": b"x", "c": [float("inf"), 1.5]}],
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    parse_files(tmp_path / "in.parquet", tmp_path / "out.csv", OPTIONS)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    plain = {"decimal": "1.00", "raw": "eA==", "fixed": "eHk=", "day": "2024-05-06", "flag": "true", "none": ""}
+    assert {name: row[name] for name in (*plain, "nan", "low")} == {**plain, "nan": "NaN", "low": "-Infinity"}
+    assert row["deep"] == '{"a": ["2.50"], "b": "eA==", "c": [null, 1.5]}'
+
+
+def test_numbers_that_json_does_not_have_are_null_in_it(tmp_path):
+    numbers = [float("nan"), float("inf"), 1.5]
+    pq.write_table(
+        pa.table({"reply": list("abc"), "v": numbers, "w": [[each] for each in numbers]}), tmp_path / "1.parquet"
+    )
+    parse_files(tmp_path / "1.parquet", tmp_path / "out.jsonl", OPTIONS)
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in lines]
+    assert [(row["v"], row["w"]) for row in rows] == [(None, [None]), (None, [None]), (1.5, [1.5])]
+    # As JSON text too, where the types of two files differ.
+    pq.write_table(pa.table({"reply": ["d"], "v": ["x"], "w": ["y"]}), tmp_path / "2.parquet")
+    parse_files(str(tmp_path / "*.parquet"), tmp_path / "out.arrow", OPTIONS)
+    assert [row["w"] for row in read(tmp_path / "out.arrow")] == ["[null]", "[null]", "[1.5]", '"y"']
+    assert [row["v"] for row in read(tmp_path / "out.arrow")] == ["null", "null", "1.5", '"x"']
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])

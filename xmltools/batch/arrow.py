@@ -12,6 +12,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import date, time
+from math import isfinite
 from typing import Any, TextIO
 
 from xmltools.batch.rows import SURROGATE
@@ -44,9 +45,39 @@ class CsvFile:
 
 
 def json_text(value: Any) -> str:
-    """Return the JSON of a value that came from a table: bytes are base64, dates and times ISO 8601, others text."""
-    text = json.dumps(value, ensure_ascii=False, default=_as_json_value)
-    return text if text.isascii() or not SURROGATE.search(text) else json.dumps(value, default=_as_json_value)
+    """Return the JSON of a value that came from a table: bytes are base64, dates and times ISO 8601, others text.
+    Numbers that JSON does not have, NaN and the infinite ones, are null."""
+    try:
+        text = _dumps(value)
+    except ValueError:
+        value = _finite(value)
+        text = _dumps(value)
+    return text if text.isascii() or not SURROGATE.search(text) else _dumps(value, ensure_ascii=True)
+
+
+def cell_text(value: Any) -> str:
+    """Return a value that came from a table as text: as it is, where JSON would have a text, and else its JSON. A
+    number that JSON does not have is `NaN`, `Infinity` or `-Infinity`; no value is no text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return json.dumps(value)
+    return json_text(value) if isinstance(value, (bool, int, dict, list, tuple)) else str(_as_json_value(value))
+
+
+def _dumps(value: Any, *, ensure_ascii: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False, default=_as_json_value)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null for the numbers in it that JSON does not have."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _as_json_value(value: Any) -> Any:

@@ -17,7 +17,7 @@ from functools import reduce
 from pathlib import Path
 from typing import IO, Any
 
-from xmltools.batch.arrow import CsvFile, json_text, pa, pq, records_of, values_as_text
+from xmltools.batch.arrow import CsvFile, cell_text, json_text, pa, pq, records_of, values_as_text
 from xmltools.batch.files.places import Kind
 from xmltools.batch.files.resume import open_part
 from xmltools.batch.json_lines import Line, text_of
@@ -341,19 +341,13 @@ def _csv(file: IO[bytes], schema: Any, kind: Kind) -> Iterator[Any]:
 
     def write(table: Any) -> None:
         for batch in table.to_batches(2048):
-            writer.writerows(map(_cell, record.values()) for record in records_of(batch))
+            writer.writerows(map(cell_text, record.values()) for record in records_of(batch))
 
     yield write
     text.flush()
     text.detach()
     if kind.gzipped:
         packed.close()
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json_text(value)
 
 
 _WRITERS = {"parquet": _parquet, "arrow": _arrow, "csv": _csv}

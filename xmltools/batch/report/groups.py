@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from xmltools.batch.arrow import json_text, pa, values_as_text
+from xmltools.batch.arrow import cell_text, pa, values_as_text
 from xmltools.batch.report.tally import Lists, Tally, column_of
 
 VALUES = 100
@@ -68,7 +68,7 @@ class Groups:
 
     def _group_of(self, value: Any) -> Group:
         """Return the group of a value. One that is new has a tally afterwards."""
-        text = "" if value is None else value if isinstance(value, str) else json_text(value)
+        text = cell_text(value)
         group = Group("value", _brief(text)) if text else _MISSING
         if group.kind == "value" and group not in self._tallies and len(self._tallies) >= VALUES:
             group = _OTHER
