@@ -568,6 +568,46 @@ def test_a_native_call_gives_the_events_of_a_parser() -> None:
     assert reader.close() == []
 
 
+def delta_of(**delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+
+@pytest.mark.parametrize("tools", [None, [WRITE]])
+def test_arguments_that_are_an_object_are_read(tools: list[Tool] | None) -> None:
+    arguments = {"path": "é", "mode": 42}
+    given = {"index": 0, "id": "c", "function": {"name": "write", "arguments": arguments}}
+    events = openai_events(delta_of(tool_calls=[given]), finish(), tools=tools)
+    assert ids_and_arguments(events) == [("c", arguments)]
+    wrong = {**given, "function": {"name": "write", "arguments": [1]}}
+    assert error_of(openai_events(delta_of(tool_calls=[wrong]), finish(), tools=tools)).code is Code.INVALID_JSON
+
+
+def test_the_old_form_of_a_call_is_read() -> None:
+    begun = delta_of(content=None, function_call={"name": "write", "arguments": ""})
+    more = [delta_of(function_call={"arguments": text}) for text in ('{"path": "a", ', '"mode": 42}')]
+    events = openai_events(begun, *more, finish("function_call"), tools=[WRITE])
+    assert ids_and_arguments(events) == [("call_1", {"path": "a", "mode": 42})]
+    both = delta_of(
+        function_call={"name": "write", "arguments": "{}"},
+        tool_calls=[{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}],
+    )
+    assert ids_and_arguments(openai_events(both, finish())) == [("c", {})]
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"content": None, "refusal": "I "}, {"refusal": "can't"}],
+        [{"content": [{"type": "text", "text": "I "}, {"type": "text", "text": "can't"}]}],
+        [{"content": "I "}, {"content": [{"type": "refusal", "refusal": "can't"}, {"type": "image_url"}, 5]}],
+    ],
+)
+def test_refusals_and_parts_of_a_delta_are_text(deltas: list[dict[str, Any]]) -> None:
+    events = openai_events(*(delta_of(**delta) for delta in deltas), finish("stop"))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "I can't"
+    assert [event for event in events if not isinstance(event, TextDelta)] == []
+
+
 @pytest.mark.parametrize(
     ("chunks", "expected"),
     [

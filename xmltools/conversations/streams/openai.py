@@ -7,6 +7,7 @@ position and its unfinished arguments: OpenAI's own client hands them over as te
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -170,11 +171,14 @@ class OpenAIReader:
     def _delta(self, delta: Mapping[str, Any]) -> list[Event]:
         events: list[Event] = []
         reasoning = string_of(delta, "reasoning_content") or string_of(delta, "reasoning")
-        text = string_of(delta, "content")
+        text = _content_of(delta) + string_of(delta, "refusal")
         if reasoning or text:
             events += self._queue.settle(self._outputs.place)
             events += (*self._outputs.reasoning(reasoning), *self._outputs.text(text))
-        for call in list_in(delta, "tool_calls"):
+        calls = list_in(delta, "tool_calls")
+        if not calls and isinstance(delta.get("function_call"), Mapping):  # the old form, of one call
+            calls = [{"index": 0, "function": delta["function_call"]}]
+        for call in calls:
             events += self._tool_call(call)
         return events
 
@@ -185,7 +189,7 @@ class OpenAIReader:
         function = function if isinstance(function, Mapping) else {}
         call = self._find(delta)
         call.name = call.name or without_surrogates(string_of(function, "name"))
-        call.write(string_of(function, "arguments"))
+        call.write(_arguments_of(function))
         return self._queue.news(self._outputs.place)
 
     def _find(self, delta: Mapping[str, Any]) -> NativeCall:
@@ -198,3 +202,20 @@ class OpenAIReader:
         if call is None or (id and call.given_id and call.given_id != id):
             call = self._by_index[index] = self._queue.add(id)
         return call
+
+
+def _content_of(delta: Mapping[str, Any]) -> str:
+    """Return the text of a delta, which may be a list of parts."""
+    content = delta.get("content")
+    if not isinstance(content, (list, tuple)):
+        return string_of(delta, "content")
+    parts = (part for part in content if isinstance(part, Mapping))
+    return "".join(string_of(part, "text") + string_of(part, "refusal") for part in parts)
+
+
+def _arguments_of(function: Mapping[str, Any]) -> str:
+    """Return the arguments of a call as the text that they should be: some servers give an object."""
+    arguments = function.get("arguments")
+    if isinstance(arguments, (Mapping, list, tuple)):
+        return json.dumps(arguments, ensure_ascii=False)
+    return string_of(function, "arguments")
