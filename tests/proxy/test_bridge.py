@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from random import Random
@@ -125,6 +126,32 @@ def test_calls_and_results_are_text_and_neighbours_of_one_role_are_joined() -> N
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[2]["content"].startswith("Sure.\n\n<tool>") and "tool_calls" not in messages[2]
     assert messages[3]["content"] == "Tool: read\nResult: text of a\n\ngo on"
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(dialect="hermes", prompt="upstream")])
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ({"content": None, "refusal": "I can't"}, "I can't"),
+        ({"refusal": "I can't"}, "I can't"),
+        ({"content": [{"type": "refusal", "refusal": "I can't"}]}, "I can't"),
+        ({"content": "No.", "refusal": "I can't"}, "No.\nI can't"),
+        ({"content": "No.", "refusal": None}, "No."),
+    ],
+)
+def test_a_refusal_of_the_model_is_its_text(settings: Settings, said: dict[str, Any], written: str) -> None:
+    history = [*USER, {"role": "assistant", **said}, {"role": "user", "content": "why"}]
+    messages = Exchange("chat", chat(messages=history), settings).request["messages"]
+    content = messages[-2]["content"]
+    text = content if isinstance(content, str) else "".join(part["text"] for part in content)
+    assert (messages[-2]["role"], text) == ("assistant", written)
+
+
+@pytest.mark.parametrize("content", [{}, 5, [5], [{"type": "refusal", "refusal": 5}]])
+def test_a_refusal_that_is_malformed_breaks_nothing(content: Any) -> None:
+    history = [*USER, {"role": "assistant", "content": content, "refusal": 5}, *USER]
+    with contextlib.suppress(Refusal):
+        Exchange("chat", chat(messages=history))
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(dialect="hermes", prompt="upstream")])

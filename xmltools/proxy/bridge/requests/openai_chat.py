@@ -74,11 +74,34 @@ def _conversation(messages: Any, notes: Notes) -> Conversation:
     if not isinstance(messages, list) or not messages:
         raise wrong("messages", "a list of at least one message", messages)
     try:
-        loaded = formats.load(messages, "openai", issues=issues)
+        loaded = formats.load([_with_refusal_said(each) for each in messages], "openai", issues=issues)
     except XMLToolsError as error:
         raise refusal("messages", str(error)) from None
     notes.take(issues)
     return loaded
+
+
+def _with_refusal_said(message: Any) -> Any:
+    """Return a message in which a refusal of the model is text: the model is to see what it said, and only OpenAI's own
+    models have another place for it."""
+    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+        return message
+    content, said = message.get("content"), message.get("refusal")
+    if isinstance(content, list):
+        content = [_as_text(part) for part in content]
+    if isinstance(said, str) and said:
+        if isinstance(content, list):
+            content.append({"type": "text", "text": said})
+        elif not content:
+            content = said
+        elif isinstance(content, str):
+            content = f"{content}\n{said}"
+    return message if content == message.get("content") else {**message, "content": content}
+
+
+def _as_text(part: Any) -> Any:
+    is_refusal = isinstance(part, Mapping) and part.get("type") == "refusal" and isinstance(part.get("refusal"), str)
+    return {"type": "text", "text": part["refusal"]} if is_refusal else part
 
 
 def _tool(definition: Any, at: str, notes: Notes, custom: set[str]) -> Tool | None:
