@@ -377,7 +377,10 @@ def test_gemini_schemas():
         ({"name": ""}, "found an object with 'name'"),
         ({"name": "t", "parameters": []}, "'parameters' is no JSON Schema object but list"),
         ({"name": "t", "description": 5}, "description is no text but int"),
-        ({"name": "t" * 300}, "at most 256"),
+        ({"name": "t" * 300}, "name: expected a name of 1 to 256 characters, got 300 characters"),
+        ({"name": "\ud800"}, "name: expected a name of 1 to 256 characters, got text with half a character"),
+        ({"name": "t", "server": 5}, "tool 't': server: expected text, got a number"),
+        ({"name": "t", "parameters": {5: 1}}, "tool 't': parameters: expected a JSON Schema object, got an object with a key that is no text"),
         ({"name": "t", "server": 5}, "server"),
         (
             {"name": "t", "parametrs": SCHEMA},

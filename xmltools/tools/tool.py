@@ -11,10 +11,11 @@ from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, PydanticUserError, ValidationError, create_model
 
 from xmltools.errors import XMLToolsError
 from xmltools.models import BUILD_LATE, DEFAULT_SERVER
+from xmltools.models.json_fields import found
 from xmltools.tools.schema import ObjectShape, compile_json, compile_schema
 
 _ACCEPTED = (
@@ -48,6 +49,9 @@ def _no_parameters() -> dict[str, Any]:
     return {"type": "object", "properties": {}}
 
 
+_LONGEST_NAME = 256
+
+
 class Tool(BaseModel):
     """A tool that a model may call: `parameters` is the JSON Schema of its arguments.
 
@@ -57,7 +61,7 @@ class Tool(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=BUILD_LATE)
 
-    name: str = Field(min_length=1, max_length=256)
+    name: str = Field(min_length=1, max_length=_LONGEST_NAME)
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=_no_parameters)
     server: str = DEFAULT_SERVER
@@ -269,8 +273,24 @@ def _definition_of(held: Any) -> Mapping[str, Any] | None:
 def _make(cls: type[Tool], **fields: Any) -> Tool:
     try:
         return cls(**fields)
-    except ValueError as error:
-        raise XMLToolsError(f"tool {fields['name']!r:.80}: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise XMLToolsError(f"tool {fields['name']!r:.80}: {_wrong_field(first['loc'], fields)}") from None
+
+
+def _wrong_field(place: tuple[int | str, ...], fields: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field, in our own words: those of pydantic are for whoever writes the class."""
+    name = str(place[0])
+    value = fields[name]
+    if name == "parameters":
+        where = f"parameters: expected a JSON Schema object, got {found(value)}"
+        return where if len(place) == 1 else f"{where} with a key that is no text"
+    expected = f"a name of 1 to {_LONGEST_NAME} characters" if name == "name" else "text"
+    if not isinstance(value, str):
+        return f"{name}: expected {expected}, got {found(value)}"
+    if name == "name" and not 1 <= len(value) <= _LONGEST_NAME:
+        return f"{name}: expected {expected}, got {len(value):,} characters"
+    return f"{name}: expected {expected}, got text with half a character (a lone surrogate) in it"
 
 
 # Schemas in other people's definitions
