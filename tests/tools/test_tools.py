@@ -380,7 +380,10 @@ def test_gemini_schemas():
         ({"name": "t" * 300}, "name: expected a name of 1 to 256 characters, got 300 characters"),
         ({"name": "\ud800"}, "name: expected a name of 1 to 256 characters, got text with half a character"),
         ({"name": "t", "server": 5}, "tool 't': server: expected text, got a number"),
-        ({"name": "t", "parameters": {5: 1}}, "tool 't': parameters: expected a JSON Schema object, got an object with a key that is no text"),
+        (
+            {"name": "t", "parameters": {5: 1}},
+            "tool 't': parameters: expected a JSON Schema object, got an object with a key that is no text",
+        ),
         ({"name": "t", "server": 5}, "server"),
         (
             {"name": "t", "parametrs": SCHEMA},

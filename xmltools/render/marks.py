@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from html import unescape
 from itertools import chain, pairwise
 
 from xmltools import dialects
@@ -50,10 +49,11 @@ _TAG = re.compile(r"<(/?)([\w.:-]+)([ >=])")
 _FRAME_TAG = re.compile(r"</?[\w.:-]+>")
 _FIELD = re.compile(r"\{(?:name|number|next)\}")
 _LETTER = re.compile("[A-Za-z/](?![?*+{])")
-_AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-]|&#102;)"}
+_AFTER_NAME = {"=": r"[ \t]*=", " ": r"[ \t\r\n]", ">": r"(?![\w.-])"}
 _SPECIAL = {"functools[": r"unctools\[[ \t\r\n]*(?:\{|\Z)", "]<]minimax[>[": r"<\]minimax\[>\["}
-"""Patterns of what follows the first character of a mark. No such pattern has the first character of another mark
-before its end, or what was hidden there could not be shown."""
+"""Patterns of what follows the first character of a mark."""
+_REACH = 320
+"""How many characters after a mark's first one may have to be looked at, beside those up to the next such character."""
 
 
 _SHORT = 256
@@ -65,7 +65,7 @@ _NEEDLES = {"f": "functools[", "]": "]~"}
 class Marks:
     """Finds the marks that no data may hold in what is written in one dialect."""
 
-    __slots__ = ("_ampersand", "_barred", "_hidden", "_hidden_ampersand", "_marks", "_needles")
+    __slots__ = ("_ampersand", "_barred", "_hidden_ampersand", "_marks", "_needles", "_shown")
 
     def __init__(self, marks: Iterable[tuple[str, str]], names: tuple[str, ...] | None = ()) -> None:
         by_first: dict[str, dict[str, str]] = {"<": {}}
@@ -88,7 +88,8 @@ class Marks:
         shortest = [each for each in needles if not any(other in each for other in needles if other != each)]
         self._needles = re.compile("|".join(map(re.escape, shortest)))
         hidden = "|".join(f"{_reference(first)[1:]}(?={_any_of(each)})" for first, each in barred.items())
-        self._hidden = re.compile(f"&(?:{hidden})")
+        # What was hidden last is shown first: what follows it is then what it was when the mark was found.
+        self._shown = [(_reference(first), first, re.compile(_any_of(each))) for first, each in [*barred.items()][::-1]]
         self._ampersand = re.compile(f"&(?=(?:amp;)*(?:{hidden}))")
         self._hidden_ampersand = re.compile(f"&amp;(?=(?:amp;)*(?:{hidden}))")
 
@@ -142,8 +143,25 @@ class Marks:
         """Undo `hide`."""
         if "&" not in text:
             return text
-        text = self._hidden.sub(lambda found: unescape(found[0]), text)
+        for reference, first, rest in self._shown:
+            if reference in text:
+                text = _shown(text, reference, first, rest)
         return self._hidden_ampersand.sub("&", text)
+
+
+def _shown(text: str, reference: str, first: str, rest: re.Pattern[str]) -> str:
+    """Return text with the first character of marks for its reference. It goes from the end to the start, since a mark
+    may hold the first character of another one, which must be there to recognise it."""
+    pieces: list[str] = []
+    end, following = len(text), ""
+    while (at := text.rfind(reference, 0, end)) >= 0:
+        between = text[at + len(reference) : end]
+        right = between + following
+        shown = first if rest.match(right) else reference
+        pieces += (between, shown)
+        end, following = at, f"{shown}{right[:_REACH]}"
+    pieces.append(text[:end])
+    return "".join(reversed(pieces))
 
 
 def _any_of(patterns: Iterable[str]) -> str:
