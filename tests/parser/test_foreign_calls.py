@@ -46,6 +46,8 @@ WHOLE = [
     ("tag_per_tool", "ping", "<ping></ping>"),
     ("json", "read", JSON),
     ("json", "ping", '{ "type": "function",\n"tool" :"ping", "input": {}}'),
+    ("json", "ping", '{"tool_call_id": "0", "tool_name": "ping", "parameters": {}}'),
+    ("json", "ping", '{"type": "function", "id": "call_1", "name": "ping", "arguments": {}}'),
     ("json", "read", '{"name": "read", "arguments": "{\\"path\\": \\"}\\"}"}'),
 ]
 FENCED = [

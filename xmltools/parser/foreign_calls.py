@@ -95,7 +95,8 @@ def _elements(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...], ha
 def _objects(keys: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
     """A pattern of what a JSON object begins with that calls one of the tools, without any mark."""
     key, name = ("|".join(map(re.escape, sorted(words))) for words in (keys, names))
-    return re.compile(rf'{{{_S}*+"(?:type"{_S}*+:{_S}*+"function"{_S}*+,{_S}*+")?(?:{key})"{_S}*+:{_S}*+"(?:{name})"')
+    before = rf'(?:type"{_S}*+:{_S}*+"function"|(?:tool_call_)?id"{_S}*+:{_S}*+"[\w.:-]{{0,64}}+"){_S}*+,{_S}*+"'
+    return re.compile(rf'{{{_S}*+"(?:{before}){{0,2}}+(?:{key})"{_S}*+:{_S}*+"(?:{name})"')
 
 
 _KNOWN: Final = {
