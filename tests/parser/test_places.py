@@ -309,7 +309,8 @@ def test_a_fence_is_opened_and_closed_by_lines_of_its_own(text, codes):
     [
         ("<x", "invalid_json"),
         ("<b>", "invalid_json"),
-        ("</x>", "invalid_json"),
+        ("</x> y", "invalid_json"),
+        ("</x", "truncated"),
         ("x", "invalid_json"),
         ("<to", "truncated"),
     ],
