@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
@@ -483,3 +484,44 @@ def test_functions_models_and_definitions_may_be_mixed() -> None:
 def test_what_is_no_tool_is_refused_with_what_would_be(held: object) -> None:
     with pytest.raises(XMLToolsError, match=r"tool 0 of the list: expected a tool definition, found .*; accepted: "):
         load_tools([held])
+
+
+class Folder(BaseModel):
+    """A folder in folders."""
+
+    name: str
+    inside: Folder | None = None
+
+
+def test_a_model_that_holds_itself_is_an_object() -> None:
+    tool = Tool.of(Folder)
+    assert (
+        tool.parameters["type"] == "object"
+        and tool.parameters["required"] == ["name"]
+        and "$ref" not in tool.parameters
+    )
+    text = (
+        "<tool><tool_name>Folder</tool_name><arguments><name>a</name><inside><name>b</name></inside></arguments></tool>"
+    )
+    (call,) = xt.parse(text, [tool]).calls
+    assert call.clean and call.arguments == {"name": "a", "inside": {"name": "b"}}
+
+
+class Shop:
+    def buy(self, count: int) -> None: ...
+
+
+def wait(seconds: float = float("inf")) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (Shop.buy, "function Shop.buy: 'self' is no argument that a model could give; take the method of an object"),
+        (wait, "the default of the parameter 'seconds' is no JSON value: inf; take None"),
+    ],
+)
+def test_what_no_model_could_give_is_refused(source: object, said: str) -> None:
+    with pytest.raises(XMLToolsError, match=re.escape(said)):
+        Tool.of(source)
+    assert Tool.of(Shop().buy).parameters["required"] == ["count"]

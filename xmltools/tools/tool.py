@@ -399,6 +399,11 @@ def _schema_of_function(function: Callable[..., Any]) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise XMLToolsError(f"{function!r:.80} has no signature that can be read: {error}") from None
     bound, function = (function.keywords, function.func) if isinstance(function, partial) else ({}, function)
+    if parameters and _is_method_of_a_class(function, parameters[0]):
+        raise XMLToolsError(
+            f"{_called(function)}: {parameters[0].name!r} is no argument that a model could give; take the method of "
+            "an object, as in Tool.of(Shop().buy)"
+        )
     fields: dict[str, Any] = {}
     extra = "forbid"
     hints, factories = _hints_of(function), _factories_of(function)
@@ -419,6 +424,13 @@ def _schema_of_function(function: Callable[..., Any]) -> dict[str, Any]:
         fields[f"field_{number}"] = _field(parameter.name, hint, factories.get(parameter.name, default))
     config = ConfigDict(extra=extra, arbitrary_types_allowed=False)  # type: ignore[typeddict-item]
     return _schema_of_fields(fields, config, _called(function))
+
+
+def _is_method_of_a_class(function: Any, first: Any) -> bool:
+    """Return whether a function is the method of a class that was not taken from an object of it."""
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    is_inside = bool(owner) and not owner.endswith("<locals>")
+    return is_inside and first.name in ("self", "cls") and first.annotation is first.empty
 
 
 def _schema_of_fields(fields: dict[str, Any], config: ConfigDict, owner: str) -> dict[str, Any]:
@@ -485,22 +497,39 @@ def _called(function: Callable[..., Any]) -> str:
 
 def _schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     try:
-        return model.model_json_schema()
+        schema = model.model_json_schema()
     except PydanticUserError as error:
         raise XMLToolsError(f"a type of {model.__name__} has no JSON Schema: {error.message}") from None
+    # Of a model that holds itself pydantic gives a reference, where APIs expect an object.
+    root = schema.get("$defs", {}).get(schema.pop("$ref", "").removeprefix("#/$defs/"), {})
+    return {**root, **schema}
 
 
 def _described(schema: dict[str, Any], described: Mapping[str, str]) -> dict[str, Any]:
-    """Return pydantic's schema with descriptions from a docstring where it has none of its own."""
+    """Return pydantic's schema with descriptions from a docstring where it has none of its own.
+
+    Raises XMLToolsError for a default that is no JSON value.
+    """
     for noise in ("title", "description"):
         schema.pop(noise, None)
     properties = schema.setdefault("properties", {})
     for name, each in properties.items():
+        _refuse_numbers_of_no_json(name, each.get("default"))
         if name in described and "description" not in each:
             each["description"] = described[name]
     for each in (*properties.values(), *schema.get("$defs", {}).values()):
         _drop_titles(each)
     return schema
+
+
+def _refuse_numbers_of_no_json(name: str, default: Any) -> None:
+    try:
+        json.dumps(default, allow_nan=False)
+    except ValueError:
+        raise XMLToolsError(
+            f"the default of the parameter {name!r} is no JSON value: {default!r:.80}; "
+            "take None, or a number that is finite"
+        ) from None
 
 
 def _drop_titles(schema: dict[str, Any]) -> None:
