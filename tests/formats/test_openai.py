@@ -594,3 +594,19 @@ def test_convert_writes_several_texts_as_parts() -> None:
     content = [{"type": "text", "text": "File a.py:"}, {"type": "text", "text": "import os"}]
     wire = {"messages": [{"role": "user", "content": content}]}
     assert convert(wire, "anthropic", "openai", strict=True) == [{"role": "user", "content": content}]
+
+
+def test_results_of_calls_with_one_id_are_those_of_the_calls_in_order() -> None:
+    def call(name: str) -> dict[str, object]:
+        return {"id": "a", "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+    def result(text: str) -> dict[str, object]:
+        return {"role": "tool", "tool_call_id": "a", "content": text}
+
+    turns = [
+        *({"role": "assistant", "content": None, "tool_calls": [call("f"), call("g")]}, result("1"), result("2")),
+        *({"role": "assistant", "content": None, "tool_calls": [call("h")]}, {"role": "user", "content": "Go on."}),
+        *({"role": "assistant", "content": None, "tool_calls": [call("k")]}, result("3")),
+    ]
+    loaded = load(turns, "openai")
+    assert [(each.name, each.content) for each in loaded.results] == [("f", "1"), ("g", "2"), ("k", "3")]

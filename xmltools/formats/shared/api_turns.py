@@ -34,6 +34,8 @@ class Ledger:
         self._count = 0
         self._turn = 0
         self._names: dict[str, str] = {}
+        self._turns: dict[str, int] = {}  # in which turn the last call with an id was
+        self._repeated: dict[str, deque[str]] = {}  # the names of further calls of that turn with the same id
         self._answered: set[str] = set()
         self._waiting: dict[object, list[tuple[int, deque[str]]]] = {}
 
@@ -46,7 +48,12 @@ class Ledger:
         self._count += 1
         keys = (_ANY, name) if id else (_ANY, name, _MADE)
         id = id or self._made()
-        self._names[id] = name
+        if self._turns.get(id) == self._turn:
+            self._repeated.setdefault(id, deque()).append(name)
+        else:
+            self._repeated.pop(id, None)
+            self._names[id] = name
+        self._turns[id] = self._turn
         self._answered.discard(id)
         for key in keys:
             turns = self._waiting.setdefault(key, [])
@@ -61,11 +68,17 @@ class Ledger:
         return f"call_{self._count}"
 
     def name(self, id: str, index: int) -> str:
-        """Take a result by the id of its call. Returns the name of the tool, "" with an issue if there is no call."""
+        """Take a result by the id of its call. Returns the name of the tool, "" with an issue if there is no call.
+
+        Of several calls in a turn with the same id, the first result is that of the first one.
+        """
         if id not in self._names:
             self.report.add("orphan_result", f"this is the result of {id!r:.80}, and there is no such call", index)
         self._answered.add(id)
-        return self._names.get(id, "")
+        name = self._names.get(id, "")
+        if further := self._repeated.get(id):
+            self._names[id] = further.popleft()
+        return name
 
     def claim(self, name: str | None, index: int, *, of_made: bool = False) -> str:
         """Take a result without an id. Returns the id of the first call without a result, of the tool `name` if given.
