@@ -115,9 +115,8 @@ def begins_call(dialect: Dialect, text: str, at: int, *, fences: bool = True) ->
         after = skip_fillers(dialect, text, here)
         if after is MORE:
             return MORE
-        return _begins_with(
-            text, after, (pairs.name, pairs.key) if pairs.key else (pairs.name,)
-        )  # a name may be missing
+        # Arguments without a name are an error.
+        return _begins_with(text, after, tuple(filter(None, (pairs.name, pairs.key))))
     if text[here] == "{":
         return _begins_object(text, here, '"')
     if pairs.name_end:
@@ -777,7 +776,7 @@ def read_pair_value(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return place
     if wrong:
         emit_cdata(block, leaf, text[at:kept])
-        _end_leaf_before(block, leaf, place)
+        _end_leaf_before(block, leaf, place, text[place:wrong])
         message = f"{text[place:wrong]!r:.80} ended the value, not {pairs.value_end}"
         note(block, Code.MISMATCHED_END_TAG, block.base + place, message, leaf.start)
         return wrong
@@ -985,26 +984,27 @@ def _begins_unread_pair(block: Block, leaf: Leaf, text: str, at: int) -> bool | 
     return not named.issubset(given)
 
 
-def _end_leaf_before(block: Block, leaf: Leaf, at: int) -> None:
-    """The value ends before `at`, and before a line break there if the dialect writes one."""
-    end = block.base + at
-    if _pairs(block).framing:
+def _end_leaf_before(block: Block, leaf: Leaf, at: int, mark: str) -> None:
+    """The value ends before the mark at `at`, and before a line break there if the dialect writes one."""
+    pairs, end = _pairs(block), block.base + at
+    if pairs.framing:
         tail = source_of(block, max(leaf.start, end - 2), end)
         end -= 2 if tail.endswith("\r\n") else tail.endswith(("\n", "\r"))
     leaf.sections.append(end)
     end_leaf(block, leaf, end)
     block.state = State.PAIRS
+    if leaf.literal >= 0 and mark != pairs.value_end:
+        message = f"there is text between {pairs.value_end} and {mark[:80]}"
+        fail(block, Code.MALFORMED_MARKUP, message, leaf.literal)
 
 
 def _end_value(block: Block, leaf: Leaf, text: str, at: int, mark: str) -> int:
     """The value ends before the mark at `at`."""
-    pairs, place = _pairs(block), block.base + at
-    _end_leaf_before(block, leaf, at)
+    pairs = _pairs(block)
+    _end_leaf_before(block, leaf, at, mark)
     if mark == pairs.value_end:
         return at + len(mark)
-    note(block, Code.MISSING_END_TAG, place, f"{pairs.value_end} is missing", leaf.start)
-    if leaf.literal >= 0:
-        fail(block, Code.MALFORMED_MARKUP, f"there is text between {pairs.value_end} and {mark}", leaf.literal)
+    note(block, Code.MISSING_END_TAG, block.base + at, f"{pairs.value_end} is missing", leaf.start)
     return at
 
 
