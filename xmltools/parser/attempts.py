@@ -41,12 +41,14 @@ _UNBARRED: Final = ("tool", "function", "invoke")
 """What a mark must begin with that has no bars: others are words of HTML, as `<start>` may be."""
 _IN_TAG: Final = frozenset(("tool", "function", "functions", "invoke"))
 """Marks that must have the name in their own tag: documents have `<function>read</function>`."""
-_WORDS: Final = (
-    "antml arguments args begin calls call channel code commentary constrain content dsml functions function id ifm "
-    "index invoke json message minimax name open parameters parameter plugin python recipient section seed sep start "
-    "steptml tools tool type xml"
+_WORD: Final = (
+    "antml|arguments|args|begin|calls|call|channel|code|commentary|constrain|content|dsml|functions|function|id|ifm|"
+    "index|invoke|json|message|minimax|name|open|parameters|parameter|plugin|python|recipient|section|seed|sep|start|"
+    "steptml|tools|tool|type|xml"
 )
+_WORDS: Final = rf"(?i:{_WORD})(?:_(?:(?i:{_WORD})|\d{{1,9}}))*+"
 """What may stand between a mark and the name, alone or with `_` between."""
+_ALL_WORDS = late_pattern(_WORDS)
 _OTHER_KEY = late_pattern(r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z")
 """What stands right in front of a word that is no name, as in `<functions id="search">`."""
 _NAME = late_pattern(r"\w[\w.:/-]{0,255}+")
@@ -123,22 +125,13 @@ def trigger() -> tuple[str, str]:
     return "tfiTFI|｜‖▁_\\", f"tool|func|invo|[{lead}](?:{rest})"
 
 
-def _gap(odd: tuple[str, ...]) -> re.Pattern[str]:
-    """What may stand between a mark and the name; `odd` are tools that are named with such words only."""
-    words = "|".join(sorted(_WORDS.split(), key=len, reverse=True))
-    no_name = rf"(?!(?:{'|'.join(map(re.escape, odd))})(?!\w))" if odd else ""
-    known = rf"(?i:{words})(?:_(?:(?i:{words})|\d{{1,9}}))*+(?!\w)"
-    marks = rf"</|/>|[\"'],|\\n|functions\.|{no_name}{known}|\d{{1,9}}(?!\w)"
-    return re.compile(rf"(?:{marks}|[\s<>|｜‖▁:=\"'`\[({{])*+")
-
-
-_KNOWN_WORDS = late_pattern(rf"(?i:(?:{_WORDS.replace(' ', '|')})(?:_(?:{_WORDS.replace(' ', '|')}|\d+))*)")
-
-
 @lru_cache(maxsize=64)
 def _gap_for(names: tuple[str, ...]) -> re.Pattern[str]:
     """What may stand between a mark and the name of one of these tools."""
-    return _gap(tuple(sorted(name for name in names if _KNOWN_WORDS.fullmatch(name))))
+    odd = [re.escape(name) for name in names if _ALL_WORDS.fullmatch(name)]  # which have a name of such words only
+    no_name = rf"(?!(?:{'|'.join(odd)})(?!\w))" if odd else ""
+    marks = rf"</|/>|[\"'],|\\n|functions\.|{no_name}{_WORDS}(?!\w)|\d{{1,9}}(?!\w)"
+    return re.compile(rf"(?:{marks}|[\s<>|｜‖▁:=\"'`\[({{])*+")
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from functools import lru_cache
 
 from xmltools.dialects import Dialect
 from xmltools.errors import XMLToolsError
@@ -76,17 +75,7 @@ def fill(sentence: str, dialect: Dialect, **values: str) -> str:
     if "{" not in sentence:
         return sentence
     values["local"] = dialect.default_server
-    words, names = _parts_of(sentence)
-    return words[0] + "".join(
-        [f"{values.get(name) or getattr(dialect, name)}{after}" for name, after in zip(names, words[1:], strict=True)]
-    )
-
-
-@lru_cache(maxsize=256)
-def _parts_of(sentence: str) -> tuple[list[str], list[str]]:
-    """Return the text around the placeholders of a sentence, and their names."""
-    parts = _PLACEHOLDER.split(sentence)
-    return parts[::2], parts[1::2]
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1]) or str(getattr(dialect, match[1])), sentence)
 
 
 ENGLISH = Wording(

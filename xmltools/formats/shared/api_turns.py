@@ -33,9 +33,8 @@ class Ledger:
         self.report = report
         self._count = 0
         self._turn = 0
-        self._names: dict[str, str] = {}
-        self._turns: dict[str, int] = {}  # in which turn the last call with an id was
-        self._repeated: dict[str, deque[str]] = {}  # the names of further calls of that turn with the same id
+        self._names: dict[str, deque[str]] = {}  # by id, of the last turn with calls of it
+        self._turns: dict[str, int] = {}  # which that is
         self._answered: set[str] = set()
         self._waiting: dict[object, list[tuple[int, deque[str]]]] = {}
 
@@ -48,12 +47,10 @@ class Ledger:
         self._count += 1
         keys = (_ANY, name) if id else (_ANY, name, _MADE)
         id = id or self._made()
-        if self._turns.get(id) == self._turn:
-            self._repeated.setdefault(id, deque()).append(name)
-        else:
-            self._repeated.pop(id, None)
-            self._names[id] = name
-        self._turns[id] = self._turn
+        if self._turns.get(id) != self._turn:
+            self._turns[id] = self._turn
+            self._names[id] = deque()
+        self._names[id].append(name)
         self._answered.discard(id)
         for key in keys:
             turns = self._waiting.setdefault(key, [])
@@ -72,13 +69,12 @@ class Ledger:
 
         Of several calls in a turn with the same id, the first result is that of the first one.
         """
-        if id not in self._names:
-            self.report.add("orphan_result", f"this is the result of {id!r:.80}, and there is no such call", index)
         self._answered.add(id)
-        name = self._names.get(id, "")
-        if further := self._repeated.get(id):
-            self._names[id] = further.popleft()
-        return name
+        names = self._names.get(id)
+        if names is None:
+            self.report.add("orphan_result", f"this is the result of {id!r:.80}, and there is no such call", index)
+            return ""
+        return names.popleft() if len(names) > 1 else names[0]
 
     def claim(self, name: str | None, index: int, *, of_made: bool = False) -> str:
         """Take a result without an id. Returns the id of the first call without a result, of the tool `name` if given.
