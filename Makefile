@@ -10,7 +10,7 @@ BIN := .venv/bin
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 # An engine that the tests judge grammars by. It asks for torch, 500 MB of which nothing is used here.
 XGRAMMAR := xgrammar>=0.2
-PARSER_TESTS := parser/test_corpus.py parser/test_laws.py parser/test_parser.py parser/test_ordinary_calls.py parser/test_plain_replies.py \
+PARSER_TESTS := parser/test_corpus.py parser/test_laws.py parser/test_parser.py \
 	parser/test_error_offset.py cli/test_cli.py conversations/test_transcript.py
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

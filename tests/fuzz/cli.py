@@ -1,13 +1,12 @@
 """Random documents against all laws, calls written and read back, schemas, walks through grammars, faults, atheris.
 
-    python tests/fuzz [--seconds N | --tokens N --ordinary N --plain N --documents N --dialects N --calls N --written N
+    python tests/fuzz [--seconds N | --tokens N --plain N --documents N --dialects N --calls N --written N
                       --walks N --schemas N --grammars N --faults N --atheris TARGET --runs N]
                       [--first N] [--dialect NAME] [--seed S] [--jobs N] [--record]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
-`--ordinary N` is N replies with ordinary calls, which the short way and the machine must read alike;
-`--plain N` is N whole replies, which `parse` and a parser without short ways must read alike;
+`--plain N` is N whole replies, which `parse` and a parser must read alike;
 `--dialects N` is N replies in each dialect but Forge's, and N with calls in all of them (`also`). `--dialect NAME`
 leaves all others of these out, and may be given several times: `--dialects 30000 --dialect glm --dialect also`;
 `--written N` is N calls that are written in each dialect and read back, and `--walks N` N replies that engines write
@@ -37,7 +36,7 @@ from support.engines import llama_judge
 from support.written import WRITTEN
 
 from fuzz import deep, evidence, guided, streams, walked, written
-from fuzz.quick import Finding, Quick, work_on_dialects, work_on_ordinary, work_on_plain, work_on_tokens
+from fuzz.quick import Finding, Quick, work_on_dialects, work_on_plain, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
 
@@ -95,7 +94,7 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _counted(options: argparse.Namespace) -> list[str]:
-    parts = ("tokens", "ordinary", "plain", "dialects", *_DEEP, "written", "walks", "faults")
+    parts = ("tokens", "plain", "dialects", *_DEEP, "written", "walks", "faults")
     return [part for part in parts if getattr(options, part) is not None]
 
 
@@ -105,7 +104,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
     add("--first", type=int, help="number of the first of them (default: after those in the record)")
-    add("--ordinary", type=int, help="how many replies with ordinary calls to read in two ways, however long it takes")
     add("--plain", type=int, help="how many whole replies to read in two ways, however long it takes")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
@@ -135,7 +133,7 @@ def _plan(options: argparse.Namespace) -> list[tuple[str, float | None]]:
         return [(part, None) for part in counted]
     if options.atheris:
         return [("atheris", options.seconds)]
-    parts = ["tokens", "ordinary", "plain", "dialects", *_DEEP, *["atheris"] * guided.available()]
+    parts = ["tokens", "plain", "dialects", *_DEEP, *["atheris"] * guided.available()]
     return [(part, options.seconds / len(parts)) for part in parts]
 
 
@@ -158,19 +156,10 @@ def _reported(finding: Finding) -> str:
     return f"{finding.law} is broken by document {finding.number}, at its smallest:\n  {case}"
 
 
-def _ordinary(session: Session, part: str, seconds: float | None) -> None:
-    _in_two_ways(session, part, seconds, work_on_ordinary, session.options.ordinary)
-
-
 def _plain(session: Session, part: str, seconds: float | None) -> None:
-    _in_two_ways(session, part, seconds, work_on_plain, session.options.plain)
-
-
-def _in_two_ways(
-    session: Session, part: str, seconds: float | None, work: Callable[[int, int, int], Quick], count: int | None
-) -> None:
     options, start = session.options, time.monotonic()
-    done = _try_blocks(session.pool, options.jobs, partial(work, options.seed), 0, count, seconds)
+    work = partial(work_on_plain, options.seed)
+    done = _try_blocks(session.pool, options.jobs, work, 0, options.plain, seconds)
     found = [evidence.case_found(finding) for finding in done.findings]
     session.add(part, done.documents, time.monotonic() - start, found, seed=options.seed)
     session.reports += map(_reported, done.findings)
@@ -310,7 +299,6 @@ def _shrunk(session: Session, done: guided.Guided, data: bytes) -> dict[str, Any
 
 _PARTS = {
     "tokens": _tokens,
-    "ordinary": _ordinary,
     "plain": _plain,
     "dialects": _dialects,
     "faults": _faults,

@@ -19,7 +19,7 @@ from typing import Any
 
 from support.dialect_grammar_laws import DIALECTS, FORMATS
 from support.dialect_texts import KINDS
-from support.ordinary_calls import law_plain_reply, law_short_way
+from support.ordinary_calls import law_plain_reply
 from support.schema_laws import LAWS as SCHEMA_LAWS
 from support.schema_laws import SchemaTrial
 from support.schema_laws import first_broken as first_broken_of_schema
@@ -49,7 +49,7 @@ __all__ = [
 
 RECORD = Path(__file__).with_name("evidence.json")
 _ROOT = Path(__file__).resolve().parents[2]
-_LAWS = {law.__name__: law for law in (law_one_cut, law_any_cut, law_short_way, law_plain_reply, *QUICK_LAWS)}
+_LAWS = {law.__name__: law for law in (law_one_cut, law_any_cut, law_plain_reply, *QUICK_LAWS)}
 
 Entry = dict[str, Any]
 
@@ -154,8 +154,7 @@ def _case(finding: Entry) -> Case:
 _ENGINES = {"lark": "llguidance", "gbnf": "xgrammar", "structural_tag": "xgrammar"}
 _ABOUT = {
     "tokens": "token fuzzer: short documents, whole against one cut; a share of them by each other law",
-    "ordinary": "replies with ordinary calls: the short way says of each chunk what the machine says",
-    "plain": "whole replies, most of them plain, in all dialects: they say what a parser without short ways says",
+    "plain": "whole replies, most of them plain, in all dialects: `parse` says what a parser says",
     "documents": "long documents by all laws, in all cuts",
     **{
         f"dialect {kind}": "replies in the dialect: whole against one cut; a share of them by each other law"

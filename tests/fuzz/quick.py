@@ -7,9 +7,8 @@ says what `test_laws.merge` says, and is made without the `repr` of a pydantic m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Any, TypeVar
 from zlib import crc32
@@ -18,7 +17,6 @@ from parser.test_laws import LAWS, law_chunks, law_spans
 from support.dialect_texts import KINDS, dialect_case
 from support.ordinary_calls import (
     law_plain_reply,
-    law_short_way,
     narrow_case,
     ordinary_case,
     ordinary_dialect_case,
@@ -57,7 +55,6 @@ __all__ = [
     "laws_of",
     "read",
     "work_on_dialects",
-    "work_on_ordinary",
     "work_on_plain",
     "work_on_tokens",
 ]
@@ -224,36 +221,24 @@ def work_on_dialects(kind: str, seed: int, first: int, count: int) -> Quick:
     return _work(lambda number: dialect_case(Random(f"{seed}/{kind}/{number}"), kind), range(first, first + count))
 
 
-def work_on_ordinary(seed: int, first: int, count: int) -> Quick:
-    """As `work_on_tokens`, with ordinary calls, two fifths of them in other dialects than Forge's, and any documents,
-    each fifth: the short ways and the machine agree."""
-    kinds = (ordinary_dialect_case, ordinary_dialect_case, ordinary_case, any_case, narrow_case)
-    return _work_in_two_ways("ordinary", seed, range(first, first + count), kinds, law_short_way, {"cuts": 1})
-
-
 def work_on_plain(seed: int, first: int, count: int) -> Quick:
-    """As `work_on_tokens`, with whole replies, most of which are plain, and any documents, each third: they say what a
-    parser makes of them that knows no short way."""
-    kinds = (*[plain_case] * 6, narrow_case, any_case, lambda rng: dialect_case(rng, rng.choice(KINDS)))
-    return _work_in_two_ways("plain", seed, range(first, first + count), kinds, law_plain_reply, {})
-
-
-def _work_in_two_ways(
-    part: str,
-    seed: int,
-    numbers: Iterable[int],
-    kinds: Sequence[Callable[[Random], Case]],
-    law: Law,
-    options: dict[str, int],
-) -> Quick:
-    """Hold cases, of these kinds by turns, to one law; a finding is made small without the `options`."""
+    """As `work_on_tokens`, with whole replies, most of which are clean: they say what a parser makes of them that
+    does not know that they are whole."""
+    kinds = (
+        *[plain_case] * 3,
+        ordinary_case,
+        *[ordinary_dialect_case] * 2,
+        narrow_case,
+        any_case,
+        lambda rng: dialect_case(rng, rng.choice(KINDS)),
+    )
     done = Quick()
-    for number in numbers:
-        case = kinds[number % len(kinds)](Random(f"{seed}/{part}/{number}"))
+    for number in range(first, first + count):
+        case = kinds[number % len(kinds)](Random(f"{seed}/plain/{number}"))
         done.documents += 1
         done.characters += len(case.text)
-        if first_broken((partial(law, **options),), case) and len(done.findings) < BROKEN_AT_MOST:
-            done.findings.append(_found(number, law, case))
+        if first_broken((law_plain_reply,), case) and len(done.findings) < BROKEN_AT_MOST:
+            done.findings.append(_found(number, law_plain_reply, case))
     return done
 
 

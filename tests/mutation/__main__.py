@@ -38,7 +38,6 @@ _FILES = (
     "lint/test_lint.py",
     "render/test_instructions.py",
     "parser/test_parser.py",
-    "parser/test_ordinary_calls.py",
     "parser/test_repairs.py",
     "render/test_messages.py",
     "parser/test_bounds.py",

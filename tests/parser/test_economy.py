@@ -148,13 +148,3 @@ def test_a_long_section_costs_no_more_than_prose_however_its_call_begins():
     for opener in ("<tool>", "<tool >"):
         call = f"{OPEN.replace('<tool>', opener)}<![CDATA[{words}]]></a></arguments></tool>"
         assert ratio(lambda call=call: feed(call), lambda: feed(words)) < 3, opener
-
-
-def test_short_replies_that_are_plain_take_less_work_than_others():
-    tools = [TOOL]
-
-    def parse(**options):
-        for _ in range(200):
-            xt.parse("I look at the file now.", tools, **options)
-
-    assert ratio(parse, lambda: parse(limits=xt.Limits(blocks=OVER - 1))) < 0.7

@@ -1,38 +1,30 @@
-"""Replies with ordinary calls of the tools of `strategies`, and with a few slips: what the short ways read, and where
-they must give up.
+"""Replies with ordinary calls of the tools of `strategies`, and with a few slips.
 
-`law_short_way` reads a text with and without the short way, and compares what each chunk gave; `law_plain_reply` reads
-a whole reply with and without its own.
+`law_plain_reply` reads a whole reply with `parse`, and with a parser that does not know that it is whole.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
-from zlib import crc32
 
 from support.dialect_marks import write
 from support.strategies import NARROW, TOOL_SETS, Case
 
 from xmltools import dialects
 from xmltools.models import Reply, ToolCall
-from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event
 from xmltools.parser import Limits, Parser, parse
 from xmltools.parser.parser import build_reply
-from xmltools.tools import Tool
 
 __all__ = [
     "law_plain_reply",
-    "law_short_chunks",
-    "law_short_way",
     "narrow_case",
     "ordinary_case",
     "ordinary_dialect_case",
     "plain_case",
-    "without_short_way",
 ]
 
 _SPACES = ("", "", "\n", "\n    ", " \n  ")
@@ -281,73 +273,6 @@ def _python_value(rng: Random, schema: Any, depth: int) -> Any:
     return rng.choice(_TEXTS) + rng.choice(("", "", "\n", "\n\n", "&lt;", '"q"', "\\")) * rng.choice((1, 1, 1, 90))
 
 
-def law_short_way(case: Case, cuts: int = 4) -> None:
-    """The short way says of each chunk what the machine says of it, in so many of four ways to cut the text."""
-    rng = Random(crc32(case.text.encode("utf-8", "surrogatepass")))
-    for chunks in rng.sample(_chunkings(case.text, rng), cuts):
-        law_short_chunks(chunks, case.tools, **case.options)
-
-
-def law_short_chunks(chunks: list[str], tools: list[Tool] | None, **options: Any) -> None:
-    """As `law_short_way`, for a text in these chunks."""
-    found = _difference(chunks, tools, options)
-    assert found is None, f"chunks {chunks!r}: {found}"
-
-
-def _chunkings(text: str, rng: Random) -> list[list[str]]:
-    """The text whole, and in pieces of one character, of four, and of random sizes, some of them empty."""
-    pieces, at, most = [], 0, rng.choice((3, 9, 40, 400))
-    while at < len(text):
-        size = rng.randint(0, most)
-        pieces.append(text[at : at + size])
-        at += size
-    return [[text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)], pieces]
-
-
-def without_short_way(parser: Parser) -> Parser:
-    """The parser, which reads all calls by the machine from now on."""
-    parser._words = None
-    parser._reads_whole = False
-    return parser
-
-
-def _difference(chunks: Iterable[str], tools: list[Tool] | None, options: dict[str, Any]) -> str | None:
-    """The first chunk after which the parser said something else than it does without the short way, and what."""
-    parsers = []
-    for _ in range(2):
-        ids = iter(range(1_000_000))
-        parsers.append(Parser(tools, new_id=lambda ids=ids: f"c{next(ids)}", **options))  # type: ignore[misc]
-    short, slow = parsers[0], without_short_way(parsers[1])
-    for chunk in chunks:
-        seen, wanted = _told(short.feed(chunk)), _told(slow.feed(chunk))
-        if seen != wanted:
-            return f"{chunk!r}: {seen} and not {wanted}"
-    seen, wanted = _told(short.close()), _told(slow.close())
-    return f"at the end: {seen} and not {wanted}" if seen != wanted else None
-
-
-def _told(events: Iterable[Event]) -> list[tuple[Any, ...]]:
-    """All that the events of one chunk say. Adjacent deltas of one value are joined: where the short way gives up in
-    the middle of a chunk, there may be two for one."""
-    told: list[tuple[Any, ...]] = []
-    for event in events:
-        kind = type(event).__name__
-        if isinstance(event, ArgumentDelta):
-            if told and told[-1][:2] == (kind, event.path):
-                told[-1] = (kind, event.path, told[-1][2] + event.text)
-            else:
-                told.append((kind, event.path, event.text))
-        elif isinstance(event, CallCompleted):
-            told.append((kind, repr(event.call.__dict__)))
-        elif isinstance(event, CallFailed):
-            told.append((kind, event.id, repr(event.error), event.error.source))
-        elif isinstance(event, CallStarted):
-            told.append((kind, event.id, event.name, event.server))
-        else:
-            told.append((kind, repr(event)))
-    return told
-
-
 # fmt: off
 _WRITTEN_SCALARS = (
     "1", "2", "0", "-3", "+1", "1.0", "1.5", "1e0", "-0", "12345678901234567890", '"1"', "'a'", "a", "abc", "x", "A",
@@ -394,12 +319,11 @@ def _elements(value: Any) -> str:
 
 
 def law_plain_reply(case: Case) -> None:
-    """A whole reply says what a parser makes of it, which does not know that it is whole, nor the short way."""
+    """A whole reply says what a parser makes of it, which does not know that it is whole."""
     options = {name: value for name, value in case.options.items() if name != "argument_deltas"}
     ids, again = iter(range(1_000_000)), iter(range(1_000_000))
     found = parse(case.text, case.tools, new_id=lambda: f"c{next(ids)}", **options)
     parser = Parser(case.tools, argument_deltas=False, new_id=lambda: f"c{next(again)}", **options)
-    without_short_way(parser)
     events = [*parser.feed(case.text), *parser.close()]
     wanted = build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
     assert _parts(found) == _parts(wanted)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
@@ -40,34 +39,10 @@ from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import marks_of
 from xmltools.parser.openers import checked_tags
-from xmltools.parser.ordinary_calls import (
-    ARGUMENTS,
-    CDATA,
-    DONE,
-    FIELD,
-    LEAST_LIMITS,
-    MOST_SPACE,
-    TEXT,
-    WAITS,
-    Ordinary,
-    Words,
-    begin,
-    choose_step,
-    field_goes_on,
-    find_tool,
-    goes_on,
-    has_all,
-    ordinary_call,
-    read_ordinary,
-    take_values,
-    words_of,
-)
-from xmltools.parser.plain_replies import read_plain
 from xmltools.parser.prose import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.parser.values import own_ends
-from xmltools.parser.whole_calls import NOT_ORDINARY, WholeCall, read_whole, read_whole_elements
-from xmltools.syntax.markup import SPACES, TAG_LENGTH, skip_space
+from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
 
 if TYPE_CHECKING:
@@ -91,23 +66,12 @@ _OTHER_PROSE: Final = 12  # prose in a dialect whose marks do not all begin with
 _LAID_OUT: Final = 11  # prose in a dialect whose white space next to calls is no text
 _CDATA_BRACKET: Final = 13  # CDATA, but for a bracket that is held back
 _TEXT_BRACKET: Final = 14  # plain text, but for one
-_TAGS: Final = 15  # in a tag between the values of an ordinary call
-_EXPECTED: Final = 16  # in what probably comes, in one or before it: a tag, or all from a value to the next one
-_PLAIN_TEXT: Final = 17  # plain text of one, which stays as it is
-_NEXT_TAG: Final = 18  # in the name of a tag, by which the end tag of a value before it counts, or in a field
-_BLANK: Final = 19  # in white space between the values
-_VALUE: Final = 20  # where plain text of one begins
 _FRAMED: Final = 30  # a value between marks, whose last line break is no part of it
 _FRAMED_BREAK: Final = 31  # one, but for a line break that is held back
 _CLOSED: Final = -1
-_OPENED: Final = -2  # in white space after the opener of a call
 _OTHER: Final = -3
 _TEXT_OPEN: Final = -4  # plain text, whose reader holds back something else
 
-_WHOLE: Final = (Body.PAIRS, Body.JSON, Body.ELEMENTS)
-_NOT_PLAIN: Final = -2
-_LEAST_CALL: Final = 60
-"""A text with a whole call of elements has at least so many characters."""
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup in a value. At the end of a text, it may."""
 _GATHER: Final = 4096
@@ -115,8 +79,6 @@ _GATHER: Final = 4096
 are joined."""
 _LONG: Final = 256
 """More characters than these, held back, are looked at only if the new chunk may decide what they are."""
-_MOST_PIECES: Final = 512
-"""Pieces of the source of an ordinary call that are kept apart."""
 _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
@@ -151,15 +113,6 @@ def _text_mode(reader: TextReader) -> int:
     if reader.idle:
         return _TEXT
     return _TEXT_HELD if reader.cut and reader.cut[0] != "&" else _TEXT_OPEN
-
-
-def _opener_place(opener: str, text: str) -> int:
-    """Return where an opener begins that the end of the text cuts off; the end if there is no `<`, -1 if there is
-    another one."""
-    place = text.find("<")
-    if place < 0:
-        return len(text)
-    return place if len(text) - place < len(opener) and opener.startswith(text[place:]) else -1
 
 
 def _make_id(new_id: Callable[[], object]) -> str:
@@ -209,25 +162,18 @@ class Parser:
         "_limits",
         "_mark",
         "_mode",
-        "_last_ends",
-        "_last_ordinary",
         "_new_id",
-        "_ordinary",
         "_other_lead",
-        "_odd",
         "_outside",
         "_path",
         "_pieces",
         "_pos",
-        "_reach",
         "_reader",
-        "_reads_whole",
         "_spent",
         "_stop",
         "_strict",
         "_toolbox",
         "_waiting",
-        "_words",
     )
 
     def __init__(
@@ -279,20 +225,11 @@ class Parser:
         # What the fast paths took: text outside blocks, which `Outside` looks at later, or of the open block.
         self._pieces = self._outside.pieces
         self._block: Block | None = None
-        self._ordinary: Ordinary | None = None  # the open call, while the short way is enough
-        self._last_ordinary: Ordinary | None = None  # that, or the one before
-        self._last_ends: list[int] = []
-        limits = self._limits
-        is_wide = limits.block_size >= LEAST_LIMITS.block_size and limits.depth >= LEAST_LIMITS.depth
-        self._words = words_of(dialect) if is_wide else None  # of ordinary calls
-        self._reads_whole = is_wide and limits.elements >= LEAST_LIMITS.elements and dialect.body in _WHOLE
         self._blocks = 0
         self._spent = False  # there was a block too many: the rest is text
-        self._odd = -1  # the place of a call that is known not to be ordinary
         self._held = ""  # text that is not decided
         self._pos = 0  # characters received
         self._mark = _GATHER  # where the fast paths must stop to join their pieces, or at a limit
-        self._reach = 0  # where a tag must have ended that is held back
         self._path: tuple[str | int, ...] = ()
         self._argument_deltas = argument_deltas
         self._reader = TextReader()
@@ -317,9 +254,6 @@ class Parser:
         """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
         and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
         block = self._block
-        if self._ordinary is not None:
-            is_plain = (self._mode in _TEXTS or self._mode in (_CDATA, _PLAIN_TEXT)) and ">" not in chunk
-            return len(chunk) if is_plain and not is_last else len(chunk) + self._pos - self._ordinary.start
         if block is None:
             return len(chunk) + len(self._held)
         if not is_last:
@@ -363,8 +297,6 @@ class Parser:
                 end = self._pos + len(chunk)
                 if end <= self._mark and ("<" not in chunk or (self._stop not in chunk and chunk[-1] != "<")):
                     if "&" in chunk:
-                        if self._ordinary is not None:
-                            return self._feed_ordinary(self._ordinary, chunk)
                         # What follows `&` in an entity is one of these; at the end of a chunk it may come yet.
                         is_none = (
                             ";" not in chunk and chunk[-1] > " " and chunk[chunk.rfind("&") + 1 :][:1] not in "#aglq"
@@ -397,50 +329,9 @@ class Parser:
                     delta.path = self._path
                     delta.text = text
                     return [delta]
-            elif mode > 14:
+            elif mode > 29:
                 end = self._pos + len(chunk)
-                if mode == 16:
-                    held = self._held + chunk
-                    stop = self._stop
-                    if stop.startswith(held) and held != stop:
-                        self._held = held
-                        self._pos = end
-                        return []
-                elif mode == 15:
-                    if end <= self._reach and ">" not in chunk:
-                        self._held += chunk
-                        self._pos = end
-                        return []
-                elif mode == 18:
-                    if end <= self._reach and chunk.isidentifier():
-                        self._held += chunk
-                        self._pos = end
-                        return []
-                elif mode == 19:
-                    held = self._held + chunk
-                    lead = held.lstrip(" \t\r\n")
-                    if (not lead or lead[0] == "<") and ">" not in lead and end <= self._reach:
-                        self._held = held
-                        self._pos = end
-                        if lead:
-                            self._mode = 15
-                        return []
-                elif mode == 17 or mode == 20:
-                    if end <= self._mark and "&" not in chunk and (mode == 17 or chunk[0] > " "):
-                        place = chunk.find("<")
-                        if place >= 0:
-                            events = self._feed_end(chunk, place)
-                            if events is not None:
-                                return events
-                        elif chunk[-1] > " ":
-                            self._pos = end
-                            self._mode = 17
-                            self._pieces.append(chunk)
-                            delta = ArgumentDelta()
-                            delta.path = self._path
-                            delta.text = chunk
-                            return [delta]
-                elif mode > 29 and end <= self._mark and "<" not in chunk:
+                if end <= self._mark and "<" not in chunk:
                     if mode == 31 or not chunk.isprintable():  # so is nothing with a line break
                         last = chunk[-1]
                         if last == "\r" or (last == "\n" and "\r" in chunk):
@@ -464,8 +355,6 @@ class Parser:
                     delta.path = self._path
                     delta.text = chunk
                     return [delta]
-                if self._ordinary is not None:
-                    return self._feed_ordinary(self._ordinary, chunk)
             elif mode == 5:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk and "&" not in chunk:
@@ -487,7 +376,7 @@ class Parser:
                     return [ArgumentDelta.make(self._path, text)] if text else []
             elif mode == -4:
                 end = self._pos + len(chunk)
-                if end <= self._mark and "<" not in chunk and self._ordinary is None:
+                if end <= self._mark and "<" not in chunk:
                     self._pos = end
                     self._pieces.append(chunk)
                     text = self._decode(chunk)
@@ -495,8 +384,7 @@ class Parser:
             elif mode == -3:
                 if self._block is not None:
                     return self._feed_block(self._block, chunk)
-                call = self._ordinary
-                return self._feed(chunk) if call is None else self._feed_ordinary(call, chunk)
+                return self._feed(chunk)
             elif mode == 7:
                 end = self._pos + len(chunk)
                 if end <= self._mark and "<" not in chunk:
@@ -579,13 +467,10 @@ class Parser:
                 events = self._feed_marked(chunk)
                 if events is not None:
                     return events
-            elif mode == 13 or mode == 14 or ((0 < mode < 3 or mode == 5 or mode == -4) and self._ordinary is None):
+            elif mode == 13 or mode == 14 or 0 < mode < 3 or mode == 5 or mode == -4:
                 events = self._feed_bracket(chunk)
                 if events is not None:
                     return events
-            call = self._ordinary
-            if call is not None:
-                return self._feed_ordinary(call, chunk)
         return self._feed(chunk)
 
     def _decode(self, chunk: str) -> str:
@@ -629,20 +514,6 @@ class Parser:
         delta.path = self._path
         delta.text = text
         return [delta]
-
-    def _feed_end(self, chunk: str, place: int) -> list[Event] | None:
-        """A chunk of plain text of an ordinary call, in which what probably follows it begins at `place`: that is held
-        back. None if it takes a closer look."""
-        text, held = chunk[:place], chunk[place:]
-        if held == self._stop or not self._stop.startswith(held) or (text and text[-1] <= " "):
-            return None
-        self._pos += len(chunk)
-        self._held = held
-        self._mode = _EXPECTED
-        if not text:
-            return []
-        self._pieces.append(text)
-        return [ArgumentDelta.make(self._path, text)]
 
     def _feed_marked(self, chunk: str) -> list[Event] | None:
         """A chunk of a value between marks in which a mark may begin, or comes after such a beginning, which is held
@@ -736,15 +607,11 @@ class Parser:
         if self._mode == _CLOSED:
             return []
         events = self._events = self._outside.events = []
-        self._words = None
-        if self._ordinary is not None:
-            self._read_as_block(self._ordinary)
         if self._held or self._block is not None:
             self._gather(is_all=False)
         self._finish()
         self._outside.gather(is_last=True)
         self._outside.end_text()
-        self._last_ordinary = None
         self._outside.forget()
         self._let_go()
         self._mode = _CLOSED
@@ -755,7 +622,7 @@ class Parser:
 
         A parser that is dropped unclosed may be a ring of objects, which waits for the garbage collector.
         """
-        self._block = self._ordinary = self._last_ordinary = None
+        self._block = None
         self._outside.forget()
         self._mode = _CLOSED
 
@@ -772,17 +639,7 @@ class Parser:
             self._held = ""
             self._mode = _PROSE
             return self.feed("<" + chunk)
-        if not chunk and self._ordinary is not None:
-            return []
-        words = self._words
         events: list[Event] = []
-        if words is not None and chunk and self._reads_plainly:
-            opener, held = words.opener, self._held
-            if held.startswith(opener) or (held and (held + chunk).startswith(opener)):
-                if self._open_held(words, held + chunk, events):
-                    return events
-            elif (held_events := self._hold_opener(opener, chunk)) is not None:
-                return held_events
         self._events = self._outside.events = events
         if self._pos + len(chunk) > self._mark:
             self._gather(is_all=False)
@@ -840,177 +697,11 @@ class Parser:
             self._read_text(self._held, end - size + place)
         return True
 
-    def _feed_ordinary(self, call: Ordinary, chunk: str) -> list[Event]:
-        """A chunk of an ordinary call that has markup, or may have."""
-        end = self._pos + len(chunk)
-        if end > call.limit:
-            self._read_as_block(call)
-            return self._feed(chunk)
-        events: list[Event] = []
-        text = self._held + chunk
-        if self._mode == _EXPECTED and text.startswith(self._stop):
-            rest = text[len(self._stop) :]
-            if call.next == TEXT and ">" not in rest and self._take_step(call, end - len(text)):
-                self._pos = end - len(rest)
-                return self.feed(rest) if rest else events
-        elif self._held and self._holds(call, text, end):
-            self._pos = end
-            return events
-        self._pos = end
-        if self._last_ends:
-            self._last_ends.clear()
-        base = end - len(text)
-        place = read_ordinary(call, text, base, events)
-        if call.outcome > WAITS:
-            self._events = self._outside.events = events
-            self._end_ordinary(call, text, 0, place, base)
-            self._held = ""
-            rest = text[place:]
-            if rest and (self._block is not None or not self._read_after(call, rest, base + place)):
-                self._read_text(rest, base + place)
-            self._choose_mode()
-            self._let_go()
-            return events
-        if place:
-            self._keep_ordinary(call, text, 0, place, base)
-            text = text[place:]
-        self._held = text
-        if call.next >= TEXT:
-            self._choose_value(call)
-        else:
-            self._choose_ordinary(call)
-        return events
-
-    def _holds(self, call: Ordinary, text: str, end: int) -> bool:
-        """Hold back text up to `end` in the stream, which began with what was held back, if it may still become what is
-        expected, or a tag. False if it is to be read."""
-        if self._mode == _EXPECTED and choose_step(call, text):
-            self._held = text
-            self._stop = call.expected
-            return True
-        if call.next == FIELD:
-            return end <= self._reach and self._hold_field(call, text)
-        if self._mode not in (_EXPECTED, _NEXT_TAG) or not goes_on(call, text):
-            return False
-        self._held = text
-        self._mode = _EXPECTED if text.find("<", len(call.close)) < 0 else _NEXT_TAG
-        self._reach = min(end + _LONG, call.limit)
-        return True
-
-    def _take_step(self, call: Ordinary, place: int) -> bool:
-        """A value ends at `place` in the stream, and the next one begins after the step that was expected. False if it
-        takes a closer look."""
-        step, pieces, first = call.step, self._pieces, call.leaf_piece
-        if step is None or self._stop != step.text or not step.name or not call.has_deltas:
-            return False
-        if first < 0 or len(pieces) > _MOST_PIECES:
-            return False
-        value = pieces[first] if len(pieces) == first + 1 else "".join(pieces[first:])
-        if take_values(call, step.text, 0, value, "", place, []) < 0:
-            return False
-        pieces.append(step.text)
-        call.leaf_piece = len(pieces)
-        self._held = ""
-        self._path = call.path
-        self._mark = min(call.leaf_start + _GATHER, call.limit)
-        self._mode = _VALUE
-        self._stop = call.expected
-        return True
-
     @property
     def _reads_plainly(self) -> bool:
         """Whether text without `<` is text, outside of blocks."""
         outside = self._outside
         return not (outside.closers or outside.brackets or outside.has_other_marks)
-
-    def _hold_opener(self, opener: str, chunk: str) -> list[Event] | None:
-        """A chunk of prose: an opener that begins in it is held back. None if it takes a closer look."""
-        text = self._held + chunk
-        place = _opener_place(opener, text)
-        size = len(text) - place
-        if place < 0 or not size or self._pos + len(chunk) > self._mark:
-            return None
-        self._pos += len(chunk)
-        self._held = text[place:]
-        text = text[:place]
-        if text:
-            self._pieces.append(text)
-        self._choose_opener()
-        return [TextDelta.make(text, self._pos - size - place)] if text else []
-
-    def _read_after(self, call: Ordinary, text: str, base: int) -> bool:
-        """Text after an ordinary call, in which perhaps another one begins. False if it takes a closer look."""
-        words, outside = self._words, self._outside
-        if words is None or not self._reads_plainly:
-            return False
-        lead, place = words.lead[0], text.find("<")
-        if place >= 0 and text.startswith(lead, place) and text.find(words.close, place) < 0:
-            is_next = outside.is_fresh and (not place or text[:place].isspace()) and self._blocks < self._limits.blocks
-            if not is_next or base + place == self._odd:
-                return False
-            if place:
-                self._events.append(TextDelta.make(text[:place], base))
-                outside.skip_space(place)
-            after = self._open_ordinary(words, text, place, base)
-            if self._ordinary is None and after < len(text):
-                self._read_text(text, base, after)
-            else:
-                self._held = text[max(after, place) :]
-            return True
-        place = _opener_place(words.opener, text)
-        if place < 0:
-            return False
-        self._outside.emit_text(text, 0, place, base)
-        self._held = text[place:]
-        return True
-
-    def _open_held(self, words: Words, text: str, events: list[Event]) -> bool:
-        """The opener of a call, which was held back, is whole. False if it takes a closer look."""
-        after = text[len(words.opener) :]
-        inside = after.lstrip(SPACES)
-        start = self._pos - len(self._held)
-        lead = words.lead[0]
-        has_lead = text.startswith(lead) and text.find(">", len(lead)) < 0
-        if not has_lead and ((inside and inside[0] != "<") or ">" in inside or len(after) - len(inside) > MOST_SPACE):
-            return False
-        end = start + len(text)
-        if self._blocks >= self._limits.blocks or start == self._odd or end > self._mark:
-            return False
-        self._events = self._outside.events = events
-        if self._mode != _OPENED and not self._outside.is_plain():
-            return False
-        self._pos = end
-        if not inside:
-            self._held = text
-            self._mode = _OPENED
-            return True
-        self._outside.begin_call()
-        self._blocks += 1
-        self._ordinary = self._new_ordinary(words, start)
-        self._pieces.append(words.opener)
-        self._held = after
-        self._choose_ordinary(self._ordinary)
-        return True
-
-    def _keep_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
-        """What was read of an ordinary call goes to its source, but for the value of an open leaf."""
-        pieces = self._pieces
-        value = call.leaf_start - base
-        if value > at:
-            pieces.append(text[at:value])
-            call.leaf_piece = len(pieces)
-            at = value
-        pieces.append(text[at:end])
-        if len(pieces) > _MOST_PIECES:
-            self._put_by(call)
-
-    def _put_by(self, call: Ordinary) -> None:
-        """Take the pieces of a call to its source."""
-        text = "".join(self._pieces)
-        self._pieces.clear()
-        call.raw.append(text)
-        call.raw_end += len(text)
-        call.leaf_piece = -1
 
     def _check(self, chunk: object) -> None:
         """Raise if `chunk` cannot be taken."""
@@ -1024,13 +715,11 @@ class Parser:
 
     def _read_pieces(self, chunk: str) -> None:
         size = self._limits.block_size
-        if self._ordinary is None and self._block is None and len(chunk) + len(self._held) <= size:
+        if self._block is None and len(chunk) + len(self._held) <= size:
             self._read(chunk)
             return
         at = 0
         while at < len(chunk):  # a piece never contains both the start of a block and more than the block may have
-            if self._ordinary is not None:
-                self._read_as_block(self._ordinary)
             room = max(1, size - len(self._held))
             if self._block is not None and self._block.keeps_source:
                 room = self._block.start + size - self._pos
@@ -1052,17 +741,11 @@ class Parser:
     def _choose_mode(self) -> None:
         self._mode = _OTHER
         block = self._block
-        if block is not None:
-            if block.leaf is None and block.state != State.JSON:
-                return
-        elif self._ordinary is not None:
-            self._choose_ordinary(self._ordinary)
+        if block is not None and block.leaf is None and block.state != State.JSON:
             return
         if self._held and (block is not None or not self._dialect.layout or self._held.strip(SPACES)):
             if block is not None and (self._held in ("]", "<", "\n", "\n<") or self._held.startswith("</")):
                 self._choose_bracket()
-            elif block is None and self._words is not None and self._held[0] == "<" and self._outside.is_fresh:
-                self._choose_opener()
             elif self._held == "<" and not self._dialect.layout and self._reads_plainly:
                 self._mode = _HELD
                 self._mark = self._pos + _GATHER
@@ -1124,67 +807,6 @@ class Parser:
             self._path = leaf.path
             self._reader = leaf.reader
 
-    def _choose_opener(self) -> None:
-        """As `_choose_mode`, where an opener is held back, perhaps cut off."""
-        self._mode = _OTHER
-        if self._words is not None and self._blocks < self._limits.blocks and self._outside.is_fresh:
-            lead = self._words.lead[0]
-            if lead.startswith(self._held):
-                self._mode = _EXPECTED
-                self._stop = lead
-
-    def _choose_ordinary(self, call: Ordinary) -> None:
-        """As `_choose_mode`, in an ordinary call."""
-        if call.next >= TEXT:
-            self._choose_value(call)
-            return
-        held = self._held
-        self._reach = min(self._pos + _LONG, call.limit)
-        if call.next == FIELD:
-            if not self._hold_field(call, held):
-                self._mode = _OTHER
-        elif call.next == ARGUMENTS and choose_step(call, held):
-            self._mode = _EXPECTED
-            self._stop = call.expected
-        else:
-            self._mode = _TAGS if "<" in held else _BLANK
-
-    def _hold_field(self, call: Ordinary, text: str) -> bool:
-        """Hold back a field of an ordinary call, up to the end of its next tag. False if that is there, or will not
-        come."""
-        stop = field_goes_on(call.words, text)
-        if stop is None:
-            return False
-        self._held = text
-        self._mode = _EXPECTED if stop else _NEXT_TAG
-        self._stop = stop
-        return True
-
-    def _choose_value(self, call: Ordinary) -> None:
-        """As `_choose_mode`, in a value of an ordinary call."""
-        state, held = call.next, self._held
-        self._mark = min(self._pos + _GATHER, call.limit)
-        self._path = call.path
-        if state == TEXT and call.reader is None and call.has_deltas:
-            self._mode = _EXPECTED if held else _PLAIN_TEXT if call.leaf_start < self._pos else _VALUE
-            self._stop = call.expected
-        elif held:
-            is_bracket = held == "]" and call.has_deltas
-            self._ends = None
-            self._mode = _CDATA_BRACKET if is_bracket else _EXPECTED
-            self._stop = "]]" if is_bracket else call.expected if state == TEXT else f"]]>{call.close}"
-        elif not call.has_deltas:
-            self._mode = _SILENT
-            self._stop = "<" if state == TEXT else "]"
-        elif state == CDATA:
-            self._mode = _CDATA
-            self._stop = "]]"
-            self._ends = None
-        elif call.reader is not None:
-            self._mode = _text_mode(call.reader)
-            self._stop = "<"
-            self._reader = call.reader
-
     def _choose_bracket(self) -> None:
         """As `_choose_mode`, where a bracket or a line break is held back in a value."""
         held, self._held = self._held, ""
@@ -1215,32 +837,21 @@ class Parser:
     def _read_text(self, text: str, base: int, at: int = 0) -> None:
         """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
         back."""
-        outside, words = self._outside, self._words
+        outside = self._outside
         outside.begin()
-        self._last_ends.clear()
         while at < len(text):
             if self._block is not None:
                 place = self._read_block(self._block, text, at, base)
-            elif self._ordinary is not None:
-                place = self._read_ordinary(self._ordinary, text, at, base)
             elif self._spent:
                 place = outside.emit_text(text, at, len(text), base)
-            elif words is not None and (opened := self._open_plainly(words, text, at, base)) != _NOT_PLAIN:
-                place = opened
             else:
                 place = outside.read(text, at, base)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
-                    end = self._read_whole(opening, text, base) if self._reads_whole else 0
-                    if end:
-                        place = end
-                    else:
-                        self._open_block(opening, text, at)
+                    self._open_block(opening, text, at)
             if place < 0:
                 break
             at = place
-            if self._ordinary is not None and self._ordinary.outcome == WAITS:
-                break
         outside.end(text, at, base)
         self._held = text[at:]
 
@@ -1256,79 +867,6 @@ class Parser:
         return self._outside.decides_nothing(self._held, chunk)
 
     # -- blocks ----------------------------------------------------------------------------------------------------
-
-    def _open_plainly(self, words: Words, text: str, at: int, base: int) -> int:
-        """At an opener: read an ordinary call, if a tag follows and nothing hides it. Returns the place up to which it
-        was read, -1 if what follows has not come yet, -2 if this takes a closer look."""
-        if not text.startswith(words.opener, at) or self._blocks >= self._limits.blocks or base + at == self._odd:
-            return _NOT_PLAIN
-        outside = self._outside
-        here = skip_space(text, at + len(words.opener))
-        if here - at > MOST_SPACE or (here < len(text) and text[here] != "<"):
-            return _NOT_PLAIN
-        if outside.closers or not outside.is_plain():
-            return _NOT_PLAIN
-        if here == len(text):
-            return -1
-        start = base + at
-        if self._reads_whole and self._toolbox is not None and len(text) - at >= _LEAST_CALL:
-            default, has_deltas = self._dialect.default_server, self._argument_deltas
-            whole = read_whole_elements(words, default, self._toolbox, text, at, has_deltas=has_deltas)
-            if whole is NOT_ORDINARY:
-                outside.begin_call()
-                length, unclosed = len(words.opener), outside.is_unclosed
-                self._open_block(Opening(start, length, words.block, False, self._dialect, unclosed), text, at)
-                return at
-            if whole is not None and whole.end - at <= self._limits.block_size:
-                outside.begin_call()
-                return self._take_whole(whole, start, base)
-        return self._open_ordinary(words, text, at, base)
-
-    def _open_ordinary(self, words: Words, text: str, at: int, base: int) -> int:
-        """An ordinary call opens. Returns the place up to which it was read, -1 if what follows has not come yet."""
-        self._outside.begin_call()
-        self._blocks += 1
-        self._ordinary = call = self._new_ordinary(words, base + at)
-        return self._read_ordinary(call, text, at, base)
-
-    def _new_ordinary(self, words: Words, start: int) -> Ordinary:
-        call = self._last_ordinary
-        if call is None:
-            call = Ordinary(words, self._limits, self._announce, self._pieces, self._last_ends)
-            self._last_ordinary = call
-        call.open(start)
-        return call
-
-    def _read_whole(self, opening: Opening, text: str, base: int) -> int:
-        """Read an ordinary call that is no elements, if the text has all of it. Returns the place after it; 0 if the
-        machine must read it."""
-        start, limits = opening.start - base, self._limits
-        is_odd = opening.is_fenced or opening.is_unclosed
-        if is_odd or opening.dialect.name != self._dialect.name or self._blocks >= limits.blocks:
-            return 0
-        toolbox, has_deltas = self._toolbox, self._argument_deltas
-        call = read_whole(opening.dialect, toolbox, text, start, has_deltas=has_deltas) if toolbox is not None else None
-        if call is None or call.end - start > limits.block_size:
-            return 0
-        return self._take_whole(call, opening.start, base, legacy_json=opening.dialect.body is Body.ELEMENTS)
-
-    def _take_whole(self, call: WholeCall, start: int, base: int, *, legacy_json: bool = False) -> int:
-        """An ordinary call begins at `start`, and was read in one step. Returns the place after it."""
-        self._blocks += 1
-        call_id = self._next_id()
-        self._events.append(CallStarted(call_id, call.name, call.named))
-        for path, value in call.deltas if self._argument_deltas else ():
-            delta = ArgumentDelta()
-            delta.path = path
-            delta.text = value
-            self._events.append(delta)
-        span = (start, base + call.end)
-        made = ordinary_call(
-            call_id, call.name, call.arguments, call.server, span, self._dialect, legacy_json=legacy_json
-        )
-        self._outside.skip_block(span[1])
-        self._events.append(CallCompleted(made))
-        return call.end
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""
@@ -1352,74 +890,6 @@ class Parser:
         if dialect.body is Body.ELEMENTS:
             read_opening_tag(block, text[at : at + opening.length])
 
-    def _read_ordinary(self, call: Ordinary, text: str, at: int, base: int) -> int:
-        """Read on in an ordinary call that begins in this text."""
-        start = begin(call, text, at, self._events) if base + at == call.start else at
-        end = read_ordinary(call, text, base, self._events, start)
-        if call.outcome > WAITS:
-            self._end_ordinary(call, text, at, end, base)
-            return end
-        if end == at:
-            return -1
-        self._keep_ordinary(call, text, at, end, base)
-        return end
-
-    def _announce(self, call: Ordinary) -> bool:
-        """An ordinary call has named its tool. False, if that is not the name of one as it is."""
-        if not find_tool(call, self._toolbox, self._dialect.default_server):
-            return False
-        call.call_id = self._next_id()
-        call.has_deltas = self._argument_deltas
-        return True
-
-    def _end_ordinary(self, call: Ordinary, text: str, at: int, end: int, base: int) -> None:
-        """An ordinary call ends, or turns out not to be one. What was read last is `text[at:end]`."""
-        if not (call.outcome == DONE and has_all(call)):
-            if call.start >= base and end < len(text):
-                self._read_as_block(call, text[call.start - base : end])  # the text goes on, and has all of it
-                return
-            self._keep_ordinary(call, text, at, end, base)
-            self._read_as_block(call)
-            return
-        self._ordinary = None
-        self._pieces.clear()
-        span = (call.start, base + end)
-        made = ordinary_call(call.call_id or "", call.name, call.arguments, call.found_on, span, self._dialect)
-        call.clear()
-        self._outside.skip_block(span[1])
-        self._events.append(CallCompleted(made))
-
-    def _read_as_block(self, call: Ordinary, text: str | None = None) -> None:
-        """A call is not ordinary after all: the machine reads what was read of it, which gave its events already. That
-        is `text`, behind which there is more, or what was kept."""
-        self._ordinary = None
-        block = Block(call.start, len(call.words.opener), self._dialect, self._limits, self._toolbox, self._name_again)
-        block.final = self._outside.final
-        block.call_id = call.call_id
-        self._block = block
-        # All of it is read, but for `]` at the end of a section, which were content.
-        if text is None:
-            self._put_by(call)
-            source = call.raw.take()
-            run(block, source, 0, call.start, [])
-            block.raw.append(source)
-            block.raw_end = call.start + len(source)
-            if not block.keeps_source:
-                trim(block, len(source))
-        else:
-            run(block, text, 0, call.start, [])
-        call.clear()
-        block.on_name = self._name_call
-        if block.done:
-            self._end_block(block, block.raw_end if text is None else call.start + len(text), text, call.start)
-
-    def _name_again(self, block: Block) -> None:
-        """A block that is read again has named its tool: it has its id."""
-        toolbox = self._toolbox
-        if toolbox is not None:
-            block.shape = toolbox.guess(block.name or "", block.server, self._dialect.default_server)
-        block.deltas = self._argument_deltas
-
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         end = run(block, text, at, base, self._events)
         if block.done and not block.raw:  # the whole block was in this piece: no copy of it is needed
@@ -1427,12 +897,11 @@ class Parser:
             if block.again:
                 self._open_again(block, base + end)
             return end
-        begin = at if block.raw else block.start - base  # an ordinary call, for a while, was not kept
-        if end > begin:
-            block.raw.append(text[begin:end] if begin or end < len(text) else text)
+        if end > at:
+            block.raw.append(text[at:end] if at or end < len(text) else text)
             block.raw_end = base + end
             if not block.keeps_source:
-                trim(block, end - begin)
+                trim(block, end - at)
         if block.done:
             self._end_block(block, base + end)
             if block.again:
@@ -1475,15 +944,13 @@ class Parser:
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
-            self._words = None
             self._outside.brackets = False
         if text is None:
             text = block.raw.take()
             base = end - len(text)  # of a block over a limit only the end is kept
         if block.dialect.in_line and text[end - base - 1] == "\n":
             self._outside.begin_line()
-        plain = self._conclude_plainly(block, end, text, base)
-        verdict = plain or conclude(block, end, text, base, self._toolbox, self._strict)
+        verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
             self._release(verdict.code is Code.TRUNCATED)
             self._events.append(CallFailed(verdict, block.call_id))
@@ -1495,21 +962,6 @@ class Parser:
             return
         self._release()
         self._events.append(CallCompleted(verdict))
-
-    def _conclude_plainly(self, block: Block, end: int, text: str, base: int) -> ToolCall | None:
-        """The call of a block that has ended, if it turns out to be ordinary. None if it takes a closer look."""
-        toolbox, dialect = self._toolbox, block.dialect
-        if toolbox is None or not self._reads_whole or not block.call_id or block.in_list or block.again:
-            return None
-        is_plain = not block.repairs and block.error is None and dialect.name == self._dialect.name
-        start = block.start - base
-        call = read_whole(dialect, toolbox, text, start, has_deltas=False) if is_plain and start >= 0 else None
-        if call is None or base + call.end != end:
-            return None
-        legacy_json = dialect.body is Body.ELEMENTS
-        return ordinary_call(
-            block.call_id, call.name, call.arguments, call.server, (block.start, end), dialect, legacy_json=legacy_json
-        )
 
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
@@ -1616,49 +1068,19 @@ class _Options(TypedDict, total=False):
     also: Also
 
 
-_OPTIONS: Final = _Options.__annotations__.keys()
-
-
 def parse(text: str, tools: Iterable[Tool] | None = None, **options: Unpack[_Options]) -> Reply:
     """Parse a whole reply. Takes the options of `Parser`, and raises as it does; returns the parts in order."""
     return read_reply(text, tools, **options)
 
 
 def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unpack[_Options]) -> Reply:
-    """As `parse`; inside the package, a toolbox may serve many replies. One that is plain is read the short way."""
-    from xmltools.models import Reply  # only here: who reads events makes no replies
+    """As `parse`; inside the package, a toolbox may serve many replies."""
 
-    odd = -1
-    if text.__class__ is str and _are_usual(options):
-        # From here on, also for the parser: what was given may be read only once.
-        tools = toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
-        dialect = named(options.get("dialect", FORGE))
-        tags = options.get("reasoning_tags")
-        tags = dialect.reasoning if tags is None else checked_tags(tags, dialect)
-        new_id, strict = partial(_make_id, options.get("new_id", _new_id)), options.get("strict", False)
-        fenced_calls = options.get("code_fences", "call") == "call"
-        found = read_plain(text, toolbox, dialect, tags, new_id, strict=strict, fenced_calls=fenced_calls)
-        if not isinstance(found, int):
-            return Reply.unchecked(tuple(found), False, ())
-        odd = found
     if "argument_deltas" in options:
         raise XMLToolsError("argument_deltas: parse returns whole calls, and no deltas; leave it out")
     parser = Parser(tools, argument_deltas=False, **options)
-    parser._odd = odd
     events = [*parser.feed(text), *parser.close()]
     return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
-
-
-def _are_usual(options: _Options) -> bool:
-    """Whether nothing but a plain reply is asked for. A wrong option is not: a parser tells what is wrong."""
-    return (
-        options.keys() <= _OPTIONS
-        and options.get("starts_in_reasoning", False) is False
-        and options.get("bracket_reasoning", False) is False
-        and options.get("limits") in (None, _LIMITS)
-        and options.get("also") is None
-        and options.get("code_fences", "call") in ("call", "text")
-    )
 
 
 def build_reply(events: Iterable[Event], *, unclosed_reasoning: bool = False) -> Reply:

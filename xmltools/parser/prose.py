@@ -298,23 +298,6 @@ class Outside:
         self._echo = "\n"
         self._is_fresh = self._prose.line == "x" and not self._prose.marker and not self._prose.is_quoting
 
-    def begin_call(self) -> None:
-        """An ordinary call begins, where `is_plain` was true."""
-        if not self._is_fresh:
-            self.end_text()
-        elif self.pieces:
-            self.skip_space(sum(map(len, self.pieces)))
-            self.pieces.clear()
-
-    def skip_space(self, size: int) -> None:
-        """So many characters of white space, which was text, stand between two blocks."""
-        self._prose.skip_space(size)
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether a call has ended, outside of fences, and only white space has followed, which was not looked at."""
-        return self._is_fresh and (not self.pieces or "".join(self.pieces).isspace())
-
     def gather(self, *, is_all: bool = True, is_last: bool = False) -> None:
         """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on. `is_last`:
         nothing follows them."""
@@ -334,14 +317,6 @@ class Outside:
             if self._others:
                 self._look_for_results(text[:taken])
             self._tell_notices()
-
-    def is_plain(self) -> bool:
-        """Return whether what follows the text so far is neither in a fence nor perhaps only shown."""
-        if self.is_fresh:
-            return True
-        self.gather()
-        self._prose.settle()
-        return not (self._prose.may_hide or self._prose.open)
 
     def begin_line(self) -> None:
         """What was skipped last ended with a line."""

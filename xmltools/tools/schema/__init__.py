@@ -7,7 +7,6 @@ from xmltools.tools.schema.document import NEVER, Node
 from xmltools.tools.schema.elements_to_arguments import Reading, find_problems, read_arguments, read_object
 from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
-from xmltools.tools.schema.plain_values import UNUSUAL, PlainMember, PlainMembers, fits_plainly, plain_members
 from xmltools.tools.schema.shapes import (
     ANY,
     AnyShape,
@@ -41,7 +40,6 @@ __all__ = [
     "ANY",
     "ITEM",
     "NEVER",
-    "UNUSUAL",
     "AnyShape",
     "ArrayShape",
     "Bounds",
@@ -49,8 +47,6 @@ __all__ = [
     "Items",
     "Node",
     "ObjectShape",
-    "PlainMember",
-    "PlainMembers",
     "Problem",
     "Property",
     "Reading",
@@ -64,13 +60,11 @@ __all__ = [
     "compile_schema",
     "example_arguments",
     "find_problems",
-    "fits_plainly",
     "is_code_name",
     "is_impossible",
     "item_name",
     "items_of",
     "other_keywords",
-    "plain_members",
     "properties_of",
     "read_arguments",
     "read_object",

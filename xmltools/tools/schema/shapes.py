@@ -138,7 +138,6 @@ class _Container(Shape):
         super().__init__(maker, nodes, parts)
         self.make = maker
         self._children: dict[Any, Shape] = {}
-        self.plain: object = None  # what `plain_values` knows of it
 
     def forget(self) -> None:
         """Let go of the shapes of children."""
