@@ -32,7 +32,7 @@ MODULES = (
     "parser/nested",
     "parser/openers",
     "parser/name_value_pairs",
-    "parser/parser",
+    "parser/stream",
     "parser/prose",
     "parser/tool_tags",
     "parser/toolbox",

@@ -17,7 +17,7 @@ from support.strategies import NARROW, TOOL_SETS, Case
 from xmltools import dialects
 from xmltools.models import Reply, ToolCall
 from xmltools.parser import Limits, Parser, parse
-from xmltools.parser.parser import build_reply
+from xmltools.parser.replies import build_reply
 
 __all__ = [
     "law_plain_reply",

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from xmltools.batch.options import BatchOptions
 from xmltools.errors import CallError, Notice, Repair, XMLToolsError
 from xmltools.models import Reply, ToolCall
-from xmltools.parser.parser import read_reply
+from xmltools.parser.replies import read_reply
 from xmltools.parser.toolbox import Toolbox
 from xmltools.tools import load_tools
 

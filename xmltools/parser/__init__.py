@@ -7,7 +7,8 @@
 from typing import TYPE_CHECKING
 
 from xmltools.first_use import on_first_use
-from xmltools.parser.parser import COMPILED, Limits, Parser, build_reply, parse
+from xmltools.parser.replies import build_reply, parse
+from xmltools.parser.stream import COMPILED, Limits, Parser
 
 if TYPE_CHECKING:
     from xmltools.parser.detect_dialect import detect

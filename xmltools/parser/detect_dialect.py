@@ -14,7 +14,7 @@ from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
 from xmltools.parser.name_value_pairs import read_start
-from xmltools.parser.parser import Parser
+from xmltools.parser.stream import Parser
 from xmltools.syntax.markup import MORE, SPACES
 from xmltools.tools import Tool, list_of_tools
 

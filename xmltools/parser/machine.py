@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -13,10 +14,10 @@ from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.end_tags import confirm_end, read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
-from xmltools.parser.name_value_pairs import read_pair_value, read_pairs, read_pairs_end, read_pairs_name
+from xmltools.parser.name_value_pairs import marks_of, read_pair_value, read_pairs, read_pairs_end, read_pairs_name
 from xmltools.parser.nested import read_nested, read_nested_value
 from xmltools.parser.tool_tags import read_tool_tag, read_tool_text
-from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text
+from xmltools.parser.values import read_leaf_comment, read_leaf_start, read_text, stops_of_text
 from xmltools.syntax.markup import SPACES
 
 _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
@@ -70,6 +71,28 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     if block.delta:
         flush_delta(block)
     return at
+
+
+_SECTION_END: Final = re.compile(r"\]\]>|\]\]?\Z")
+_NESTED_END: Final = re.compile(r"\]<|\]\Z")
+Run = tuple[str, re.Pattern[str], str, bool]
+
+
+def run_of_value(block: Block, leaf: Leaf) -> Run | None:
+    """How the open value goes on: the character without which nothing begins or ends in it, a pattern of what may begin
+    or end there (or of what the end of a text cuts off of it), what probably ends it, and whether its text is decoded,
+    or loses its last line break. None if it has not begun, or may have ended."""
+    state = block.state
+    if state == State.TEXT:
+        return "<", stops_of_text(block, leaf), f"</{leaf.tag}>", True
+    if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
+        return "]", _SECTION_END, "", False
+    if state == State.NESTED_VALUE:
+        return "]", _NESTED_END, "", False
+    if state != State.PAIR_VALUE or block.dialect.pairs is None:
+        return None
+    pairs = block.dialect.pairs
+    return "<", marks_of(block.dialect, leaf.tag[0]), pairs.value_end, bool(pairs.framing)
 
 
 _AFTER_OBJECT: Final = (State.JSON_END, State.PAIRS)

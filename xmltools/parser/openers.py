@@ -72,7 +72,7 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> Opene
         lead,
         lead.upper(),
         letters,
-        re.compile("|".join(sorted({_any_beginning(whole) for whole in wholes})) or "(?!)", re.IGNORECASE),
+        re.compile("|".join(sorted({_any_beginning(whole, letters) for whole in wholes})) or "(?!)", re.IGNORECASE),
     )
 
 
@@ -87,9 +87,11 @@ def find_cut(openers: Openers, text: str, at: int, stop: int) -> re.Match[str] |
     return None
 
 
-def _any_beginning(whole: str) -> str:
-    """A pattern of the first two characters of a mark; of a tag, of the first."""
-    return "<" if whole[0] == "<" else rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"
+def _any_beginning(whole: str, letters: str) -> str:
+    """A pattern of the first two characters of a mark or tag; `letters` are those that may follow `<`."""
+    if whole[0] == "<":
+        return rf"<(?:[{re.escape(letters)}]|\Z)"
+    return rf"{re.escape(whole[:2])}|{re.escape(whole[0])}\Z"
 
 
 def _is_mark(start: str) -> bool:

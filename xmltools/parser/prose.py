@@ -234,13 +234,6 @@ class Outside:
         self._covered = 0  # where reasoning begins that no event covers yet
 
     @property
-    def marks(self) -> tuple[str, str, str]:
-        """What each text with an opener contains, in small letters and in capitals, and the letters that names begin
-        with."""
-        later = self._later_openers
-        return later.lead, later.other_lead, later.letters
-
-    @property
     def has_other_marks(self) -> bool:
         """Whether something may open with another character than `<`."""
         return self._openers.has_others

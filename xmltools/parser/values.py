@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from functools import lru_cache
+from typing import Final
 
 from xmltools.errors import Code
 from xmltools.parser.block import (
@@ -278,12 +279,25 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
     return NO
 
 
+_MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
+"""A `<` that may begin markup. At the end of a text, it may."""
+_ANY: Final = re.compile("<")
+_ANY_END: Final = re.compile(r"</|<\Z")
+
+
+def stops_of_text(block: Block, leaf: Leaf) -> re.Pattern[str]:
+    """A pattern of what may begin markup in the text of a leaf, or be cut off of that by the end of a text."""
+    if leaf.pasted:
+        return _own_ends(leaf.tag, block.arguments_tag) if leaf.exact else _ANY_END
+    return _MARKUP if leaf.literal >= 0 else _ANY
+
+
 @lru_cache(maxsize=256)
-def own_ends(tag: str, arguments: str) -> re.Pattern[str]:
-    """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what is
-    cut off after white space."""
+def _own_ends(tag: str, arguments: str) -> re.Pattern[str]:
+    """A pattern of what may begin the end tag of an element, or that of the arguments: `</` and a letter, or what the
+    end of a text cuts off of that."""
     letters = re.escape(tag[:1] + arguments[:1])
-    return re.compile(rf"</(?:[ \t\r\n]*[{letters}/]|[ \t\r\n]+\Z)")
+    return re.compile(rf"</(?:[ \t\r\n]*[{letters}/]|[ \t\r\n]*\Z)|<\Z")
 
 
 def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -291,7 +305,7 @@ def _leaf_end_tag(block: Block, leaf: Leaf, text: str, at: int) -> int:
     tag = read_end_tag(text, at)
     if tag is MORE:
         is_decided = leaf.exact and leaf.pasted and at + 2 < len(text)
-        if not is_decided or own_ends(leaf.tag, block.arguments_tag).match(text, at):
+        if not is_decided or _own_ends(leaf.tag, block.arguments_tag).match(text, at):
             return -1
     if tag:
         if tag.name == leaf.tag:

@@ -1,0 +1,714 @@
+"""The incremental parser: chunks of model text in, events out (protocol: `grammars/PROTOCOL.md`).
+
+    parser = Parser(tools)
+    for chunk in stream:
+        for event in parser.feed(chunk): ...
+    for event in parser.close(): ...
+
+`Outside` reads the text outside calls, `machine.run` the open call; `Parser` cuts the stream between them. A chunk in
+which nothing can begin or end continues the prose, value or tag it falls into: `feed` says so at once. Any other chunk
+goes to the two readers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
+from xmltools.errors import CallError, Code, XMLToolsError
+from xmltools.models import ToolCall
+from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
+from xmltools.parser.block import Block, Path, State, cut_off, end_early, give_up, note_fence, note_opener, trim
+from xmltools.parser.block_to_call import conclude, find_shape, partial_error
+from xmltools.parser.decode_text import TextReader
+from xmltools.parser.elements import read_opening_tag
+from xmltools.parser.end_tags import settle
+from xmltools.parser.limits import Limits
+from xmltools.parser.machine import ends_complete, run, run_of_value
+from xmltools.parser.openers import checked_tags
+from xmltools.parser.prose import Opening, Outside
+from xmltools.parser.toolbox import Toolbox, toolbox_of
+from xmltools.syntax.markup import SPACES, TAG_LENGTH
+from xmltools.tools import Tool
+
+__all__ = ["COMPILED", "Limits", "Parser"]
+
+# What the stream is in, and so what `feed` does with a chunk in which nothing begins or ends.
+_CLOSED: Final = -1
+_OTHER: Final = 0  # the chunk takes a closer look
+_VALUE: Final = 1  # a value without escapes
+_TEXT: Final = 2  # a value with entities, or whose last line break is not part of it
+_JSON: Final = 3  # a string in JSON
+_PROSE: Final = 4
+_TAG: Final = 5  # a tag: nothing is decided before its end
+_NAME: Final = 6  # a tag that what comes before waits for: its name is not over
+_HELD: Final = 7  # one of these, with text that is held back
+_LAID_OUT: Final = 8  # prose in a dialect in which white space beside calls is not text
+
+_GATHER: Final = 4096
+"""Characters that `feed` may pile up in single chunks, of 64 bytes each, before they are joined."""
+_LONG: Final = 256
+"""Held text of more characters is looked at again only if the new chunk may decide what it is."""
+_LIMITS: Final = Limits()
+_MOST_DECIDED: Final = 16
+"""Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
+_LESS_THAN: Final = re.compile("<")
+
+
+COMPILED: Final = not __file__.endswith(".py")
+"""Whether this is the compiled build (`hatch_build.py`) of the same source."""
+
+
+_ids: list[str] = []
+"""Ids that nobody has yet: to ask the system for random bytes takes as long as to read an argument."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.clear)  # or both processes would give the same ones
+
+
+def _new_id() -> str:
+    """Return 96 random bits."""
+    if not _ids:
+        made = os.urandom(12 * 32).hex()
+        _ids.extend([f"call_{made[at : at + 24]}" for at in range(0, len(made), 24)])
+    try:
+        return _ids.pop()
+    except IndexError:  # other threads have taken them
+        return _new_id()
+
+
+def _make_id(new_id: Callable[[], object]) -> str:
+    try:
+        made = new_id()
+    except TypeError:
+        _refuse_no_function(new_id)
+        raise
+    if not isinstance(made, str):
+        raise XMLToolsError(f"new_id: expected a function that returns str, it returned {type(made).__name__}")
+    return made
+
+
+def _refuse_no_function(new_id: object) -> None:
+    if not callable(new_id):
+        raise XMLToolsError(f"new_id: expected a function that returns str, got {type(new_id).__name__}")
+
+
+class Parser:
+    """Pulls tool calls out of streamed text.
+
+    `tools`: types the arguments and refuses unknown tools; without them (None) every call is taken and values are
+    strings, lists and dicts. `strict`: the first repair of a block makes it an error. `reasoning_tags`: names of
+    the elements with reasoning. `starts_in_reasoning`: the prompt has opened one already. `bracket_reasoning`:
+    paragraphs in square brackets are reasoning (old Forge models), except code fences and lists in JSON.
+    `code_fences`: `"call"` parses blocks in Markdown fences with a repair, `"text"` leaves them as text.
+    `argument_deltas`: False leaves `ArgumentDelta` out, which is faster if only whole calls are wanted. `limits`: what
+    a block may contain. `new_id`: makes the ids of calls, in their order. `dialect`: how calls
+    are written. `also`: calls of given tools in other dialects are read too, with a repair; `"known"` means all
+    dialects, otherwise some are named.
+
+    Raises `XMLToolsError` for options that make no sense, tools whose schema is invalid and two tools of one name.
+    No model text raises anything. A parser reads one reply.
+    """
+
+    __slots__ = (
+        "_argument_deltas",
+        "_block",
+        "_blocks",
+        "_char",
+        "_close",
+        "_decided",
+        "_dialect",
+        "_events",
+        "_held",
+        "_is_silent",
+        "_kind",
+        "_limits",
+        "_mark",
+        "_mode",
+        "_new_id",
+        "_outside",
+        "_path",
+        "_pieces",
+        "_pos",
+        "_reader",
+        "_spent",
+        "_stops",
+        "_strict",
+        "_toolbox",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] | Toolbox | None = None,
+        *,
+        strict: bool = False,
+        reasoning_tags: Sequence[str] | None = None,
+        starts_in_reasoning: bool = False,
+        bracket_reasoning: bool = False,
+        code_fences: str = "call",
+        argument_deltas: bool = True,
+        limits: Limits | None = None,
+        new_id: Callable[[], str] = _new_id,
+        dialect: Dialect | str = FORGE,
+        also: Also = None,
+    ) -> None:
+        if code_fences not in ("call", "text"):
+            raise XMLToolsError(f"code_fences: expected 'call' or 'text', got {code_fences!r}")
+        dialect = named(dialect)
+        if bracket_reasoning and dialect.layout:
+            # White space before a line is not text there, so nobody knows where a line begins.
+            raise XMLToolsError(f"bracket_reasoning: models that write {dialect.name} have no reasoning in brackets")
+        others = beside(dialect, also)
+        tags = dialect.reasoning if reasoning_tags is None else checked_tags(reasoning_tags, dialect)
+        # Inside the package, a toolbox may serve many parsers: making one of many tools costs as much as a short reply.
+        self._toolbox = tools if tools is None or isinstance(tools, Toolbox) else toolbox_of(tools)
+        self._strict = strict
+        if limits is not None and not isinstance(limits, Limits):
+            raise XMLToolsError(f"limits: expected Limits, got {limits!r:.40}; write Limits(blocks=…)")
+        self._limits = _LIMITS if limits is None else limits
+        self._dialect = dialect
+        self._outside = Outside(
+            dialect,
+            tags,
+            self._toolbox,
+            self._limits,
+            in_reasoning=starts_in_reasoning,
+            brackets=bracket_reasoning,
+            fenced_calls=code_fences == "call",
+            others=others if self._toolbox is not None else (),
+            knows_tags=reasoning_tags is not None,
+        )
+        if new_id is not _new_id:
+            _refuse_no_function(new_id)
+        self._new_id: Callable[[], object] = new_id  # whatever it returns is looked at
+        self._argument_deltas = argument_deltas
+        self._events: list[Event] = []
+        self._block: Block | None = None
+        self._blocks = 0
+        self._spent = False  # there was a block too many: the rest is text
+        self._decided = 0
+        self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
+        self._pos = 0  # characters received
+        self._held = ""  # text that is not decided
+        # Of the run that the stream is in: what it is, the character that nothing begins or ends without, a pattern of
+        # what may begin or end there, how it probably ends, and the path and reader of its deltas.
+        self._mode = self._kind = _OTHER
+        self._char = self._close = ""
+        self._stops = _LESS_THAN
+        self._path: Path = ()
+        self._is_silent = False  # it has no deltas
+        self._reader: TextReader | None = None
+        # Its chunks, which `Outside` or the source of the open call gets later, and where in the stream that must be.
+        self._pieces = self._outside.pieces
+        self._mark = _GATHER
+        self._choose_mode()
+
+    @property
+    def unclosed_reasoning(self) -> bool:
+        """True while inside a reasoning region; after `close`: the reply ended in one."""
+        return bool(self._outside.closers)
+
+    @property
+    def has_decided(self) -> bool:
+        """True after `close`, if only the end of the reply decided where a value ends (protocol, 4.9)."""
+        return self._decided > 0
+
+    def weigh(self, chunk: str, is_last: bool = False) -> int:
+        """Return how many characters may have to be looked at to read `chunk` next: its own, those that are held back,
+        and those of the open block if it may end that, or if the reply ends after it (`is_last`)."""
+        block = self._block
+        if block is None:
+            return len(chunk) + len(self._held)
+        goes_on = ">" not in chunk or block.error is not None
+        if not is_last and (goes_on or (_OTHER < self._kind <= _JSON and self._char not in chunk)):
+            return len(chunk)
+        return len(chunk) + self._pos - block.start
+
+    def feed(self, chunk: str) -> list[Event]:
+        """Take the next piece of text, of any length; returns the events it produced.
+
+        Raises `XMLToolsError` for anything but a string (`TypeError`, if it is compiled), and after `close`.
+        """
+        # Hot: chunks of four characters are the rule, and most of them begin and end nothing. They make one event.
+        mode = self._mode
+        if mode > 0 and chunk.__class__ is str and chunk:
+            end = self._pos + len(chunk)
+            if end <= self._mark:
+                if self._char not in chunk:
+                    if (
+                        mode == 1
+                        or (mode == 2 and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
+                        or (mode == 3 and "\\" not in chunk)
+                    ):
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        delta = ArgumentDelta()
+                        delta.path = self._path
+                        delta.text = chunk
+                        return [delta]
+                    if mode == 4 or (mode == 8 and chunk[-1] > " "):
+                        event = TextDelta()
+                        event.text = chunk
+                        event.start = self._pos
+                        self._pos = end
+                        self._pieces.append(chunk)
+                        return [event]
+                    if mode == 5:
+                        self._held += chunk
+                        self._pos = end
+                        return []
+                events = self._feed_run(chunk, end)
+                if events is not None:
+                    return events
+        return self._feed(chunk)
+
+    def close(self) -> list[Event]:
+        """Say that the reply has ended; returns what is left. Closing twice does nothing."""
+        if self._mode == _CLOSED:
+            return []
+        events = self._events = self._outside.events = []
+        if self._held or self._block is not None:
+            self._gather()
+        self._finish()
+        self._outside.gather(is_last=True)
+        self._outside.end_text()
+        self.abandon()
+        self._let_go()
+        return events
+
+    def abandon(self) -> None:
+        """Give up a reply of which no more is wanted: the parser is closed, and what is open is forgotten, unread.
+
+        A parser that is dropped unclosed may be a ring of objects, which waits for the garbage collector.
+        """
+        self._block = None
+        self._outside.forget()
+        self._mode = _CLOSED
+
+    # -- chunks --------------------------------------------------------------------------------------------------------
+
+    def _feed_run(self, chunk: str, end: int) -> list[Event] | None:
+        """A chunk of a run in which something may begin or end: the text before that makes an event, and what the end
+        of the chunk cuts off is held back. None if it takes a closer look."""
+        kind = self._kind
+        if kind == _JSON:
+            return self._feed_json(chunk, end)
+        text = self._held + chunk
+        size = len(text)
+        if (self._held and size < len(self._close) and self._close.startswith(text)) or (
+            kind == _NAME and chunk.isidentifier()
+        ):
+            self._held = text
+            self._pos = end
+            return []
+        if kind >= _TAG:
+            return None
+        found = self._stops.search(text) if self._char in text else None
+        if found is not None:
+            if found.end() < size:
+                return None
+            size = found.start()
+        if kind == _PROSE:
+            return self._feed_prose(text, size, end)
+        reader = self._reader
+        if kind == _TEXT and reader is None:  # the last line break is not part of the value
+            if "\r" in text[max(size - 2, 0) : size]:
+                return None
+            size -= text[size - 1 : size] == "\n"
+        self._pos = end
+        self._held = text[size:]
+        text = text[:size]
+        if text:
+            self._pieces.append(text)
+            if reader is not None:
+                text = reader.text(text)
+        is_direct = not (self._held or self._is_silent) and (reader is None or reader.idle)
+        self._mode = kind if is_direct else _HELD
+        return [ArgumentDelta.make(self._path, text)] if text and not self._is_silent else []
+
+    def _feed_prose(self, text: str, size: int, end: int) -> list[Event] | None:
+        """Prose up to `end` in the stream, in which something may begin after `size` characters. White space that may
+        lay out what comes next is held back too."""
+        if self._dialect.layout:
+            if len(self._held) > _LONG:
+                return None
+            size = len(text[:size].rstrip(SPACES))
+            if not size:
+                return None
+        start = self._pos - len(self._held)
+        self._pos = end
+        self._held = text[size:]
+        self._choose_mode()
+        if not size:
+            return []
+        self._pieces.append(text[:size])
+        return [TextDelta.make(text[:size], start)]
+
+    def _feed_json(self, chunk: str, end: int) -> list[Event] | None:
+        """A chunk of a string in JSON, with escapes. None if the string ends in it."""
+        assert self._block is not None
+        scanner = self._block.scanner
+        if self._char in chunk and scanner.ends_string(chunk):
+            return None
+        self._pos = end
+        self._pieces.append(chunk)
+        deltas = scanner.deltas
+        if deltas is None or self._is_silent:
+            scanner.scan(chunk, 0)
+            return []
+        chunk = deltas.decode(chunk, self._char)
+        scanner.escaped = deltas.pending.endswith("\\")
+        self._mode = _HELD if deltas.pending else _JSON
+        return [ArgumentDelta.make(self._path, chunk)] if chunk else []
+
+    def _feed(self, chunk: str) -> list[Event]:
+        """A chunk that takes a closer look."""
+        if chunk.__class__ is not str or self._mode == _CLOSED:
+            self._check(chunk)
+        if not chunk:
+            return []
+        events: list[Event] = []
+        self._events = self._outside.events = events
+        block = self._block
+        if block is not None or self._pos + len(chunk) > self._mark:
+            self._gather()
+        self._read_pieces(chunk)
+        self._choose_mode()
+        if self._block is not block or len(chunk) > _GATHER:
+            self._let_go()
+        return events
+
+    def _let_go(self) -> None:
+        """The events that were made may hold a large call, which is the caller's now."""
+        self._events = self._outside.events = []
+
+    def _check(self, chunk: object) -> None:
+        """Raise if `chunk` cannot be taken."""
+        if self._mode == _CLOSED:
+            raise XMLToolsError("feed() after close(): a parser reads one reply; make a new Parser for the next")
+        if not isinstance(chunk, str):
+            how = "codecs.getincrementaldecoder('utf-8') decodes bytes"
+            if not isinstance(chunk, bytes):
+                how = "where there is no text, give an empty one" if chunk is None else "give the text of the reply"
+            raise XMLToolsError(f"feed() and parse() expect str, got {type(chunk).__name__}; {how}")
+
+    def _gather(self) -> None:
+        """Hand the chunks of a run to those that follow the text."""
+        if self._block is None:
+            self._outside.gather(is_all=False)
+        elif self._pieces:
+            self._keep(self._block, "".join(self._pieces), self._pos - len(self._held))
+            self._pieces.clear()
+
+    def _choose_mode(self) -> None:
+        """Find out what the stream is in now."""
+        self._mode = self._kind = _OTHER
+        self._close = ""
+        block = self._block
+        if block is None:
+            self._choose_prose()
+            return
+        leaf, state, held = block.leaf, block.state, self._held
+        most = _LONG
+        if leaf is not None:
+            if leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
+                self._char, self._stops, self._close, is_text = value
+                self._kind = _TEXT if is_text else _VALUE
+                self._is_silent = leaf.reader is None or leaf.path is None
+                self._path = leaf.path or ()
+                self._reader = reader = leaf.reader if state == State.TEXT else None
+                is_direct = not (held or self._is_silent) and (reader is None or reader.idle)
+                self._mode = self._kind if is_direct else _HELD
+                most = _GATHER
+            elif leaf.capture is not None and leaf.path is None:  # the name of the tool, or of its server
+                self._mode = self._kind = _TAG
+            elif held and held[0] == "<":
+                self._kind = _NAME
+                self._mode = _HELD
+        elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose:
+            self._mode = self._kind = _TAG
+        elif state == State.JSON and not held and (quote := block.scanner.quote):
+            deltas = block.scanner.deltas
+            path = deltas.path if deltas is not None else None
+            self._is_silent = path is None
+            self._path = path or ()
+            self._reader = None
+            self._char = quote
+            self._stops = _LESS_THAN
+            self._kind = _VALUE if quote == "<" else _JSON  # between delimiters nothing is escaped
+            self._mode = _HELD if self._is_silent else self._kind
+            most = _GATHER
+        if self._kind >= _TAG:
+            self._char = ">"
+        self._mark = min(self._pos + most, block.start + self._limits.block_size - 1)
+
+    def _choose_prose(self) -> None:
+        """As `_choose_mode`, outside calls."""
+        outside = self._outside
+        if outside.closers or outside.brackets or outside.is_first or outside.is_long:
+            return
+        is_laid_out = self._dialect.layout
+        if is_laid_out and outside.is_after:
+            return
+        self._kind = _PROSE
+        self._char = "" if outside.has_other_marks else "<"
+        self._stops = outside.begins
+        if self._held or outside.has_other_marks:
+            self._mode = _HELD
+        else:
+            self._mode = _LAID_OUT if is_laid_out else _PROSE
+        if self._pos >= self._mark or not self._pieces:
+            self._mark = self._pos + _GATHER
+
+    def _read_pieces(self, chunk: str) -> None:
+        """Read a chunk in pieces: none has both the start of a block and more than the block may have."""
+        size, block = self._limits.block_size, self._block
+        room = size - len(self._held) if block is None else block.start + size - self._pos - 1
+        if room >= len(chunk):
+            self._read(chunk)
+            return
+        at = 0
+        while at < len(chunk):
+            block = self._block
+            room = max(1, size - len(self._held))
+            if block is not None and block.keeps_source:
+                room = block.start + size - self._pos
+                if room <= 0:
+                    message = f"the block is larger than {size} characters"
+                    give_up(block, Code.LIMIT_EXCEEDED, message, block.start + size)
+                    continue
+            self._read(chunk if room >= len(chunk) and not at else chunk[at : at + room])
+            at += room
+
+    def _read(self, chunk: str) -> None:
+        """Read a piece together with what was held back."""
+        if len(self._held) > _LONG and self._is_undecided(chunk):
+            self._held += chunk
+            self._pos += len(chunk)
+            return
+        text = self._held + chunk if self._held else chunk
+        base = self._pos - len(self._held)
+        self._pos += len(chunk)
+        self._read_text(text, base)
+
+    def _read_text(self, text: str, base: int, at: int = 0) -> None:
+        """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
+        back."""
+        outside = self._outside
+        outside.begin()
+        while at < len(text):
+            if self._block is not None:
+                place = self._read_block(self._block, text, at, base)
+            elif self._spent:
+                place = outside.emit_text(text, at, len(text), base)
+            else:
+                place = outside.read(text, at, base)
+                if (opening := outside.opening) is not None:
+                    outside.opening = None
+                    self._open_block(opening, text, at)
+            if place < 0:
+                break
+            at = place
+        outside.end(text, at, base)
+        self._held = text[at:]
+
+    def _is_undecided(self, chunk: str) -> bool:
+        """Is it clear without a look at what is held back that `chunk` decides nothing? A long tag, or bracket, is not
+        matched again for each of its characters then. It may be decided late that it is none, but never differently.
+        """
+        size = len(self._held) + len(chunk)
+        if self._block is not None:
+            if self._pos + len(chunk) >= self._block.start + self._limits.block_size:
+                return False  # what it may be is decided before the block is too large
+            return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
+        return self._outside.decides_nothing(self._held, chunk)
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def _open_block(self, opening: Opening, text: str, at: int) -> None:
+        """A block opens, `at` in the text."""
+        dialect, word = opening.dialect, opening.word
+        block = Block(opening.start, opening.length, dialect, self._limits, self._toolbox, self._name_call)
+        block.final = self._outside.final
+        self._block = block
+        self._blocks += 1
+        if self._blocks > self._limits.blocks:
+            message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
+            give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
+        if opening.is_fenced:
+            note_fence(block)
+        if opening.is_unclosed:
+            note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
+        if dialect.name != self._dialect.name:
+            note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
+        if dialect.arguments and word != dialect.block and not dialect.in_line:
+            block.spelling = word
+            note_opener(block, Code.TAG_CASE, f"<{word}> was read as <{dialect.block}>")
+        if dialect.body is Body.ELEMENTS:
+            read_opening_tag(block, text[at : at + opening.length])
+
+    def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
+        end = run(block, text, at, base, self._events)
+        if block.done and not block.raw:  # the whole block was in this piece: no copy of it is needed
+            self._end_block(block, base + end, text, base)
+            if block.again:
+                self._open_again(block, base + end)
+            return end
+        if end > at:
+            block.raw.append(text[at:end] if at or end < len(text) else text)
+            block.raw_end = base + end
+            if not block.keeps_source:
+                trim(block, end - at)
+        if block.done:
+            self._end_block(block, base + end)
+            if block.again:
+                self._open_again(block, base + end)
+            return end
+        return end if end > at else -1
+
+    def _open_again(self, ended: Block, place: int) -> None:
+        """Another call begins, at `place` in the stream, in the block that has ended."""
+        self._outside.end_text()
+        dialect = ended.dialect
+        outside = self._outside
+        self._open_block(Opening(place, 0, dialect.block, outside.is_fenced, dialect, outside.is_unclosed), "", 0)
+        if self._block is None:
+            return
+        if dialect.many:
+            self._block.is_bare = self._block.is_bare and not dialect.closer
+        else:
+            note_opener(self._block, Code.JOINED_CALLS, "the call is in the block of another one")
+
+    def _keep(self, block: Block, text: str, end: int) -> None:
+        block.raw.append(text)
+        block.raw_end = end
+        if not block.keeps_source:
+            trim(block, len(text))
+
+    def _name_call(self, block: Block) -> None:
+        """A block has named its tool: give the call its id and find the schema of its arguments."""
+        if find_shape(block, self._toolbox):
+            block.call_id = self._next_id()
+            block.deltas = self._argument_deltas
+            self._events.append(CallStarted(block.call_id, block.name or "", block.server))
+
+    def _next_id(self) -> str:
+        return _make_id(self._new_id)
+
+    def _end_block(self, block: Block, end: int, text: str | None = None, base: int = 0) -> None:
+        """The block has ended. It is in `text`, which begins at `base` in the stream, or in its own pieces."""
+        self._block = None
+        self._outside.skip_block(end)
+        if self._blocks > self._limits.blocks:
+            self._spent = True
+            self._outside.brackets = False
+        if text is None:
+            text = block.raw.take()
+            base = end - len(text)  # of a block over a limit only the end is kept
+        if block.dialect.in_line and text[end - base - 1] == "\n":
+            self._outside.begin_line()
+        verdict = conclude(block, end, text, base, self._toolbox, self._strict)
+        if isinstance(verdict, CallError):
+            self._release(verdict.code is Code.TRUNCATED)
+            self._events.append(CallFailed(verdict, block.call_id))
+            return
+        if not verdict.id:
+            verdict = self._late_start(block, verdict)
+        if block.in_list and block.dialect.is_bare:
+            self._waiting.append((verdict, text[block.start - base : end - base]))
+            return
+        self._release()
+        self._events.append(CallCompleted(verdict))
+
+    def _release(self, is_cut: bool = False) -> None:
+        """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
+        for call, source in self._waiting:
+            if not is_cut:
+                self._events.append(CallCompleted(call))
+                continue
+            span = call.span or (0, 0)
+            error = CallError(
+                code=Code.TRUNCATED,
+                span=span,
+                message="the reply ended inside the list of calls",
+                hint=hint_of(Code.TRUNCATED, self._dialect),
+                name=call.name,
+                arguments=call.arguments,
+                source=source,
+                offset=span[1],
+            )
+            self._events.append(CallFailed(error, call.id))
+        self._waiting.clear()
+
+    def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
+        """A call whose name was known only at its end (a JSON body with escapes in the name)."""
+        started = CallStarted(self._next_id(), call.name, block.server)
+        self._events.append(started)
+        return call.model_copy(update={"id": started.id})
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        self._outside.final = True
+        rest, self._held = self._held, ""
+        self._pos -= len(rest)
+        if self._block is not None:
+            self._block.final = True
+        if rest:
+            self._read(rest)  # nothing is put off any more
+        while self._block is None and not self._outside.closers and self._held:
+            # What was held back is no opener now that nothing follows: its first character is text, or a bracket
+            # closes.
+            text, self._held = self._held, ""
+            base = self._pos - len(text)
+            place = self._outside.release(text, base)
+            self._pos = base + place
+            self._read(text[place:])
+        rest, self._held = self._held, ""
+        if self._block is not None:
+            if not self._read_again(self._block, rest):
+                self._cut_off(self._block, rest)
+        else:
+            self._outside.cut_off(rest, self._pos)
+
+    def _read_again(self, block: Block, rest: str) -> bool:
+        """The reply ends where a value may have ended earlier: decide that, and read what follows. False if it is cut
+        off, and `rest` belongs to it as all before."""
+        if not block.keeps_source:
+            return False
+        block.raw.append(rest)
+        text = block.raw.take()
+        block.events = self._events
+        again = settle(block, text) if self._decided < _MOST_DECIDED else None
+        if again is None:
+            self._keep(block, text, self._pos)
+            return False
+        self._decided += 1
+        after = again - block.start
+        self._keep(block, text[:after], again)
+        if block.error is not None:
+            self._fail(block, again)
+        self._pos = again
+        self._read(text[after:])
+        self._finish()
+        return True
+
+    def _cut_off(self, block: Block, rest: str) -> None:
+        if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
+            if not (block.is_bare or block.done):  # it has no tag of its own to end
+                end_early(block, self._pos)
+            self._block = block
+            self._end_block(block, self._pos)
+            return
+        self._fail(block, self._pos)
+
+    def _fail(self, block: Block, end: int) -> None:
+        self._block = None
+        self._outside.skip_block(end)
+        text = block.raw.take() if block.keeps_source else ""
+        error = partial_error(block, end, block.error or cut_off(block, end), text, self._toolbox)
+        self._release(error.code is Code.TRUNCATED)
+        self._events.append(CallFailed(error, block.call_id))
