@@ -3,6 +3,7 @@
     python tests/fuzz [--seconds N | --tokens N --plain N --documents N --dialects N --calls N --written N
                       --walks N --schemas N --grammars N --faults N --atheris TARGET --runs N]
                       [--first N] [--dialect NAME] [--seed S] [--jobs N] [--record]
+    python tests/fuzz --against OTHER [--number N] [--first N] [--dialect NAME] [--seed S] [--jobs N]
     python tests/fuzz --evidence
 
 As `make fuzz ARGS="--seconds 60"`, on all cores. The time is shared equally; with counts only what has one is tried.
@@ -14,7 +15,9 @@ with each kind of grammar of each dialect, both of which are tried only with a c
 `--schemas N` is N schemas, each with values and texts; `--grammars N` is N walks with each engine, and as many calls
 that each must accept; `--faults N` is N streams through
 the proxy with faults on both sides, which are tried only with a count. The first document or reply that
-breaks a law is made as small as it goes; what is found is printed. `--record` records the run and writes
+breaks a law is made as small as it goes; what is found is printed. `--against OTHER` compares with another version:
+the Python of its environment, or a folder with its code. Both read N replies of all dialects and options in the same
+chunks, and must say the same; ours must give no text later. `--record` records the run and writes
 EVIDENCE.md anew. Exit status: 0 nothing found, 1 something found, 2 it cannot be run.
 """
 
@@ -26,16 +29,17 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from support.dialect_grammar_laws import DIALECTS, FORMATS
 from support.dialect_texts import KINDS
 from support.engines import llama_judge
 from support.written import WRITTEN
 
-from fuzz import deep, evidence, guided, streams, walked, written
+from fuzz import against, deep, evidence, guided, streams, walked, written
 from fuzz.quick import Finding, Quick, work_on_dialects, work_on_plain, work_on_tokens
 from fuzz.shrink import smallest
 from fuzz.targets import broken
@@ -45,6 +49,16 @@ __all__ = ["main", "try_tokens"]
 _BLOCK = 2_000
 """Documents that one worker is given at a time: about a second."""
 _DEEP = ("documents", "calls", "schemas", "grammars")
+
+
+class Total(Protocol):
+    """What came of some blocks."""
+
+    def add(self, other: Any, /) -> None:
+        """Take in what came of another block."""
+
+
+AnyTotal = TypeVar("AnyTotal", bound=Total)
 
 
 @dataclass
@@ -73,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.atheris and not guided.available():
         print(guided.INSTALL)
         return 2
+    if options.against:
+        return _against(options)
     with ProcessPoolExecutor(options.jobs) as pool:
         session = Session(options, pool)
         for part, share in _plan(options):
@@ -88,6 +104,10 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
         options.atheris = "all"
     if options.atheris and options.runs is None and _counted(options):
         parser.error("--atheris beside a count needs --runs")
+    if options.against:
+        return options
+    if "forge" in (options.dialect or ()):
+        parser.error("--dialect forge needs --against")
     if options.dialect and not {"dialects", "written", "walks"} & dict(_plan(options)).keys():
         parser.error("--dialect beside another count or --atheris needs --dialects, --written or --walks")
     return options
@@ -103,12 +123,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seconds", type=float, default=30.0, help="how long to try (default: 30)")
     add("--tokens", type=int, help="how many short documents to try, however long it takes")
-    add("--first", type=int, help="number of the first of them (default: after those in the record)")
+    add("--first", type=int, help="number of the first of them (default: after those in the record; --against: 0)")
     add("--plain", type=int, help="how many whole replies to read in two ways, however long it takes")
     add("--documents", type=int, help="how many long documents to try by all laws, however long it takes")
     add("--dialects", type=int, help="how many replies in each dialect to try by all laws, however long it takes")
-    names = ", ".join(KINDS)
-    add("--dialect", action="append", choices=KINDS, metavar="NAME", help=f"only these (default: all): {names}")
+    names = ("forge", *KINDS)
+    listed = ", ".join(names)
+    add("--dialect", action="append", choices=names, metavar="NAME", help=f"only these (default: all): {listed}")
     add("--calls", type=int, help="how many calls to write and read back, however long it takes")
     add("--written", type=int, help="how many calls to write and read back in each dialect, however long it takes")
     add("--walks", type=int, help="how many replies engines write with each grammar of each dialect")
@@ -117,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--faults", type=int, help="how many streams with faults the proxy is tried with, however long it takes")
     add("--atheris", choices=[*guided.NAMES, "all"], metavar="TARGET", help=f"{', '.join(guided.NAMES)} or all")
     add("--runs", type=int, help="how often atheris runs each target, however long it takes")
+    add("--against", metavar="OTHER", help="compare with another version: its Python, or a folder with its code")
+    add("--number", type=int, default=10_000, help="how many replies to compare (default: 10000)")
     add("--seed", type=int, default=int(time.time()), help="default: another one each time")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="default: one a core")
     add("--record", action="store_true", help="record the run, and write EVIDENCE.md again")
@@ -159,7 +182,7 @@ def _reported(finding: Finding) -> str:
 def _plain(session: Session, part: str, seconds: float | None) -> None:
     options, start = session.options, time.monotonic()
     work = partial(work_on_plain, options.seed)
-    done = _try_blocks(session.pool, options.jobs, work, 0, options.plain, seconds)
+    done = _try_blocks(session.pool, options.jobs, work, Quick(), 0, options.plain, seconds)
     found = [evidence.case_found(finding) for finding in done.findings]
     session.add(part, done.documents, time.monotonic() - start, found, seed=options.seed)
     session.reports += map(_reported, done.findings)
@@ -172,7 +195,7 @@ def _dialects(session: Session, part: str, seconds: float | None) -> None:
     for kind in kinds:
         start = time.monotonic()
         work = partial(work_on_dialects, kind, options.seed)
-        done = _try_blocks(session.pool, options.jobs, work, 0, options.dialects, share)
+        done = _try_blocks(session.pool, options.jobs, work, Quick(), 0, options.dialects, share)
         found = [evidence.case_found(finding) for finding in done.findings]
         session.add(f"dialect {kind}", done.documents, time.monotonic() - start, found, seed=options.seed)
         print(f"  {done.characters} characters, {done.calls} calls, {done.repaired} with repairs")
@@ -203,22 +226,38 @@ def _walks(session: Session, part: str, seconds: float | None) -> None:
             session.reports += done.found
 
 
+def _against(options: argparse.Namespace) -> int:
+    """Compare with another version; returns the exit status."""
+    start, first = time.monotonic(), options.first or 0
+    work = partial(against.work, options.against, options.seed, options.dialect)
+    with closing(against.Pair(options.against)) as pair, ProcessPoolExecutor(options.jobs) as pool:
+        print(f"ours:  {pair.names[0]}\nother: {pair.names[1]}", flush=True)
+        done = _try_blocks(pool, options.jobs, work, against.Tally(), first, options.number, None)
+        seconds = time.monotonic() - start
+        print(f"{done.replies:,} replies in {seconds:.0f} s, {done.kinds.total():,} differ", flush=True)
+        for report in done.reports(pair, options.seed):
+            print(report, flush=True)
+    print(f"seed {options.seed}: {'differences found' if done.kinds else 'nothing found'}")
+    return 1 if done.kinds else 0
+
+
 def try_tokens(
     pool: ProcessPoolExecutor, jobs: int, first: int, count: int | None, seconds: float | None = None
 ) -> Quick:
     """Try so many documents, or as many as there is time for, from `first` on and without a gap."""
-    return _try_blocks(pool, jobs, work_on_tokens, first, count, seconds)
+    return _try_blocks(pool, jobs, work_on_tokens, Quick(), first, count, seconds)
 
 
 def _try_blocks(
     pool: ProcessPoolExecutor,
     jobs: int,
-    work: Callable[[int, int], Quick],
+    work: Callable[[int, int], AnyTotal],
+    total: AnyTotal,
     first: int,
     count: int | None,
     seconds: float | None,
-) -> Quick:
-    total, pending = Quick(), deque[Future[Quick]]()
+) -> AnyTotal:
+    pending = deque[Future[AnyTotal]]()
     for start, size in _blocks(first, count, time.monotonic() + (seconds or 0)):
         pending.append(pool.submit(work, start, size))
         if len(pending) > 2 * jobs:

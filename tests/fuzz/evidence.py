@@ -19,7 +19,7 @@ from typing import Any
 
 from support.dialect_grammar_laws import DIALECTS, FORMATS
 from support.dialect_texts import KINDS
-from support.ordinary_calls import law_plain_reply
+from support.nearly_clean import law_plain_reply
 from support.schema_laws import LAWS as SCHEMA_LAWS
 from support.schema_laws import SchemaTrial
 from support.schema_laws import first_broken as first_broken_of_schema

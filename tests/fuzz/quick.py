@@ -15,31 +15,22 @@ from zlib import crc32
 
 from parser.test_laws import LAWS, law_chunks, law_spans
 from support.dialect_texts import KINDS, dialect_case
-from support.ordinary_calls import (
+from support.nearly_clean import (
     law_plain_reply,
     narrow_case,
-    ordinary_case,
-    ordinary_dialect_case,
-    plain_case,
+    nearly_clean_case,
+    nearly_clean_dialect_case,
+    nearly_clean_reply,
 )
 from support.strategies import Case
 from support.strategies import case as any_case
 
+from fuzz.record import FIELDS, normal
 from fuzz.shrink import Law, first_broken, shrink
 from fuzz.tokens import token_case
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
-from xmltools.models.events import (
-    ArgumentDelta,
-    CallCompleted,
-    CallFailed,
-    CallStarted,
-    Event,
-    Noticed,
-    ReasoningDelta,
-    Skipped,
-    TextDelta,
-)
+from xmltools.models.events import Event
 from xmltools.parser import Parser, parse
 from xmltools.render import render_call
 from xmltools.render.writable import only_server, same
@@ -109,45 +100,6 @@ def read(case: Case, chunks: Iterable[str]) -> Normal:
         events += parser.feed(chunk)
     events += parser.close()
     return normal(events), parser.unclosed_reasoning
-
-
-def normal(events: Iterable[Event]) -> list[tuple[Any, ...]]:
-    """Return events as tuples with all that is in them, adjacent deltas joined, empty ones left out. Notices come
-    first: how long after its text one is given depends on the chunks."""
-    seen: list[tuple[Any, ...]] = []
-    notices: list[tuple[Any, ...]] = []
-    for event in events:
-        kind = event.__class__
-        if kind is TextDelta or kind is ReasoningDelta:
-            _join(seen, kind, None, event.text, event.span[1])  # type: ignore[attr-defined]
-        elif kind is ArgumentDelta:
-            _join(seen, kind, event.path, event.text, None)  # type: ignore[attr-defined]
-        elif kind is Skipped:
-            if seen and seen[-1][0] is kind:
-                seen.pop()
-            seen.append((kind, event.span[1]))  # type: ignore[attr-defined]
-        elif isinstance(event, Noticed):
-            notices.append((Noticed, repr(event.notice)))
-        else:
-            seen.append(_told(event))
-    return notices + seen
-
-
-def _join(seen: list[tuple[Any, ...]], kind: type[Event], key: Any, text: str, end: int | None) -> None:
-    if seen and seen[-1][0] is kind and seen[-1][1] == key:
-        seen[-1] = (kind, key, seen[-1][2] + text, end)
-    elif text or kind is ReasoningDelta:
-        seen.append((kind, key, text, end))
-
-
-def _told(event: Event) -> tuple[Any, ...]:
-    """All that an event says that is no delta. Values as `repr`, in which 1 and True differ."""
-    if isinstance(event, CallCompleted):
-        return CallCompleted, repr(event.call.__dict__)
-    if isinstance(event, CallFailed):
-        return CallFailed, event.id, repr(event.error), event.error.source
-    assert isinstance(event, CallStarted)
-    return CallStarted, event.id, event.name, event.server
 
 
 def cut(text: Piece, rng: Random) -> list[Piece]:
@@ -225,9 +177,9 @@ def work_on_plain(seed: int, first: int, count: int) -> Quick:
     """As `work_on_tokens`, with whole replies, most of which are clean: they say what a parser makes of them that
     does not know that they are whole."""
     kinds = (
-        *[plain_case] * 3,
-        ordinary_case,
-        *[ordinary_dialect_case] * 2,
+        *[nearly_clean_reply] * 3,
+        nearly_clean_case,
+        *[nearly_clean_dialect_case] * 2,
         narrow_case,
         any_case,
         lambda rng: dialect_case(rng, rng.choice(KINDS)),
@@ -282,9 +234,10 @@ def _broken(number: int, case: Case, done: Quick) -> Law | None:
         _assert_cut(case, text, whole)
     except Exception:  # law 2: nothing raises
         return law_one_cut
-    completed = [told[1] for told in whole[0] if told[0] is CallCompleted]
-    done.calls += len(completed)
-    done.repaired += sum("'repairs': ()" not in call for call in completed)
+    place = 1 + FIELDS["CallCompleted"].index("repairs")
+    repairs = [told[place] for told in whole[0] if told[0] == "CallCompleted"]
+    done.calls += len(repairs)
+    done.repaired += sum(map(bool, repairs))
     laws = laws_for(number, case)
     done.laws.update(law.__name__ for law in laws)
     return first_broken(laws, case)

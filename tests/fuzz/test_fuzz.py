@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,13 +18,14 @@ from parser.test_laws import law_prefix, law_spans, merge, notices_of, run
 from support.dialect_texts import KINDS
 from support.strategies import Case
 
-from fuzz import cli, evidence, guided, quick, targets
+from fuzz import against, cli, evidence, guided, quick, replies, targets
 from fuzz.drawn import Drawn
 from fuzz.quick import Finding, cut, law_one_cut, work_on_tokens
 from fuzz.seeds import seeds_of, words
 from fuzz.shrink import shrink, smallest
 from fuzz.targets import TARGETS, broken
 from fuzz.tokens import token_case
+from xmltools import dialects
 from xmltools.errors import XMLToolsError
 from xmltools.models.events import Event
 from xmltools.parser import Limits, Parser
@@ -329,6 +332,79 @@ def test_the_command_is_a_folder_and_a_module(words: list[str], folder: str) -> 
     done = subprocess.run(command, cwd=root / folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("seed 5: nothing found\n")
+
+
+ROOT = Path(__file__).parents[2]
+FAULTY = """
+import sys
+sys.path.insert(0, {root!r})
+import xmltools.parser
+from xmltools.parser import Parser
+
+class Faulty(Parser):
+    __slots__ = ()
+    late = []
+{methods}
+xmltools.parser.Parser = Faulty
+"""
+FORGETS = """
+    def feed(self, chunk):
+        return [] if chunk == "`" else super().feed(chunk)
+"""
+IS_LATE = """
+    def feed(self, chunk):
+        events, Faulty.late = Faulty.late, super().feed(chunk)
+        return events
+
+    def close(self):
+        events, Faulty.late = Faulty.late, []
+        return events + super().close()
+"""
+
+
+def version(folder: Path, methods: str) -> str:
+    """A version with a fault: ours, changed where its Python starts."""
+    (folder / "sitecustomize.py").write_text(FAULTY.format(root=str(ROOT), methods=methods), "utf-8")
+    return str(folder)
+
+
+def test_a_version_says_what_it_says_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--against", str(ROOT), "--number", "300", "--seed", "3", "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "300 replies in" in said
+    assert said.endswith("seed 3: nothing found\n")
+
+
+def test_a_dialect_that_only_versions_are_compared_in_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--dialects", "9", "--dialect", "forge"])
+    assert "--dialect forge needs --against" in capsys.readouterr().err
+
+
+def test_a_version_that_says_something_else_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--against", version(tmp_path, FORGETS), "--number", "200", "--seed", "3", "--jobs", "1"]
+    assert cli.main([*arguments, "--dialect", "forge", "--dialect", "glm"]) == 1
+    said = capsys.readouterr().out
+    assert re.search(
+        r"FOUND: TextDelta\.text, reply \d+ of seed 3, at its smallest:\n  dialect \w+, options {}\n", said
+    )
+    assert re.search(r"  chunks \['.?', '`'(, '.?')?\]\n", said)
+    assert re.search(r"\d+ replies differ in TextDelta\.text\n", said)
+
+
+def test_ours_may_give_text_earlier_and_not_later(tmp_path: Path) -> None:
+    reply = (["a", "b "], None, {})
+    late = version(tmp_path, IS_LATE)
+    for versions, kind in (((late, str(ROOT)), None), ((str(ROOT), late), "text that comes later")):
+        with closing(against.Pair(*versions)) as pair:
+            assert getattr(pair.difference(reply), "kind", None) == kind
+
+
+def test_replies_for_another_version_are_of_all_kinds_and_the_same_each_time() -> None:
+    trials = [replies.trial(Random(number)) for number in range(600)]
+    assert trials == [replies.trial(Random(number)) for number in range(600)]
+    assert {options.get("dialect", "forge") for _, _, options in trials} == {each.name for each in dialects.all()}
+    assert replies.trial(Random(1), ["glm"])[2]["dialect"] == "glm"
 
 
 def test_the_time_is_shared_by_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from fuzz.quick import normal
+from fuzz.record import normal
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from support.random_schemas import doubling_schema, plain_schema, value_for, wild_schema

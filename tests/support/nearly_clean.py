@@ -1,5 +1,7 @@
-"""Replies with ordinary calls of the tools of `strategies`, and with a few slips.
+"""Clean and nearly clean replies: calls of the tools of `strategies` in any dialect, with a slip or two, prose, code
+and reasoning around them, and calls of tools with narrow schemas.
 
+As in `strategies`, everything is drawn from a `random.Random`, and a reply is a `Case` of the same laws.
 `law_plain_reply` reads a whole reply with `parse`, and with a parser that does not know that it is whole.
 """
 
@@ -19,13 +21,7 @@ from xmltools.models import Reply, ToolCall
 from xmltools.parser import Limits, Parser, parse
 from xmltools.parser.replies import build_reply
 
-__all__ = [
-    "law_plain_reply",
-    "narrow_case",
-    "ordinary_case",
-    "ordinary_dialect_case",
-    "plain_case",
-]
+__all__ = ["law_plain_reply", "narrow_case", "nearly_clean_case", "nearly_clean_dialect_case", "nearly_clean_reply"]
 
 _SPACES = ("", "", "\n", "\n    ", " \n  ")
 _BETWEEN = ("", "", "\n", "Now this: ", "`a` and ", "``` ", "<think>x</think>", "<!-- c -->\n")
@@ -105,7 +101,7 @@ _FENCES = (
 _IN_FENCES = 1.0
 
 
-def plain_case(rng: Random) -> Case:
+def nearly_clean_reply(rng: Random) -> Case:
     """A whole reply with reasoning, prose and calls, a third of them with something odd in the prose, and a third with
     slips in the calls."""
     tool_set = rng.choice(list(TOOL_SETS))
@@ -149,7 +145,7 @@ def _prose(rng: Random, odd: float) -> str:
     return "".join(pieces)
 
 
-def ordinary_case(rng: Random) -> Case:
+def nearly_clean_case(rng: Random) -> Case:
     """One to three calls with prose between them, half of them with a slip or two, and often with options. Some are one
     call again and again: the short way expects what came last."""
     tool_set = rng.choice(list(TOOL_SETS))
@@ -218,8 +214,8 @@ def _value(rng: Random, schema: Any, space: str, depth: int) -> str:
 _JSON_SLIPS = (*_SLIPS, '"', "\\", "{", "}", "\\u0041", "\\b", "\r\n", "<function=", "</parameter>", "<arg_key>", "</")
 
 
-def ordinary_dialect_case(rng: Random) -> Case:
-    """As `ordinary_case`, in another dialect than Forge's, or with JSON in Forge's."""
+def nearly_clean_dialect_case(rng: Random) -> Case:
+    """As `nearly_clean_case`, in another dialect than Forge's, or with JSON in Forge's."""
     dialect, tool_set = rng.choice(dialects.all()), rng.choice(list(TOOL_SETS))
     gap = rng.choice(("", "\n", "\n", " "))
     text = ""
