@@ -65,7 +65,11 @@ class TextReader:
                 raw = self._end_blank(raw)
             self.idle = True
         has_entities = "&" in raw and not self.literal
-        if has_entities and (place := partial_entity(raw)) < len(raw):
+        if (
+            has_entities
+            and raw[(last := raw.rfind("&") + 1) : last + 1] in "#aglq"
+            and (place := partial_entity(raw)) < len(raw)
+        ):
             self.cut = raw[place:]
             self.idle = False
             raw = raw[:place]

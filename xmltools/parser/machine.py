@@ -79,16 +79,16 @@ Run = tuple[str, re.Pattern[str], str, bool]
 
 
 def run_of_value(block: Block, leaf: Leaf) -> Run | None:
-    """How the open value goes on: the character without which nothing begins or ends in it, a pattern of what may begin
-    or end there (or of what the end of a text cuts off of it), what probably ends it, and whether its text is decoded,
-    or loses its last line break. None if it has not begun, or may have ended."""
+    """How the open value goes on: the characters with which all begins that may begin or end in it; a pattern of that,
+    or of what the end of a text cuts off of it; what probably ends the value; and whether its text is decoded, or loses
+    its last line break. None if it has not begun, or may have ended."""
     state = block.state
     if state == State.TEXT:
-        return "<", stops_of_text(block, leaf), f"</{leaf.tag}>", True
+        return "</" if leaf.pasted else "<", stops_of_text(block, leaf), f"</{leaf.tag}>", True
     if state == State.CDATA or (state == State.PAIR_VALUE and leaf.decided):
-        return "]", _SECTION_END, "", False
+        return "]]", _SECTION_END, "", False
     if state == State.NESTED_VALUE:
-        return "]", _NESTED_END, "", False
+        return "]<", _NESTED_END, "", False
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs

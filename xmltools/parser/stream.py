@@ -56,6 +56,7 @@ _LIMITS: Final = Limits()
 _MOST_DECIDED: Final = 16
 """Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
 _LESS_THAN: Final = re.compile("<")
+_NOTHING: Final = re.compile("(?!)")
 
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -120,6 +121,7 @@ class Parser:
         "_close",
         "_decided",
         "_dialect",
+        "_direct",
         "_events",
         "_held",
         "_is_silent",
@@ -129,6 +131,7 @@ class Parser:
         "_mode",
         "_new_id",
         "_outside",
+        "_pair",
         "_path",
         "_pieces",
         "_pos",
@@ -193,10 +196,12 @@ class Parser:
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
         self._pos = 0  # characters received
         self._held = ""  # text that is not decided
-        # Of the run that the stream is in: what it is, the character that nothing begins or ends without, a pattern of
-        # what may begin or end there, how it probably ends, and the path and reader of its deltas.
+        # Of the run that the stream is in: its kind, and the mode while nothing is held back; what all begins with that
+        # may begin or end in it, and the first character of that; a pattern of it; how the run probably ends; the path
+        # and the reader of its deltas.
         self._mode = self._kind = _OTHER
-        self._char = self._close = ""
+        self._direct = _OTHER
+        self._char = self._pair = self._close = ""
         self._stops = _LESS_THAN
         self._path: Path = ()
         self._is_silent = False  # it has no deltas
@@ -237,26 +242,28 @@ class Parser:
         if mode > 0 and chunk.__class__ is str and chunk:
             end = self._pos + len(chunk)
             if end <= self._mark:
-                if self._char not in chunk:
-                    if (
-                        mode == 1
-                        or (mode == 2 and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
-                        or (mode == 3 and "\\" not in chunk)
-                    ):
-                        self._pos = end
-                        self._pieces.append(chunk)
-                        delta = ArgumentDelta()
-                        delta.path = self._path
-                        delta.text = chunk
-                        return [delta]
-                    if mode == 4 or (mode == 8 and chunk[-1] > " "):
+                char = self._char
+                if char not in chunk or (chunk[-1] != char and self._pair not in chunk):
+                    if mode < 4:
+                        if (
+                            mode == 1
+                            or (mode == 2 and "&" not in chunk and (chunk[-1] > " " or chunk.isprintable()))
+                            or (mode == 3 and "\\" not in chunk)
+                        ):
+                            self._pos = end
+                            self._pieces.append(chunk)
+                            delta = ArgumentDelta()
+                            delta.path = self._path
+                            delta.text = chunk
+                            return [delta]
+                    elif mode == 4 or (mode == 8 and chunk[-1] > " "):
                         event = TextDelta()
                         event.text = chunk
                         event.start = self._pos
                         self._pos = end
                         self._pieces.append(chunk)
                         return [event]
-                    if mode == 5:
+                    elif mode == 5:
                         self._held += chunk
                         self._pos = end
                         return []
@@ -293,59 +300,86 @@ class Parser:
     def _feed_run(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a run in which something may begin or end: the text before that makes an event, and what the end
         of the chunk cuts off is held back. None if it takes a closer look."""
-        kind = self._kind
+        kind, held = self._kind, self._held
+        if kind == _PROSE:
+            return self._feed_prose(chunk, end)
         if kind == _JSON:
             return self._feed_json(chunk, end)
-        text = self._held + chunk
-        size = len(text)
-        if (self._held and size < len(self._close) and self._close.startswith(text)) or (
-            kind == _NAME and chunk.isidentifier()
-        ):
-            self._held = text
-            self._pos = end
-            return []
+        text = chunk
+        if held:
+            text = held + chunk
+            close = self._close
+            if (len(text) < len(close) and close.startswith(text)) or (kind == _NAME and chunk.isidentifier()):
+                self._held = text
+                self._pos = end
+                return []
         if kind >= _TAG:
             return None
+        size = len(text)
         found = self._stops.search(text) if self._char in text else None
         if found is not None:
             if found.end() < size:
                 return None
             size = found.start()
-        if kind == _PROSE:
-            return self._feed_prose(text, size, end)
         reader = self._reader
         if kind == _TEXT and reader is None:  # the last line break is not part of the value
             if "\r" in text[max(size - 2, 0) : size]:
                 return None
             size -= text[size - 1 : size] == "\n"
         self._pos = end
-        self._held = text[size:]
-        text = text[:size]
-        if text:
-            self._pieces.append(text)
-            if reader is not None:
-                text = reader.text(text)
-        is_direct = not (self._held or self._is_silent) and (reader is None or reader.idle)
-        self._mode = kind if is_direct else _HELD
-        return [ArgumentDelta.make(self._path, text)] if text and not self._is_silent else []
-
-    def _feed_prose(self, text: str, size: int, end: int) -> list[Event] | None:
-        """Prose up to `end` in the stream, in which something may begin after `size` characters. White space that may
-        lay out what comes next is held back too."""
-        if self._dialect.layout:
-            if len(self._held) > _LONG:
-                return None
-            size = len(text[:size].rstrip(SPACES))
-            if not size:
-                return None
-        start = self._pos - len(self._held)
-        self._pos = end
-        self._held = text[size:]
-        self._choose_mode()
-        if not size:
+        if size < len(text):
+            self._held = text[size:]
+            text = text[:size]
+            self._mode = _HELD
+        elif held:
+            self._held = ""
+            self._mode = self._direct
+        if not text:
             return []
-        self._pieces.append(text[:size])
-        return [TextDelta.make(text[:size], start)]
+        self._pieces.append(text)
+        if reader is not None:
+            text = reader.text(text)
+            if not reader.idle:
+                self._mode = _HELD
+            elif not self._held:
+                self._mode = self._direct
+        if not text or self._is_silent:
+            return []
+        delta = ArgumentDelta()
+        delta.path = self._path
+        delta.text = text
+        return [delta]
+
+    def _feed_prose(self, chunk: str, end: int) -> list[Event] | None:
+        """As `_feed_run`, in prose. White space that may lay out what comes next is held back too."""
+        held = self._held
+        text = held + chunk if held else chunk
+        size = len(text)
+        found = self._stops.search(text)
+        if found is not None:
+            if found.end() < size:
+                return None
+            size = found.start()
+        if self._dialect.layout:
+            size = len(text[:size].rstrip(SPACES))
+            if not size or len(held) > _LONG:
+                return None
+        start = self._pos - len(held)
+        self._pos = end
+        if size < len(text):
+            self._held = text[size:]
+            self._mode = _HELD
+            if not size:
+                return []
+            text = text[:size]
+        elif held:
+            self._held = ""
+            self._mode = self._direct
+        self._pieces.append(text)
+        event = TextDelta()
+        event.text = text
+        event.start = start
+        return [event]
 
     def _feed_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string ends in it."""
@@ -415,34 +449,36 @@ class Parser:
         most = _LONG
         if leaf is not None:
             if leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
-                self._char, self._stops, self._close, is_text = value
+                self._pair, self._stops, self._close, is_text = value
                 self._kind = _TEXT if is_text else _VALUE
-                self._is_silent = leaf.reader is None or leaf.path is None
                 self._path = leaf.path or ()
-                self._reader = reader = leaf.reader if state == State.TEXT else None
-                is_direct = not (held or self._is_silent) and (reader is None or reader.idle)
-                self._mode = self._kind if is_direct else _HELD
+                self._is_silent = leaf.reader is None or leaf.path is None
+                self._reader = leaf.reader if state == State.TEXT else None
                 most = _GATHER
-            elif leaf.capture is not None and leaf.path is None:  # the name of the tool, or of its server
-                self._mode = self._kind = _TAG
-            elif held and held[0] == "<":
+            elif leaf.capture is not None and leaf.path is None and ">" not in held:
+                self._kind = _TAG  # the name of the tool, or of its server
+            elif held and held[0] == "<" and ">" not in held:
                 self._kind = _NAME
-                self._mode = _HELD
-        elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose:
-            self._mode = self._kind = _TAG
+        elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose and ">" not in held:
+            self._kind = _TAG
         elif state == State.JSON and not held and (quote := block.scanner.quote):
             deltas = block.scanner.deltas
             path = deltas.path if deltas is not None else None
             self._is_silent = path is None
             self._path = path or ()
             self._reader = None
-            self._char = quote
+            self._pair = quote
             self._stops = _LESS_THAN
             self._kind = _VALUE if quote == "<" else _JSON  # between delimiters nothing is escaped
-            self._mode = _HELD if self._is_silent else self._kind
             most = _GATHER
         if self._kind >= _TAG:
-            self._char = ">"
+            self._pair = ">"
+            self._direct = self._mode = self._kind if self._kind == _TAG else _HELD
+        elif self._kind:
+            self._direct = _HELD if self._is_silent else self._kind
+            reader = self._reader
+            self._mode = self._direct if not held and (reader is None or reader.idle) else _HELD
+        self._char = self._pair[:1]
         self._mark = min(self._pos + most, block.start + self._limits.block_size - 1)
 
     def _choose_prose(self) -> None:
@@ -454,12 +490,10 @@ class Parser:
         if is_laid_out and outside.is_after:
             return
         self._kind = _PROSE
-        self._char = "" if outside.has_other_marks else "<"
-        self._stops = outside.begins
-        if self._held or outside.has_other_marks:
-            self._mode = _HELD
-        else:
-            self._mode = _LAID_OUT if is_laid_out else _PROSE
+        self._char = self._pair = "" if outside.has_other_marks else "<"
+        self._stops = _NOTHING if self._spent else outside.begins
+        self._direct = _HELD if outside.has_other_marks else _LAID_OUT if is_laid_out else _PROSE
+        self._mode = _HELD if self._held else self._direct
         if self._pos >= self._mark or not self._pieces:
             self._mark = self._pos + _GATHER
 

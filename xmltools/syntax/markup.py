@@ -320,8 +320,9 @@ def _character(decimal: str | None, hexadecimal: str | None) -> str | None:
 def partial_entity(text: str) -> int:
     """Where a reference starts that the end of `text` cuts off; the length of `text` if there is none."""
     at = text.rfind("&", -_ENTITY_LENGTH)
-    part = text[at:]
-    return at if part in _CUT_NAMES or (part[:2] == "&#" and _CUT_NUMBER.match(part)) else len(text)
+    if at >= 0 and ((part := text[at:]) in _CUT_NAMES or (part[:2] == "&#" and _CUT_NUMBER.match(part))):
+        return at
+    return len(text)
 
 
 def find_ampersands(text: str, start: int, end: int) -> tuple[int, int]:
