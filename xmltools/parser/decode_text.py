@@ -15,6 +15,8 @@ from xmltools.syntax.rope import Rope
 
 _SPACES = " \t\r\n"
 _SHORT: Final = 256
+_NO_ROPE: Final = Rope()
+"""Of the readers that hold nothing back, which most are. Nothing is added to it."""
 _LAYOUT = re.compile(r"[ \t]*(?:\r\n|\n|\r)")
 
 
@@ -32,7 +34,7 @@ class TextReader:
         self.literal = False
         self.idle = False
         self.cut = ""
-        self._held = Rope()  # more white space whose fate is open
+        self._held = _NO_ROPE  # more white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
         self._blank = True  # the run of plain text so far is white space
         self._after_cdata = False
@@ -58,9 +60,10 @@ class TextReader:
             self.idle = True
         elif not self.idle:
             if not raw.strip(_SPACES) and (self._blank or self._only_indents(raw)):
-                self._held.append(raw)  # decided by what follows, and not joined on each chunk
+                self._hold(raw)  # decided by what follows, and not joined on each chunk
                 return ""
-            raw = self._held.take() + raw
+            if self._held is not _NO_ROPE:
+                raw = self._held.take() + raw
             if self._blank:
                 raw = self._end_blank(raw)
             self.idle = True
@@ -77,11 +80,16 @@ class TextReader:
             if len(raw) - place < _SHORT:
                 self.cut = raw[place:]
             else:
-                self._held.append(raw[place:])
+                self._hold(raw[place:])
                 self._holds_break = True
             self.idle = False
             raw = raw[:place]
         return decode_entities(raw) if has_entities and ";" in raw else raw
+
+    def _hold(self, raw: str) -> None:
+        if self._held is _NO_ROPE:
+            self._held = Rope()
+        self._held.append(raw)
 
     def open_cdata(self) -> str:
         """A CDATA section starts: what plain text held back is decided."""
@@ -110,7 +118,7 @@ class TextReader:
     def _end_blank(self, run: str) -> str:
         """The first run of plain text turns out to have more than white space: drop what only lays it out."""
         self._blank = False
-        if not self._after_cdata and (layout := _LAYOUT.match(run)):
+        if run[:1] <= " " and not self._after_cdata and (layout := _LAYOUT.match(run)):
             self._framed = True
             return run[layout.end() :]
         return run

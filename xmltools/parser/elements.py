@@ -33,9 +33,10 @@ from xmltools.parser.block import (
 )
 from xmltools.parser.end_tags import refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
-from xmltools.parser.values import begin_leaf, names_argument, turn_into_text
+from xmltools.parser.values import begin_leaf, names_argument, read_leaf_start, turn_into_text
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.markup import (
+    CLEAN_TAG,
     MORE,
     NO,
     OPENER_SPACE,
@@ -127,11 +128,38 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
+    clean = CLEAN_TAG.match(text, at)
+    if clean is not None and not block.too_deep and (place := _clean_tag(block, text, clean)) >= 0:
+        return place
     here = skip_space(text, at)
     if here == len(text):
         return here
     place = _markup_token(block, text, here)
     return place if place >= 0 or here == at else here
+
+
+def _clean_tag(block: Block, text: str, tag: re.Match[str]) -> int:
+    """A tag with nothing but a name. Returns the place up to which the text was read; -1 if it takes a closer look."""
+    slash, name = tag.groups()
+    top, end = block.stack[-1], tag.end()
+    if slash:
+        if name != top.tag:
+            return -1
+        if len(block.stack) > 1:
+            close_top(block, block.base + end - len(name) - 3)
+        else:
+            block.done = True
+        return end
+    if len(block.stack) == 1 or name == block.arguments_tag or block.dialect.body is _TAGS:
+        return -1
+    if block.element_count >= block.limits.elements or len(block.stack) > block.limits.depth:
+        return -1
+    block.element_count += 1
+    place = block.base + end - len(name) - 2
+    leaf = _begin_value(block, Element(name, place), name, end)
+    block.leaf = leaf
+    block.state = State.LEAF_START
+    return max(end, read_leaf_start(block, leaf, text, end)) if end < len(text) else end
 
 
 def _markup_token(block: Block, text: str, at: int) -> int:
@@ -343,8 +371,8 @@ def _start_tag(block: Block, text: str, at: int) -> int:
         if not (top.shape.has_property(tag.name) or (block.shape is not None and block.shape.has_property(tag.name))):
             return _chat_token(block, text, at)
         note(block, Code.NOT_XML_NAME, block.base + at, f"{tag.name!r} is no XML name", block.base + tag.end)
-    block.element_count += 1
     place = block.base + at
+    block.element_count += 1
     if block.element_count > block.limits.elements:
         give_up(block, Code.LIMIT_EXCEEDED, f"the block has more than {block.limits.elements} elements", place)
     if len(block.stack) > block.limits.depth:
@@ -511,18 +539,24 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
         fail(block, Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
     if len(block.stack) == 1:
         block.early = block.early or block.shape is None
-        path: Path | None = () if block.deltas else None
-    else:
-        path = top.path
-    path = None if path is None or block.discard else path_of(block, element.name, path)
-    leaf = Leaf(tag.name, element, top.shape.child(element.name), block.base + tag.end, path)
-    leaf.decided = leaf.shape.is_text or not leaf.shape.exact
-    leaf.exact = leaf.shape.exact and not top.loose
+    leaf = _begin_value(block, element, tag.name, tag.end)
     if others:
         _read_properties(block, others, tag, leaf)
+    begin_leaf(block, leaf, tag)
+
+
+def _begin_value(block: Block, element: Element, tag: str, end: int) -> Leaf:
+    """A value begins after its start tag, which ends at `end`: add its element to those around it."""
+    top = block.stack[-1]
+    path = top.path if len(block.stack) > 1 else () if block.deltas else None
+    path = None if path is None or block.discard else path_of(block, element.name, path)
+    shape = top.shape.child(element.name)
+    leaf = Leaf(tag, element, shape, block.base + end, path)
+    leaf.decided = shape.is_text or not shape.exact
+    leaf.exact = shape.exact and not top.loose
     if top.element.children is not None and not block.discard:
         top.element.children.append(element)
-    begin_leaf(block, leaf, tag)
+    return leaf
 
 
 def _correct_case(block: Block, element: Element, tag: Tag) -> None:

@@ -36,6 +36,7 @@ from xmltools.parser.block import (
 from xmltools.syntax.embedded_markup import Closers, count_blocks, count_sections, find_line_opener
 from xmltools.syntax.markup import (
     CDATA_OPEN,
+    CLEAN_NEXT,
     MORE,
     NO,
     SPACES,
@@ -99,9 +100,12 @@ def end_at_once(block: Block, leaf: Leaf, text: str, at: int, end: int) -> int:
     if leaf.exact:
         if leaf.literal >= 0:
             return -1  # it may hold examples
-        end = skip_space(text, end)
-        if end == len(text) or not _may_follow(block, leaf, OWN, text, end):
-            return -1
+        if (clean := CLEAN_NEXT.match(text, end)) is not None:  # any tag may follow what XML reads as a value
+            end = clean.end()
+        else:
+            end = skip_space(text, end)
+            if end == len(text) or not _may_follow(block, leaf, OWN, text, end):
+                return -1
     end_leaf(block, leaf, block.base + at)
     return end
 

@@ -87,8 +87,7 @@ def begin_marked_leaf(block: Block, element: Element, shape: Shape, start: int, 
 
 def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: the first thing in an element that is not white space shows whether it is a node or a leaf."""
-    here = skip_space(text, at)
-    if here > at:
+    if text[at] <= " " and (here := skip_space(text, at)) > at:
         put_aside(block, text[at:here])
         return here
     if text[at] != "<" or leaf.decided:
@@ -183,11 +182,13 @@ def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
 
 
 def _enter_leaf(block: Block, leaf: Leaf, at: int) -> int:
-    if leaf.path is not None and not leaf.shape.is_any and leaf.shape.opens("", "") is not None:
+    if leaf.path is not None and not (leaf.decided or leaf.shape.is_any) and leaf.shape.opens("", "") is not None:
         leaf.path = None  # text that stands for a list or an object: it is converted as a whole
     if (leaf.path is not None or leaf.capture is not None) and not block.discard:
         leaf.reader = TextReader()
     block.state = State.TEXT
+    if not block.aside:
+        return at
     lead = block.aside.take()
     if leaf.literal >= 0:
         comment = leaf.literal - leaf.start

@@ -41,7 +41,12 @@ _UNQUOTED = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
 _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"
 _ANY_VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|[^ \t\r\n<>\"'/]+)"  # in an opener, whose attributes say little
 _VALUE_PART = rf"{_W}*(?:={_W}*(?:\"[^\"<]*\"?|'[^'<]*'?|[^ \t\r\n<>\"'/]*)?)?"
-_SIMPLE = re.compile(r"<([A-Za-z_][-.0-9A-Za-z_]*)>")  # nearly all tags
+_CLEAN_NAME = "[A-Za-z_][-.0-9A-Za-z_]{0,255}"
+_SIMPLE = re.compile(rf"<({_CLEAN_NAME})>")  # nearly all tags
+CLEAN_TAG: Final = re.compile(rf"{_W}{{0,1024}}(?:<(/?)({_CLEAN_NAME})>)")
+"""White space and a tag that needs no closer look: a short ASCII name, and nothing else."""
+CLEAN_NEXT: Final = re.compile(rf"{_W}{{0,1024}}(?=</?{_CLEAN_NAME}[> \t\r\n/])")
+"""White space before such a tag, perhaps one with attributes."""
 _START = late_pattern(rf"<({_W}*)({_NAME})((?:{_W}+{_NAME}(?:{_VALUE})?)*){_W}*(/?)>")
 _START_PART = late_pattern(rf"<{_W}*(?:{_NAME}(?:{_W}+{_NAME}(?:{_VALUE})?)*(?:{_W}+{_NAME}{_VALUE_PART}|{_W}*/?))?\Z")
 _ATTRIBUTE = late_pattern(rf"{_W}+({_NAME})(?:{_W}*={_W}*(?:\"([^\"<]*)\"|'([^'<]*)'|({_UNQUOTED})))?")
