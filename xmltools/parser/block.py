@@ -202,10 +202,31 @@ class Leaf:
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
 
 
+class JSONObject:
+    """The JSON in a block: its body, or its arguments. `scanner` looks for its end.
+
+    `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
+    `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
+    and was cut off if it is not whole.
+    """
+
+    __slots__ = ("element", "end", "extra_brace", "is_body", "lacks_brace", "scanner", "start", "unsure")
+
+    def __init__(self, scanner: ObjectScanner, start: int, *, is_body: bool = False) -> None:
+        self.scanner = scanner
+        self.start = start
+        self.end = -1
+        self.is_body = is_body
+        self.element: Element | None = None
+        self.lacks_brace = False
+        self.extra_brace = False
+        self.unsure = False
+
+
 class Block:
     """All that is known of one block. `done`: it has ended, with `repairs`, an `error`, and the tree of `arguments`.
 
-    `candidate` is set while it is open whether an end tag ends the leaf, `scanner` in JSON.
+    `candidate` is set while it is open whether an end tag ends the leaf.
     """
 
     __slots__ = (
@@ -230,7 +251,6 @@ class Block:
         "element_count",
         "error",
         "events",
-        "extra_brace",
         "fenced",
         "fields",
         "final",
@@ -238,10 +258,8 @@ class Block:
         "in_list",
         "is_bare",
         "json",
-        "json_arguments",
         "keeps_source",
         "kept",
-        "lacks_brace",
         "last_ends",
         "leaf",
         "leaves",
@@ -256,7 +274,6 @@ class Block:
         "raw",
         "raw_end",
         "repairs",
-        "scanner",
         "section",
         "server",
         "shape",
@@ -269,10 +286,8 @@ class Block:
         "text",
         "too_deep",
         "toolbox",
-        "unsure",
     )
     candidate: Candidate
-    scanner: ObjectScanner
 
     def __init__(
         self,
@@ -297,7 +312,6 @@ class Block:
         self.again = False  # another call starts where this one ends
         self.error: Failure | None = None
         self.discard = False  # no call will come of it: find the end
-        self.unsure = False  # the reply ends after JSON: if that is not whole the reply was cut off
         self.repairs: list[Repair] = []
         self.noted: set[tuple[Code, int]] = set()  # their codes, and where the content of their elements starts
         # Its source.
@@ -328,11 +342,8 @@ class Block:
         self.fields: set[str] = set()
         self.arguments_tag = dialect.arguments  # the tag that holds the arguments, or a word for it
         self.arguments_closed = False
-        self.json: tuple[int, int] | None = None  # the body, if it is JSON
-        self.json_arguments: tuple[int, int] | Element | None = None
+        self.json: JSONObject | None = None
         self.in_list = False  # the body is one of a list of calls, whose end was not read
-        self.lacks_brace = False  # the JSON body was ended by </tool>, and its own brace was not there
-        self.extra_brace = False  # there was one brace too many after the JSON object
         # Reading.
         self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag

@@ -8,7 +8,7 @@ from typing import Any, Final
 from xmltools.dialects import Body, hint_of
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
-from xmltools.parser.block import Block, Failure, Leaf, Path, cut_off, note, note_ampersands, note_opener
+from xmltools.parser.block import Block, Failure, JSONObject, Leaf, Path, cut_off, note, note_ampersands, note_opener
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_envelope import Envelope, EnvelopeError
@@ -89,7 +89,7 @@ def conclude(
             raise _Refused(*block.error)
         return _call(block, text, base, end, toolbox, strict)
     except _Refused as refused:
-        if block.unsure and refused.code is Code.INVALID_JSON:
+        if block.json is not None and block.json.unsure and refused.code is Code.INVALID_JSON:
             refused = _Refused(*cut_off(block, end))
         source = text[block.start - base : end - base] if block.keeps_source else ""
         return _error(block, end, refused, source, toolbox)
@@ -104,7 +104,7 @@ def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: 
 
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:
     arguments = refused.arguments
-    if not block.discard and block.json is None and not isinstance(block.json_arguments, tuple):
+    if not block.discard and (block.json is None or block.json.element is not None):
         unfinished = [container.element for container in block.stack[1:]]
         if block.leaf is not None:
             unfinished.append(block.leaf.element)
@@ -132,7 +132,7 @@ def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Tool
 def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None, strict: bool) -> ToolCall:
     default = block.dialect.default_server
     body: Envelope | None = None
-    if block.json is not None:
+    if block.json is not None and block.json.is_body:
         body = _json_body(block, block.json, text, base, toolbox)
     if block.name is None:
         take_name(block)
@@ -147,7 +147,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         elif block.server is not None and server != block.server:
             message = f"there is no server {block.server!r}: the tool is on {server!r}"
             _repair(block, Code.WRONG_SERVER, block.start, message)
-    nothing = not block.arguments.children and block.json is None and block.json_arguments is None
+    nothing = not block.arguments.children and block.json is None
     takes_some = not isinstance(shape, ObjectShape) or shape.properties
     if block.lost >= 0 and nothing and takes_some:
         what = "an attribute" if text[block.lost - base] == "<" else "text"
@@ -169,7 +169,7 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
         arguments=reading.arguments,
         server=server,
         repairs=tuple(repairs),
-        legacy_json=block.json is not None and block.dialect.body is _ELEMENTS,
+        legacy_json=body is not None and block.dialect.body is _ELEMENTS,
         dialect=block.dialect.name,
         span=(block.start, end),
     )
@@ -224,10 +224,7 @@ def _place_of_problem(block: Block, reading: Reading, shape: Shape) -> int | Non
 
 def _json_start(block: Block) -> int | None:
     """The place of the JSON that the arguments are read from; None if they are elements."""
-    if block.json is not None:
-        return block.json[0]
-    arguments = block.json_arguments
-    return arguments.offset if isinstance(arguments, Element) else arguments and arguments[0]
+    return None if block.json is None else block.json.start
 
 
 def _place_of(block: Block, path: Path, shape: Shape) -> int | None:
@@ -389,9 +386,10 @@ def _note_oddities(block: Block, leaf: Leaf, source: str, base: int, start: int,
 
 def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope | None, shape: Shape | None) -> Reading:
     """The arguments of a block that ends at `stop` in the stream."""
-    if body is not None and block.json is not None:
-        return _body_arguments(block, block.json, body, shape)
-    if block.json_arguments is None:
+    json = block.json
+    if body is not None and json is not None:
+        return _body_arguments(block, json, body, shape)
+    if json is None:
         usual = block.dialect.body is not _ELEMENTS
         wrapped = _wrapped(block, shape) if usual else None
         if wrapped is not None:
@@ -400,14 +398,12 @@ def _arguments(block: Block, source: str, base: int, stop: int, body: Envelope |
     if block.arguments.children:
         place = block.arguments.children[0].offset
         raise _Refused(Code.INVALID_JSON, "there are elements beside the JSON object in the arguments", place)
-    if isinstance(block.json_arguments, tuple):
-        start, end = block.json_arguments
-        text, written = source[start - base : end - base] + "}" * block.lacks_brace, start
+    if json.element is None:
+        text, written = source[json.start - base : json.end - base] + "}" * json.lacks_brace, json.start
     else:
-        start = block.json_arguments.offset
-        text = _without_fence(block.json_arguments.text)
-        written = base + source.find(text, start - base, stop - base)  # not to be found if it was decoded
-    return read_object(_object(block, text, start, written), shape, start)
+        text = _without_fence(json.element.text)
+        written = base + source.find(text, json.start - base, stop - base)  # not to be found if it was decoded
+    return read_object(_object(block, text, json.start, written), shape, json.start)
 
 
 def _wrapped(block: Block, shape: Shape | None) -> dict[str, Any] | None:
@@ -464,10 +460,10 @@ def _object(block: Block, text: str, place: int, written: int, *, is_body: bool 
     return value
 
 
-def _json_body(block: Block, span: tuple[int, int], source: str, base: int, toolbox: Toolbox | None) -> Envelope:
+def _json_body(block: Block, json: JSONObject, source: str, base: int, toolbox: Toolbox | None) -> Envelope:
     """A JSON body; its name and server are set on the block."""
-    start, end = span
-    text = source[start - base : end - base] + "}" * block.lacks_brace
+    start = json.start
+    text = source[start - base : json.end - base] + "}" * json.lacks_brace
     announced, default = block.name, block.dialect.default_server
 
     def declares(name: str, key: str) -> bool:
@@ -487,7 +483,7 @@ def _json_body(block: Block, span: tuple[int, int], source: str, base: int, tool
         if block.proposed is not None and not _says_name(block, block.proposed[0], members, toolbox, declares):
             take_name(block)
             announced = block.name
-            body = Envelope(_with_arguments(block, span, members, declares), block.dialect)
+            body = Envelope(_with_arguments(block, json, members, declares), block.dialect)
         else:
             if block.proposed is not None:
                 note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
@@ -523,22 +519,22 @@ def _says_name(
 
 
 def _with_arguments(
-    block: Block, span: tuple[int, int], members: dict[str, Any], declares: Callable[[str, str], bool]
+    block: Block, json: JSONObject, members: dict[str, Any], declares: Callable[[str, str], bool]
 ) -> dict[str, Any]:
     """A body whose tool the opener names, with a key for the arguments: where it has none, its members are those."""
     dialect = block.dialect
     arguments = (*dialect.json_arguments, *dialect.json_other_arguments)
     if any(key in members and not declares(block.name or "", key) for key in arguments):
         return members
-    if block.lacks_brace:
-        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", span[1])
-    _repair(block, Code.JSON_ARGUMENTS, span[0], "the arguments were read from JSON")
+    if json.lacks_brace:
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", json.end)
+    _repair(block, Code.JSON_ARGUMENTS, json.start, "the arguments were read from JSON")
     return {arguments[0]: members}
 
 
-def _body_arguments(block: Block, span: tuple[int, int], body: Envelope, shape: Shape | None) -> Reading:
+def _body_arguments(block: Block, json: JSONObject, body: Envelope, shape: Shape | None) -> Reading:
     """The arguments of a JSON body, once its tool is known."""
-    start, end = span
+    start = json.start
     try:
         arguments = body.wrapped(shape)
         if isinstance(arguments, str):
@@ -551,9 +547,9 @@ def _body_arguments(block: Block, span: tuple[int, int], body: Envelope, shape: 
         beside = body.unwrapped(arguments, shape)
     except EnvelopeError as error:
         raise _Refused(error.code, error.message, start, error.hint) from None
-    if block.lacks_brace and (beside or body.in_arguments(arguments, shape)):
+    if json.lacks_brace and (beside or body.in_arguments(arguments, shape)):
         # A brace of the arguments is missing, and nobody knows where it belongs.
-        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", end)
+        raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", json.end)
     for code, message in body.repairs:
         _repair(block, code, start, message)
     return read_object(arguments | beside if beside else arguments, shape, start)

@@ -200,7 +200,7 @@ def _loose_text(block: Block, text: str, at: int) -> int:
 
 def _may_be_json(block: Block, top: Container) -> bool:
     """May JSON be here in place of the arguments: as their content, or instead of them after the tool's name?"""
-    if top.element.children or block.json_arguments is not None:
+    if top.element.children or block.json is not None:
         return False
     return top.is_arguments or (
         len(block.stack) == 1 and block.name is not None and block.dialect.arguments not in block.fields
@@ -241,7 +241,7 @@ def read_stray(block: Block, text: str, at: int) -> int:
     is_fence = read_fence(words + "\n", 0) == len(words) + 1
     if is_fence and (len(block.stack) == 1 or top.is_arguments):
         block.fenced = True
-        if not block.json_arguments or len(block.stack) == 1:
+        if block.json is None or len(block.stack) == 1:
             note(block, Code.CODE_FENCE, block.stray_start, "the block contained a code fence", block.start)
     else:
         note(block, Code.STRAY_TEXT, block.stray_start, "text between elements was skipped")
@@ -286,7 +286,7 @@ def _declaration(block: Block, text: str, at: int) -> int:
 def _stray_cdata(block: Block, at: int, opened: str) -> int:
     top = block.stack[-1]
     place = block.base + at
-    if top.is_arguments and not top.element.children and block.json_arguments is None and not block.too_deep:
+    if top.is_arguments and not top.element.children and block.json is None and not block.too_deep:
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
         note(block, Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
         begin_json_leaf(block, place)

@@ -471,7 +471,9 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     if leaf.capture is not None:
         _end_field(block, leaf, leaf.capture.strip(SPACES))
     elif len(block.stack) == 1:
-        block.arguments_closed = block.arguments_closed or leaf.element is block.json_arguments
+        block.arguments_closed = block.arguments_closed or (
+            block.json is not None and leaf.element is block.json.element
+        )
         block.done = block.dialect.body is Body.TAGS
     leaf.reader = None
     block.leaf = None

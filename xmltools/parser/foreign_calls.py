@@ -563,7 +563,7 @@ class ForeignCalls:
         end = run(block, source, 0, base, [])
         call.name = block.name
         if block.dialect.json_name_is_key and block.name is None and block.json is not None:
-            call.name = next(iter(block.scanner.first_keys), None)
+            call.name = next(iter(block.json.scanner.first_keys), None)
         call.rest = source[end:] if is_all and not block.done else source[end:held]
         at = len(text) if is_all and not block.done else at + max(end - held, 0)
         if not block.done:

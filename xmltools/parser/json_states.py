@@ -12,6 +12,7 @@ from xmltools.dialects import Body, Pairs
 from xmltools.errors import Code
 from xmltools.parser.block import (
     Block,
+    JSONObject,
     Leaf,
     State,
     close_element,
@@ -49,8 +50,8 @@ _MORE_JSON: Final = "{}[]\"',:"
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
     loose = block.dialect.body is not _ELEMENTS
-    block.scanner = ObjectScanner(block.limits.depth, keys, stops=True, loose=loose)
-    block.json = (place, -1)
+    scanner = ObjectScanner(block.limits.depth, keys, stops=True, loose=loose)
+    block.json = JSONObject(scanner, place, is_body=True)
     block.state = State.JSON
 
 
@@ -59,7 +60,7 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     pairs = block.dialect.pairs
     if pairs is None or not (pairs.json or is_usual):
         note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    block.scanner = ObjectScanner(
+    scanner = ObjectScanner(
         block.limits.depth,
         loose=block.dialect.body is not _ELEMENTS,
         is_call=pairs is not None and pairs.python,
@@ -67,41 +68,38 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
         end=block.dialect.closer,
     )
     if pairs is not None and block.deltas:
-        block.scanner.deltas = JSONDeltas(block.shape, ())
-    block.json_arguments = (block.base + start, -1)
+        scanner.deltas = JSONDeltas(block.shape, ())
+    block.json = JSONObject(scanner, block.base + start)
     block.state = State.JSON
 
 
 def begin_json_leaf(block: Block, start: int) -> None:
     """The content of `arguments`, from `start` on, is one value."""
     arguments = block.stack.pop()
-    block.json_arguments = Element(arguments.tag, arguments.start)
-    block.leaf = Leaf(arguments.tag, block.json_arguments, ANY, start, None)
+    element = Element(arguments.tag, arguments.start)
+    block.json = JSONObject(ObjectScanner(0), arguments.start)
+    block.json.element = element
+    block.leaf = Leaf(arguments.tag, element, ANY, start, None)
     block.leaf.exact = block.dialect.body is not Body.TAGS  # whose end tag is that of the call
     block.state = State.TEXT
 
 
 def read_json(block: Block, text: str, at: int) -> int:
     """State: in a JSON object."""
-    scanner = block.scanner
+    json = _json(block)
+    scanner = json.scanner
     end = scanner.scan(text, at)
-    if block.json is not None:
-        _take_name(block, scanner.names)
+    if json.is_body:
+        _take_name(block, scanner)
     if scanner.deltas is not None and scanner.deltas.events:
         if not block.discard:
             block.events += scanner.deltas.events
         scanner.deltas.events.clear()
-    arguments = block.json_arguments
-    if scanner.error and isinstance(arguments, tuple) and block.stack[-1].is_arguments and not scanner.too_deep:
-        begin_json_leaf(block, arguments[0])  # no JSON, but perhaps JSON with entities: its end tag ends it
-    elif scanner.error and block.json is not None and scanner.in_envelope and text[end] in "<`":
-        # Only the brace of the body itself is missing: if </tool> follows, that is where it belongs.
-        block.json = (block.json[0], block.base + end)
-        block.lacks_brace = True
-        block.state = State.JSON_END
-    elif scanner.error and isinstance(arguments, tuple) and _may_lack_brace(block, text, end):
-        block.json_arguments = (arguments[0], block.base + end)
-        block.lacks_brace = True
+    if scanner.error and not json.is_body and block.stack[-1].is_arguments and not scanner.too_deep:
+        begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
+    elif scanner.error and scanner.in_envelope and _may_lack_brace(block, json, text, end):
+        json.end = block.base + end
+        json.lacks_brace = True
         block.state = State.JSON_END
     elif scanner.error:
         code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
@@ -110,23 +108,31 @@ def read_json(block: Block, text: str, at: int) -> int:
         message = f"the {block.dialect.notation} could not be read: {scanner.error}"
         give_up(block, code, message, block.base + end - is_after)
         block.state = State.SKIP
-    elif scanner.done and block.json is not None:
-        block.json = (block.json[0], block.base + end)
+    elif scanner.done:
+        json.end = block.base + end
         block.state = State.JSON_END
-        block.done = not block.dialect.closer and not block.dialect.separator and not block.in_list
-    elif scanner.done and isinstance(block.json_arguments, tuple):
-        block.json_arguments = (block.json_arguments[0], block.base + end)
-        block.arguments_closed = len(block.stack) == 1
-        block.state = State.JSON_END
-        pairs = block.dialect.pairs
-        block.done = pairs is not None and not pairs.end and not block.dialect.closer and not block.in_list
+        dialect, pairs = block.dialect, block.dialect.pairs
+        if json.is_body:
+            is_over = not dialect.separator
+        else:
+            block.arguments_closed = len(block.stack) == 1
+            is_over = pairs is not None and not pairs.end
+        block.done = is_over and not dialect.closer and not block.in_list
     return -1 if end == at and block.state == State.JSON else end
 
 
-def _may_lack_brace(block: Block, text: str, at: int) -> bool:
-    """Is only the last brace of the arguments missing, if an end mark is what begins at `at`?"""
+def _json(block: Block) -> JSONObject:
+    json = block.json
+    assert json is not None
+    return json
+
+
+def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
+    """Is only the last brace of the object missing, if what begins at `at` turns out to be an end tag, or mark?"""
     pairs = block.dialect.pairs
-    return pairs is not None and not pairs.python and block.scanner.in_envelope and text[at] == "<"
+    if json.is_body:
+        return text[at] in "<`"
+    return pairs is not None and not pairs.python and text[at] == "<"
 
 
 def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
@@ -144,11 +150,11 @@ def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
     return at
 
 
-def _take_name(block: Block, names: dict[str, str]) -> None:
+def _take_name(block: Block, scanner: ObjectScanner) -> None:
     """The names in a JSON body so far: those of the tool and of its server."""
     if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
         return
-    for key, value in names.items():
+    for key, value in scanner.names.items():
         value = value.strip(SPACES)
         if not value or "\\" in value or not is_valid_name(value):
             continue
@@ -160,15 +166,15 @@ def _take_name(block: Block, names: dict[str, str]) -> None:
             if block.deltas:
                 dialect = block.dialect
                 keys = (*dialect.json_arguments, *dialect.json_other_arguments)
-                block.scanner.deltas = JSONDeltas(block.shape, keys)
+                scanner.deltas = JSONDeltas(block.shape, keys)
             return
 
 
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
-    dialect = block.dialect
+    dialect, json = block.dialect, _json(block)
     if (
-        block.json is None
+        not json.is_body
         and dialect.pairs is not None
         and not block.in_list
         and (dialect.may_lack_end or not dialect.closer)
@@ -177,22 +183,22 @@ def read_json_end(block: Block, text: str, at: int) -> int:
     here = skip_space(text, at)
     if here > at and (not (dialect.may_lack_end or dialect.separator) or block.in_list):
         return here
-    if block.lacks_brace and (dialect.may_lack_end or dialect.separator) and not block.in_list:
+    if json.lacks_brace and (dialect.may_lack_end or dialect.separator) and not block.in_list:
         return _end_without_brace(block, text, at)
     if dialect.separator and not block.in_list:
         return _separate(block, text, at, here)
     if dialect.may_lack_end and not block.in_list:
         return _end_alone(block, text, at, here)
     character = text[at]
-    if (character == "<" or _may_be_mark(block, text, at)) and (block.json is not None or block.in_list):
-        return _after_body(block, text, at)
-    if character == "}" and not (block.lacks_brace or block.extra_brace):
-        block.extra_brace = True
+    if (character == "<" or _may_be_mark(block, text, at)) and (json.is_body or block.in_list):
+        return _after_body(block, json, text, at)
+    if character == "}" and not (json.lacks_brace or json.extra_brace):
+        json.extra_brace = True
         note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
         return at + 1
-    if block.json is None and not block.in_list:
+    if not json.is_body and not block.in_list:
         return _after_arguments(block, text, at)
-    if block.in_list and character in ",]" and not block.lacks_brace:
+    if block.in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
     if character in "`~":
         fence = read_fence(text, at)
@@ -272,7 +278,7 @@ def _read_list(block: Block, text: str, at: int) -> int:
 def _after_arguments(block: Block, text: str, at: int) -> int:
     """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
     if (pairs := block.dialect.pairs) is not None:
-        if block.lacks_brace and not block.arguments_closed:
+        if _json(block).lacks_brace and not block.arguments_closed:
             return _confirm_end(block, text, at, pairs)
         state = State.PAIRS if pairs.end else State.PAIRS_END
         block.state = State.NESTED if pairs.tag_mark else state
@@ -284,17 +290,17 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
     return at
 
 
-def _after_body(block: Block, text: str, at: int) -> int:
+def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
     if block.dialect.end:
         is_end = text.startswith(block.dialect.end, at)
         if is_end and not block.in_list:
-            if block.lacks_brace:
+            if json.lacks_brace:
                 note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
             block.done = True
             return at + len(block.dialect.end)
         if not is_end and is_cut_off(text, at, block.dialect.end):
             return -1
-    for token in block.dialect.turn_ends if not (block.in_list or block.lacks_brace) else ():
+    for token in block.dialect.turn_ends if not (block.in_list or json.lacks_brace) else ():
         if text.startswith(token, at):
             end_early(block, block.base + at)
             return at
@@ -303,14 +309,14 @@ def _after_body(block: Block, text: str, at: int) -> int:
     # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
     if tag and is_block(block, tag.name) and not block.in_list:
-        if block.lacks_brace:
+        if json.lacks_brace:
             note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
         close_element(block, tag.name, block.base + at)
         return tag.end
-    if tag and not (block.in_list or block.lacks_brace):
+    if tag and not (block.in_list or json.lacks_brace):
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
-    if after := _past_misspelt_end(block, text, at):
+    if after := _past_misspelt_end(block, json, text, at):
         return after
     opening = block.dialect.start or block.dialect.opener.removesuffix(">")
     opens: bool | None = NO
@@ -320,17 +326,17 @@ def _after_body(block: Block, text: str, at: int) -> int:
         return -1
     if opens and not (block.in_list and block.dialect.is_bare):  # a list without marks counts if it is whole
         # Where a call is nothing but the object, that has ended with its brace.
-        block.arguments_closed = block.dialect.body is _JSON and not block.lacks_brace
+        block.arguments_closed = block.dialect.body is _JSON and not json.lacks_brace
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)
 
 
-def _past_misspelt_end(block: Block, text: str, at: int) -> int:
+def _past_misspelt_end(block: Block, json: JSONObject, text: str, at: int) -> int:
     """The place after a start tag at `at` that stands for the end tag, since nothing comes after it in the turn; -1 if
     that is open, 0 if it is none (DIALECTS.md, 4.1)."""
     dialect = block.dialect
-    if dialect.body is not _JSON or dialect.start or block.in_list or block.lacks_brace:
+    if dialect.body is not _JSON or dialect.start or block.in_list or json.lacks_brace:
         return 0
     if not text.startswith(dialect.opener, at):
         return 0
@@ -357,7 +363,7 @@ def _refuse(block: Block, at: int) -> int:
 
 def skip_body(block: Block, text: str, at: int) -> int:
     """State: in a body that is no JSON. It goes on to the next `</tool>`; after the object itself, also to a call."""
-    if block.dialect.block and block.json is not None and block.json[1] >= 0:
+    if block.dialect.block and block.json is not None and block.json.end >= 0:
         return _skip_after_object(block, text, at)
     if block.dialect.body is not _ELEMENTS:
         return skip_broken(block, text, at)

@@ -9,7 +9,18 @@ from typing import Final
 from xmltools.dialects import Body
 from xmltools.errors import Code
 from xmltools.models.events import Event
-from xmltools.parser.block import CALL, OWN, Block, Leaf, State, flush_delta, note, read_comment, skip_broken
+from xmltools.parser.block import (
+    CALL,
+    OWN,
+    Block,
+    JSONObject,
+    Leaf,
+    State,
+    flush_delta,
+    note,
+    read_comment,
+    skip_broken,
+)
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
 from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
 from xmltools.parser.end_tags import confirm_end, read_end_tail
@@ -111,14 +122,14 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
     is_part = any(tag.startswith(rest) or rest.rstrip(SPACES) == tag[:-1] for tag in end_tags)
     if block.in_list and block.dialect.is_bare:
         return False  # a list without marks counts if it is whole
-    if block.json is not None and block.state == State.JSON_END and not block.lacks_brace:
+    json = block.json
+    if json is not None and json.is_body and block.state == State.JSON_END and not json.lacks_brace:
         return is_part or _is_last_fence(block, rest, place)
     if block.name is None or not is_part:
         return False
     if pairs is not None:
-        is_json_over = block.state in _AFTER_OBJECT and isinstance(block.json_arguments, tuple)
-        is_json_over = is_json_over and (pairs.json or not pairs.end)
-        is_json_over = is_json_over and not block.lacks_brace
+        is_json_over = json is not None and not json.is_body and not json.lacks_brace
+        is_json_over = is_json_over and block.state in _AFTER_OBJECT and (pairs.json or not pairs.end)
         return block.state == State.PAIRS_END or is_json_over
     leaf = block.leaf
     if block.dialect.body is Body.TAGS:
@@ -130,15 +141,15 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         ):
             confirm_end(block, leaf, block.candidate)
         return block.done
-    if leaf is not None and _ends_json(block, leaf):
-        block.unsure = True
+    if leaf is not None and json is not None and _ends_json(block, json, leaf):
+        json.unsure = True
         confirm_end(block, leaf, block.candidate)
     return block.arguments_closed and len(block.stack) == 1 and block.state in (State.MARKUP, State.JSON_END)
 
 
-def _ends_json(block: Block, leaf: Leaf) -> bool:
+def _ends_json(block: Block, json: JSONObject, leaf: Leaf) -> bool:
     """After an `</arguments>` that is content, unless the one value before it is whole?"""
-    is_json = leaf.element is block.json_arguments and len(block.stack) == 1
+    is_json = leaf.element is json.element and len(block.stack) == 1
     return is_json and block.state == State.END_TAIL and block.candidate.kind == OWN
 
 

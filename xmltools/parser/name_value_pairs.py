@@ -551,7 +551,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         return here
     if _is_cut_break(pairs, text, here):
         return -1
-    is_begun = bool(block.fields) or block.json_arguments is not None
+    is_begun = bool(block.fields) or block.json is not None
     opens = "(" if pairs.python else "{"
     if text[here] == opens and not is_begun:
         begin_json_arguments(block, here, here)
@@ -576,7 +576,7 @@ def read_pairs(block: Block, text: str, at: int) -> int:
         if text[brace] == "{":
             begin_json_arguments(block, brace, brace, is_usual=True)
             return brace
-    if mark == pairs.object_end and mark and isinstance(block.json_arguments, tuple):
+    if mark == pairs.object_end and mark and block.json is not None:
         return here + len(mark)
     if mark == pairs.end and pairs.end:
         block.arguments_closed = True

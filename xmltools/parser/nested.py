@@ -56,7 +56,7 @@ def read_nested(block: Block, text: str, at: int) -> int:
     here = skip_space(text, at)
     if here > at:
         return here
-    is_begun = bool(block.fields) or block.json_arguments is not None
+    is_begun = bool(block.fields) or block.json is not None
     if text[here] == "{" and not is_begun:
         begin_json_arguments(block, here, here)
         return here

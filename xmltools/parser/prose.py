@@ -596,8 +596,8 @@ class Outside:
             and block.error is None
         ):
             self._trial_to = place + run(block, text[at:stop], self._trial_to - place, place, [])
-            if other.json_name_is_key and block.json is not None and block.scanner.first_keys:
-                (first, *_) = block.scanner.first_keys
+            if other.json_name_is_key and block.json is not None and block.json.scanner.first_keys:
+                (first, *_) = block.json.scanner.first_keys
                 self._trial_name = self._trial_name or ("" if first in other.json_names else first)
         if self._trial_name:
             return knows_tool(block, self._trial_name)
@@ -606,13 +606,14 @@ class Outside:
     def _has_arguments(self, form: Dialect, block: Block) -> bool | None:
         """Do the arguments stand right before or after the name in the object without a mark that is tried? Otherwise
         it is an answer in JSON."""
-        if form.pairs is not None:
-            return True
-        keys = [key for key in block.scanner.first_keys if key not in _NO_ARGUMENTS]
+        json = block.json
+        if form.pairs is not None or json is None:
+            return form.pairs is not None
+        keys = [key for key in json.scanner.first_keys if key not in _NO_ARGUMENTS]
         names = (*form.json_arguments, *form.json_other_arguments)
         if any(key in names for key in keys[:2]):
             return True
-        if len(keys) > 1 or block.scanner.done or block.error is not None:
+        if len(keys) > 1 or json.scanner.done or block.error is not None:
             return NO
         return NO if self.final else MORE
 

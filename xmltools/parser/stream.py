@@ -383,8 +383,8 @@ class Parser:
 
     def _feed_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string ends in it."""
-        assert self._block is not None
-        scanner = self._block.scanner
+        assert self._block is not None and self._block.json is not None
+        scanner = self._block.json.scanner
         if self._char in chunk and scanner.ends_string(chunk):
             return None
         self._pos = end
@@ -461,8 +461,8 @@ class Parser:
                 self._kind = _NAME
         elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose and ">" not in held:
             self._kind = _TAG
-        elif state == State.JSON and not held and (quote := block.scanner.quote):
-            deltas = block.scanner.deltas
+        elif state == State.JSON and not held and block.json is not None and (quote := block.json.scanner.quote):
+            deltas = block.json.scanner.deltas
             path = deltas.path if deltas is not None else None
             self._is_silent = path is None
             self._path = path or ()
