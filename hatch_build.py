@@ -26,7 +26,6 @@ MODULES = (
     "parser/foreign_calls",
     "parser/inline_code",
     "parser/json_deltas",
-    "parser/json_end",
     "parser/json_states",
     "parser/machine",
     "parser/nested",
@@ -40,6 +39,8 @@ MODULES = (
     "parser/values",
     "syntax/element_tree",
     "syntax/embedded_markup",
+    "syntax/json_reader",
+    "syntax/json_scanner",
     "syntax/markup",
     "syntax/rope",
 )

@@ -23,11 +23,12 @@ from xmltools.dialects import Body, Dialect, plain, spellings
 from xmltools.errors import Code, Repair
 from xmltools.models.events import ArgumentDelta, Event
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.json_end import ObjectScanner
+from xmltools.parser.json_deltas import JSONDeltas
 from xmltools.parser.limits import Limits
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.element_tree import Element
 from xmltools.syntax.embedded_markup import count_within
+from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
@@ -203,17 +204,18 @@ class Leaf:
 
 
 class JSONObject:
-    """The JSON in a block: its body, or its arguments. `scanner` looks for its end.
+    """The JSON in a block: its body, or its arguments. `scanner` looks for its end, and tells `deltas`.
 
     `start` and `end` are its places in the stream. `element` is the one that holds it, if the rules for values end it.
     `lacks_brace`: its last brace is missing; `extra_brace`: another one followed. `unsure`: the reply ends after it,
     and was cut off if it is not whole.
     """
 
-    __slots__ = ("element", "end", "extra_brace", "is_body", "lacks_brace", "scanner", "start", "unsure")
+    __slots__ = ("deltas", "element", "end", "extra_brace", "is_body", "lacks_brace", "scanner", "start", "unsure")
 
-    def __init__(self, scanner: ObjectScanner, start: int, *, is_body: bool = False) -> None:
+    def __init__(self, scanner: JSONScanner, start: int, *, is_body: bool = False) -> None:
         self.scanner = scanner
+        self.deltas: JSONDeltas | None = None
         self.start = start
         self.end = -1
         self.is_body = is_body

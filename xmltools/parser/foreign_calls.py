@@ -24,11 +24,11 @@ from xmltools.parser.attempts import (
 )
 from xmltools.parser.block import Block
 from xmltools.parser.inline_code import Shown
-from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import MORE, skip_space
 from xmltools.syntax.searches import find_rare
@@ -210,7 +210,7 @@ class _Call:
         self.is_attempt = False  # it has the name of a given tool, and is none if it is in a fence
         self.is_fenced = False
         self.is_wrapped = False  # a `</tool_call>` belongs to it as well
-        self.scanner: ObjectScanner | None = None
+        self.scanner: JSONScanner | None = None
         self.block: Block | None = None  # reads it, if it is in a dialect
         self.rest = ""  # what that has not read yet of the text that was taken
 
@@ -469,7 +469,7 @@ class ForeignCalls:
 
     def _json(self, start: int, notation: str) -> _Call:
         call = self._called(notation, None, "", start)
-        call.scanner = ObjectScanner(_DEPTH, self._keys[0] + self._keys[1])
+        call.scanner = JSONScanner(_DEPTH, self._keys[0] + self._keys[1])
         return call
 
     def _tool_call(self, text: str, start: int) -> tuple[_Call | None, int]:
@@ -578,14 +578,14 @@ class ForeignCalls:
             following.rest = call.rest
         return at, True
 
-    def _read_name(self, call: _Call, scanner: ObjectScanner) -> None:
+    def _read_name(self, call: _Call, scanner: JSONScanner) -> None:
         names = scanner.names
         call.name = call.name or next((names[key] for key in self._keys[0] if names.get(key)), None)
 
     def _is_call(self, call: _Call) -> bool:
         """Does JSON in a fence, or without a mark, have all that a call needs?"""
         assert call.scanner is not None
-        if call.name is None or call.scanner.seen.isdisjoint(self._keys[1]):
+        if call.name is None or call.scanner.names.keys().isdisjoint(self._keys[1]):
             return False
         return self._toolbox is None or self._toolbox.resolve(call.name) is not None
 

@@ -26,8 +26,8 @@ from xmltools.parser.block import (
     skip_broken,
 )
 from xmltools.parser.json_deltas import JSONDeltas
-from xmltools.parser.json_end import ObjectScanner
 from xmltools.syntax.element_tree import Element
+from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NO,
@@ -50,7 +50,7 @@ _MORE_JSON: Final = "{}[]\"',:"
 def begin_json_body(block: Block, place: int, keys: tuple[str, ...] = ()) -> None:
     """The body is JSON, from `place` on; the values of these keys name the tool."""
     loose = block.dialect.body is not _ELEMENTS
-    scanner = ObjectScanner(block.limits.depth, keys, stops=True, loose=loose)
+    scanner = JSONScanner(block.limits.depth, keys, stops=True, loose=loose)
     block.json = JSONObject(scanner, place, is_body=True)
     block.state = State.JSON
 
@@ -60,16 +60,17 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     pairs = block.dialect.pairs
     if pairs is None or not (pairs.json or is_usual):
         note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    scanner = ObjectScanner(
+    deltas = JSONDeltas(block.shape, ()) if pairs is not None and block.deltas else None
+    scanner = JSONScanner(
         block.limits.depth,
+        sink=deltas,
         loose=block.dialect.body is not _ELEMENTS,
         is_call=pairs is not None and pairs.python,
         mark="" if pairs is None else pairs.quote,
         end=block.dialect.closer,
     )
-    if pairs is not None and block.deltas:
-        scanner.deltas = JSONDeltas(block.shape, ())
     block.json = JSONObject(scanner, block.base + start)
+    block.json.deltas = deltas
     block.state = State.JSON
 
 
@@ -77,7 +78,7 @@ def begin_json_leaf(block: Block, start: int) -> None:
     """The content of `arguments`, from `start` on, is one value."""
     arguments = block.stack.pop()
     element = Element(arguments.tag, arguments.start)
-    block.json = JSONObject(ObjectScanner(0), arguments.start)
+    block.json = JSONObject(JSONScanner(0), arguments.start)
     block.json.element = element
     block.leaf = Leaf(arguments.tag, element, ANY, start, None)
     block.leaf.exact = block.dialect.body is not Body.TAGS  # whose end tag is that of the call
@@ -90,11 +91,11 @@ def read_json(block: Block, text: str, at: int) -> int:
     scanner = json.scanner
     end = scanner.scan(text, at)
     if json.is_body:
-        _take_name(block, scanner)
-    if scanner.deltas is not None and scanner.deltas.events:
+        _take_name(block, json)
+    if json.deltas is not None and json.deltas.events:
         if not block.discard:
-            block.events += scanner.deltas.events
-        scanner.deltas.events.clear()
+            block.events += json.deltas.events
+        json.deltas.events.clear()
     if scanner.error and not json.is_body and block.stack[-1].is_arguments and not scanner.too_deep:
         begin_json_leaf(block, json.start)  # no JSON, but perhaps JSON with entities: its end tag ends it
     elif scanner.error and scanner.in_envelope and _may_lack_brace(block, json, text, end):
@@ -150,12 +151,12 @@ def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
     return at
 
 
-def _take_name(block: Block, scanner: ObjectScanner) -> None:
+def _take_name(block: Block, json: JSONObject) -> None:
     """The names in a JSON body so far: those of the tool and of its server."""
     if block.name is not None or block.proposed is not None:  # if the opener has the name this may be an argument
         return
-    for key, value in scanner.names.items():
-        value = value.strip(SPACES)
+    for key, value in json.scanner.names.items():
+        value = (value or "").strip(SPACES)
         if not value or "\\" in value or not is_valid_name(value):
             continue
         if key in block.dialect.json_server_name:
@@ -166,7 +167,7 @@ def _take_name(block: Block, scanner: ObjectScanner) -> None:
             if block.deltas:
                 dialect = block.dialect
                 keys = (*dialect.json_arguments, *dialect.json_other_arguments)
-                scanner.deltas = JSONDeltas(block.shape, keys)
+                json.scanner.sink = json.deltas = JSONDeltas(block.shape, keys)
             return
 
 

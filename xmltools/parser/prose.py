@@ -13,13 +13,13 @@ from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.inline_code import SECTION_LENGTH, Shown
-from xmltools.parser.json_end import ObjectScanner
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.openers import ReasoningTags, find_cut, reasoning_tags, starts_of
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern
 from xmltools.syntax.markup import (
     MORE,
@@ -991,7 +991,7 @@ class Outside:
 
 def is_json_list(text: str) -> bool:
     """Return whether a text from `[` to `]` is a list in JSON, or the beginning of one."""
-    scanner = ObjectScanner(_LIST_DEPTH)
+    scanner = JSONScanner(_LIST_DEPTH)
     if scanner.scan(text, 0) < len(text) or scanner.error:
         return False
     try:

@@ -382,21 +382,16 @@ class Parser:
         return [event]
 
     def _feed_json(self, chunk: str, end: int) -> list[Event] | None:
-        """A chunk of a string in JSON, with escapes. None if the string ends in it."""
+        """A chunk of a string in JSON, with escapes. None if the string may end in it."""
         assert self._block is not None and self._block.json is not None
         scanner = self._block.json.scanner
-        if self._char in chunk and scanner.ends_string(chunk):
+        piece = scanner.string_piece(chunk)
+        if piece is None:
             return None
         self._pos = end
         self._pieces.append(chunk)
-        deltas = scanner.deltas
-        if deltas is None or self._is_silent:
-            scanner.scan(chunk, 0)
-            return []
-        chunk = deltas.decode(chunk, self._char)
-        scanner.escaped = deltas.pending.endswith("\\")
-        self._mode = _HELD if deltas.pending else _JSON
-        return [ArgumentDelta.make(self._path, chunk)] if chunk else []
+        self._mode = _JSON if scanner.is_clear else _HELD
+        return [ArgumentDelta.make(self._path, piece)] if piece else []
 
     def _feed(self, chunk: str) -> list[Event]:
         """A chunk that takes a closer look."""
@@ -462,14 +457,12 @@ class Parser:
         elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose and ">" not in held:
             self._kind = _TAG
         elif state == State.JSON and not held and block.json is not None and (quote := block.json.scanner.quote):
-            deltas = block.json.scanner.deltas
-            path = deltas.path if deltas is not None else None
-            self._is_silent = path is None
-            self._path = path or ()
+            deltas = block.json.deltas
+            self._path = deltas.path if deltas is not None else ()
+            self._is_silent = not block.json.scanner.is_clear
             self._reader = None
             self._pair = quote
-            self._stops = _LESS_THAN
-            self._kind = _VALUE if quote == "<" else _JSON  # between delimiters nothing is escaped
+            self._kind = _JSON
             most = _GATHER
         if self._kind >= _TAG:
             self._pair = ">"
