@@ -13,7 +13,7 @@ from support.effort import effort
 from support.regulars import NOTHING, accepts, sentences, size
 
 from xmltools.grammar.regular.numbers import integers, numbers
-from xmltools.tools.schema.text_to_scalar import read_scalar
+from xmltools.tools.schema.text_to_scalar import CLEAN
 
 BOUNDS = st.none() | st.integers(-2000, 2000) | st.integers(-(10**22), 10**22)
 DECIMALS = st.builds(
@@ -29,9 +29,7 @@ def near(bound, data):
 
 
 def read(text):
-    value, unusual = read_scalar(text, "number")
-    assert not unusual
-    return value
+    return CLEAN["number"](text)
 
 
 @given(BOUNDS, BOUNDS, st.data())
@@ -50,7 +48,7 @@ def test_every_integer_of_the_language_is_within_the_bounds_and_canonical(low, h
     value = int(text)
     assert str(value) == text
     assert (low is None or value >= low) and (high is None or value <= high)
-    assert read_scalar(text, "integer") == (value, False)
+    assert CLEAN["integer"](text) == value
 
 
 @pytest.mark.parametrize("text", ["", "-", "-0", "00", "01", "-01", "+1", "1.0", "1e3", " 1", "1_000", "１"])

@@ -22,15 +22,17 @@ from xmltools.tools.schema import (
     ANY,
     ArrayShape,
     ObjectShape,
+    UnionShape,
     compile_json,
     compile_schema,
+    find_problems,
     item_name,
     read_arguments,
     read_object,
     singular_of,
 )
-from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.document import Document
+from xmltools.tools.schema.text_to_scalar import UNREAD
 
 
 def element(name: str, content: Any, offset: int = 0) -> Element:
@@ -742,25 +744,42 @@ def test_a_shape_outlives_the_schema_that_it_is_a_part_of():
     assert child.items.values == [7]
 
 
-# The short ways
+# What is clean
+
+
+def trees(rng: Any, name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return elements that may well be meant as the value."""
+    if rng.random() < 0.1 or not isinstance(value, (list, dict)):
+        text = value if isinstance(value, str) else json.dumps(value)
+        return [(name, rng.choice([text, text, f" {text}", text.title(), None if value is None else text]))]
+    if isinstance(value, dict):
+        return [(name, [pair for key, each in value.items() for pair in trees(rng, key, each)])]
+    item = rng.choice(["item", name.removesuffix("s"), name])
+    items = [pair for each in value for pair in trees(rng, item, each)]
+    return items if item == name else [(name, items)]
 
 
 @given(st.randoms(use_true_random=False))
 @examples(600)
-def test_what_fits_plainly_fits_and_is_counted_alike(rng):
+def test_what_is_clean_is_read_as_if_it_were_not_known_to_be(rng):
     schema = rng.choice([plain_schema, partial(wild_schema, hostile=False)])(rng)
     try:
         shape = compile_schema(schema)
     except XMLToolsError:
         return
     value = {"x": value_for(rng, schema["properties"]["x"], schema)}
-    for steps in (1_000, 3):
-        plainly, usually = (Checker(shape.make.document, steps) for _ in range(2))
-        if plainly.plainly_fits(shape.nodes[0], value):
-            assert usually.fits(shape.nodes[0], value)
-            assert plainly._left == usually._left
-        else:
-            assert plainly._left == steps
+    children = [pair for pair in trees(rng, "x", value["x"]) if pair[0] == "x"]
+
+    def read() -> str:
+        reads = read_arguments(elements(*children), shape), read_object(value, shape, 0)
+        return repr([*reads, find_problems(value, shape)])
+
+    at_once = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectShape, "clean_properties", lambda *_: UNREAD)
+        patch.setattr(ObjectShape, "is_clean", lambda *_: False)
+        patch.setattr(UnionShape, "read_text", lambda *_: UNREAD)
+        assert read() == at_once
 
 
 ITEM = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"enum": ["x"], "type": "string"}}}
@@ -775,10 +794,10 @@ ITEM = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"enum": 
         ({**ITEM, "required": ["a"]}, {"a": "", "c": 5}),
     ],
 )
-def test_ordinary_values_fit_plainly(schema, value):
+def test_most_values_are_clean(schema, value):
     shape = compile_schema(schema_of(schema))
-    assert Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": value})
-    assert not Checker(shape.make.document).plainly_fits(shape.nodes[0], {"values": None})
+    assert shape.is_clean({"values": value})
+    assert not shape.is_clean({"values": None})
 
 
 def test_older_dependencies_hold_beside_those_in_newer_words():
@@ -837,13 +856,12 @@ def test_a_chain_of_schemas_is_refused_whichever_of_its_ends_is_named_first(orde
         compile_schema(schema_of({"type": "string"}, **{"$defs": dict(links[::order])}))
 
 
-@pytest.mark.parametrize("levels", [2, 8, 20])
-def test_only_what_fits_fits_plainly(levels):
-    """However deep it is; that a valid value does not fit plainly may be for its depth."""
+@pytest.mark.parametrize("levels", [2, 7, 8, 20])
+def test_only_valid_values_are_clean_and_of_these_no_very_deep_ones(levels):
     schema, valid, invalid = {"type": "integer"}, 1, "x"
     for _ in range(levels):
         schema, valid, invalid = {"type": "array", "items": schema}, [valid], [invalid]
-    document = Document(schema)
-    checker = Checker(document)
-    assert checker.fits(document.root, valid)
-    assert not checker.plainly_fits(document.root, invalid)
+    shape = compile_schema(schema_of(schema))
+    assert shape.is_clean({"values": valid}) is (levels < 8)
+    assert not shape.is_clean({"values": invalid})
+    assert find_problems({"values": valid}, shape) == []

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from xmltools.tools.schema.context import Context, Steps
-from xmltools.tools.schema.document import NEVER, PLAIN, Document, Node
+from xmltools.tools.schema.document import NEVER, Document, Node
 from xmltools.tools.schema.equality import Path, Problem, is_one_of
 from xmltools.tools.schema.keywords import CHECKS
 
@@ -26,12 +26,6 @@ class _Frame:
     key: tuple[int, int] | None
     asked: bool
     fits: bool = True
-
-
-_OF_TEXTS = PLAIN | {"enum"}
-_OF_OBJECTS = PLAIN | {"properties", "required"}
-_OF_LISTS = PLAIN | {"items"}
-_NONE: dict[str, Node] = {}
 
 
 class Checker(Context):
@@ -63,51 +57,6 @@ class Checker(Context):
         except StopIteration as stop:
             return bool(stop.value)
         raise AssertionError("who only asks is told of no problems")
-
-    def plainly_fits(self, node: Node, value: Any, levels: int = 8) -> bool:
-        """Return whether `value` is valid, where that is told by types, names and items alone, as for most; False if
-        only `fits` knows.
-
-        Pairs are counted as `fits` counts those of lists and objects that it has not seen before. `levels`: how many of
-        them may be inside each other.
-        """
-        types = self.document.plain.get(id(node))
-        if types is not None:
-            return is_one_of(value, types)
-        left = self._left
-        if self._is_plain(node, value, levels):
-            return True
-        self._left = left
-        return False
-
-    def _is_plain(self, node: Node, value: Any, levels: int) -> bool:
-        types = self.document.plain.get(id(node))
-        if types is not None:
-            return is_one_of(value, types)
-        types = node.get("type")
-        if types is None or not is_one_of(value, types):
-            return False
-        if isinstance(value, str):
-            return node.keys() <= _OF_TEXTS and value in node.get("enum", (value,))
-        if not levels:
-            return False
-        if isinstance(value, dict):
-            if not node.keys() <= _OF_OBJECTS:
-                return False
-            for name in node.get("required", ()):
-                if name not in value:
-                    return False
-            pairs = [(each, value[name]) for name, each in node.get("properties", _NONE).items() if name in value]
-        elif isinstance(value, list) and node.keys() <= _OF_LISTS:
-            pairs = [(node["items"], each) for each in value if "items" in node]
-        else:
-            return False
-        for each, inner in pairs:
-            if not self._is_plain(each, inner, levels - 1):
-                return False
-            if id(each) not in self.document.plain:
-                self._left -= 1
-        return self._left >= 0
 
     def explained(self, node: Node, name: str) -> list[Problem]:
         """Return what is wrong with a name, for a check that runs."""

@@ -19,8 +19,8 @@ from xmltools.syntax.json_reader import JSONDepthError, JSONError, loads, loads_
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.equality import Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
-from xmltools.tools.schema.shapes import ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
-from xmltools.tools.schema.text_to_scalar import WHITE_SPACE, read_enum, read_scalar
+from xmltools.tools.schema.shapes import LEVELS, ArrayShape, EnumShape, ObjectShape, ScalarShape, Shape, UnionShape
+from xmltools.tools.schema.text_to_scalar import UNREAD, WHITE_SPACE
 
 # Elements that no schema describes: strings, lists and objects, as the tags say
 
@@ -147,6 +147,12 @@ def read_arguments(
     if shape is None:
         return Reading(_object_without_schema(children), [], [], [])
 
+    try:
+        values: Any = shape.clean_properties(children) if isinstance(shape, ObjectShape) else UNREAD
+    except RecursionError:
+        values = UNREAD  # nobody is so deep in the stack but a caller
+    if values is not UNREAD:
+        return Reading(values, [], [], [])
     usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
     return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 
@@ -158,19 +164,30 @@ def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, chec
     """
     if shape is None:
         return Reading(value, [], [], [])
+    if _is_clean(value, shape):
+        return Reading(value, [], [], [])
     return _finish(shape, lambda reader: reader.json(value, shape, offset), check=check)
 
 
 def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
     """Return what in typed arguments does not fit the schema."""
-    return _finish(shape, lambda reader: _Value(arguments)).problems
+    return [] if _is_clean(arguments, shape) else _finish(shape, lambda reader: _Value(arguments)).problems
+
+
+def _is_clean(value: Any, shape: Shape) -> bool:
+    try:
+        return shape.is_clean(value, LEVELS)
+    except RecursionError:
+        return False
 
 
 def _finish(shape: Shape, read: Callable[[_Reader], _Value], depth: int = 64, check: bool = True) -> Reading:
     reader = _Reader(shape, depth)
     try:
         result = read(reader)
-        problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS if check else 0))
+        problems = []
+        if check and not shape.is_clean(result.value, LEVELS):
+            problems = list(islice(reader.problems(shape, result.value), MAX_PROBLEMS))
     except RecursionError:
         # Elements and JSON are bounded in depth; only a caller who is deep in the stack himself gets here.
         return Reading({}, [], [Problem((), "arguments that are nested less deeply", "too many levels")], [])
@@ -283,11 +300,11 @@ class _Reader:
         """Return what was asked for, or the steps to it if there is more to it than a leaf."""
         source, shape, offset = request
         is_element = isinstance(source, Element)
-        if not isinstance(shape, (UnionShape, ArrayShape)):
-            if is_element and not source.children:
-                return _Value(None) if source.nil else self._leaf(source.text, shape, offset)
-            if not is_element and not isinstance(source, (dict, list)):
-                return self._json_scalar(source, shape, offset)
+        if is_element:
+            if (read := self._at_once(source, shape)) is not None:
+                return read
+        elif not isinstance(shape, (UnionShape, ArrayShape)) and not isinstance(source, (dict, list)):
+            return self._json_scalar(source, shape, offset)
         key = _key(request)
         if key in self._seen:
             return self._seen[key][2]
@@ -300,10 +317,18 @@ class _Reader:
     # Elements
 
     def _at_once(self, element: Element, shape: Shape) -> _Value | None:
-        """Read a leaf of a shape that is no union or list, as most are; None for all else."""
-        if element.children or isinstance(shape, (UnionShape, ArrayShape)):
+        """Read a leaf, as most elements are; None for all else, and for a list or a union that is not clean."""
+        if element.children:
             return None
-        return _Value(None) if element.nil else self._leaf(element.text, shape, element.offset)
+        if element.nil:
+            return _Value(None)
+        # Which alternative with items a text is meant for may depend on what else is being read of it.
+        value = UNREAD if isinstance(shape, UnionShape) and not shape.is_flat else shape.read_text(element.text)
+        if value is not UNREAD:
+            return _Value(value)
+        if isinstance(shape, (UnionShape, ArrayShape)):
+            return None
+        return self._unclean_leaf(element.text, shape, element.offset)
 
     def _element(self, element: Element, shape: Shape) -> _Steps:
         if element.nil:
@@ -398,22 +423,17 @@ class _Reader:
     # Leaves
 
     def _leaf(self, text: str, shape: Shape, offset: int) -> _Value:
-        if isinstance(shape, ScalarShape):
-            read = read_scalar(text.strip(WHITE_SPACE), shape.type)
-        elif isinstance(shape, EnumShape):
-            read = read_enum(text, shape.values)
-        elif isinstance(shape, ObjectShape):
-            return self._object_leaf(text, shape, offset)
-        else:
-            return _Value(text)
-        if not read:
-            return self._enum_leaf(text, shape, offset)
-        value, unusual = read
-        return _Value(value, (_coerced(text, value, offset),) if unusual else ())
+        value = shape.read_text(text)
+        return self._unclean_leaf(text, shape, offset) if value is UNREAD else _Value(value)
 
-    def _enum_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
-        """Read what is no scalar: an enum may have lists and objects among its values."""
-        if isinstance(shape, EnumShape) and any(isinstance(each, (list, dict)) for each in shape.values):
+    def _unclean_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
+        if isinstance(shape, ObjectShape):
+            return self._object_leaf(text, shape, offset)
+        if isinstance(shape, (ScalarShape, EnumShape)):
+            value = shape.read_unusual(text)
+            if value is not UNREAD:
+                return _Value(value, (_coerced(text, value, offset),))
+        if isinstance(shape, EnumShape) and shape.has_containers:
             loaded = self._load(text, offset)
             if self.fits(shape, loaded.value):
                 return loaded
@@ -428,9 +448,10 @@ class _Reader:
         return _after_loading(loaded, self.json(loaded.value, shape, offset))
 
     def _list_leaf(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
+        value = shape.read_text(text)
+        if value is not UNREAD:
+            return _Value(value)
         trimmed = text.strip(WHITE_SPACE)
-        if not trimmed:
-            return _Value([])
         if trimmed[0] == "[":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
@@ -483,7 +504,7 @@ class _Reader:
 
     def _json(self, value: Any, shape: Shape, offset: int) -> _Steps:
         if isinstance(shape, UnionShape):
-            requests = [_Request(value, each, offset) for each in shape.alternatives]
+            requests = [_Request(value, each, offset) for each in shape.tries]
             return (yield from self._choose(requests, typed=True))
         if isinstance(shape, ArrayShape) and value is not None and not isinstance(value, str):
             return (yield from self._json_items(value, shape, offset))
@@ -536,11 +557,11 @@ class _Reader:
     # Unions
 
     def _choose_for(self, element: Element, shape: UnionShape) -> _Steps:
-        shapes = shape.alternatives
+        shapes = shape.tries
         if element.children:
             # What the parser read as elements is none of the strings, and the other way round.
             is_node = shape.opens(element.children[0].name, element.name) is not None
-            shapes = tuple(each for each in shapes if each.is_text is not is_node) or shapes
+            shapes = [each for each in shapes if each.is_text is not is_node] or shapes
         requests = [_Request(element, each, element.offset) for each in shapes]
         return (yield from self._choose(requests))
 
@@ -549,7 +570,6 @@ class _Reader:
 
         `typed`: the value came with a type, so that an alternative of that very type comes before all others.
         """
-        requests.sort(key=lambda request: request.shape.is_text or request.shape.is_any)
         fitting: list[_Value] = []
         reads: list[_Value] = []
         for request in requests:

@@ -133,11 +133,12 @@ def common_types(parts: Sequence[Node]) -> list[str] | None:
     if len(said) == 1 and len(said[0]) == 1:
         return list(said[0])
     names = [name for types in said for name in types]
-    common = [each for each in dict.fromkeys(names) if all(_allows(types, each) for types in said)]
+    common = [each for each in dict.fromkeys(names) if all(allows(types, each) for types in said)]
     return [each for each in common if each != "integer" or "number" not in common] or said[0][:1]
 
 
-def _allows(types: list[str], name: str) -> bool:
+def allows(types: list[str], name: str) -> bool:
+    """Return whether a value of the type `name` is of one of the types."""
     return name in types or (name == "integer" and "number" in types)
 
 

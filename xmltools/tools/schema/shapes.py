@@ -8,30 +8,60 @@ value together, on demand, so that recursive schemas cost nothing until a value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from xmltools.errors import XMLToolsError
-from xmltools.tools.schema.document import NEVER, Document, Node, json_copy, read_json
+from xmltools.syntax.element_tree import Element
+from xmltools.tools.schema.check import Checker
+from xmltools.tools.schema.document import NEVER, PLAIN, Document, Node, json_copy, read_json
+from xmltools.tools.schema.equality import Path, Problem, equal
 from xmltools.tools.schema.item_names import ITEM, singular_of
+from xmltools.tools.schema.keywords import CHECKS
 from xmltools.tools.schema.nodes import (
     ARRAY_WORDS,
     CHOICES,
     OBJECT_WORDS,
     VALUES,
     AppliedNodes,
+    allows,
     common_types,
     common_values,
     key_of,
 )
+from xmltools.tools.schema.text_to_scalar import CLEAN, UNREAD, UNUSUAL, WHITE_SPACE, Read, read_unusual
+
+LEVELS: Final = 8
+"""Lists and objects inside each other that are read at once. What nests deeper is read without recursion."""
+
+_SILENT = PLAIN - {"type"} | {"$ref", "allOf"}
+"""Keywords that say nothing of a value by themselves."""
+_LIMITS = frozenset(
+    (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+    )
+)
+"""Keywords that narrow what is valid, and say nothing of how it is read or of what is in it."""
+_SIMPLE = _SILENT | _LIMITS | {"type"}
+_Limit = tuple[Callable[[Any, Any, Node, Any, Path], Iterable[object]], Any, Node]
+"""A check that asks for no more of its context than the document, what its keyword says, and the node of that."""
 
 
 class Shape:
     """How values of one schema are written. `nodes` are the schemas that such a value must all fit, `parts` are these
     and all that they refer to without condition."""
 
-    __slots__ = ("maker", "nodes", "parts")
+    __slots__ = ("_limits", "maker", "nodes", "parts")
 
+    words = _SIMPLE
+    """The keywords that its readers obey, or that are limits."""
+    type = ""
+    """The only type of its values, if there is one."""
+    has_kind = True
+    """Whether it matters for a clean text if its element is marked as text or JSON."""
     exact = False
     """Whether a leaf of this shape may hold anything, so that what follows must confirm its end tag."""
     is_any = False
@@ -44,6 +74,58 @@ class Shape:
         self.maker = maker
         self.nodes = nodes
         self.parts = parts
+        self._limits: tuple[_Limit, ...] | None = None
+
+    # What is clean is read as it is: it needs no repair, and is valid. For anything else there is more to ask
+    # (`elements_to_arguments`), which begins with the same `read_text`.
+
+    def read_text(self, text: str) -> Any:
+        """Return the value that the text of a leaf cleanly is, valid or not; UNREAD if only a repair makes one."""
+        return UNREAD
+
+    def may_repair(self, text: str) -> bool:
+        """Return whether a text that is not clean may still be repaired into what surely is a value of this shape."""
+        return False
+
+    def clean(self, element: Element, levels: int) -> Any:
+        """Return the value of an element that is clean and valid; UNREAD for all others, and for some that nest deeper
+        than so many levels, or have several ways to be read."""
+        if element.children or (element.kind and self.has_kind):
+            return UNREAD
+        if element.nil:
+            return None if self.is_clean(None, levels) else UNREAD
+        value = self.read_text(element.text)
+        return value if value is UNREAD or self.is_valid(value) else UNREAD
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return the same for a value in JSON: whether it is surely read as it is, and valid."""
+        return self.is_valid(value)
+
+    def is_valid(self, value: Any) -> bool:
+        """Return whether a value that was cleanly read is valid."""
+        limits = self._limits
+        if limits is None:
+            limits = self._limits = tuple(self._find_limits())
+        for check, argument, node in limits:
+            for _ in check(self.maker, argument, node, value, ()):
+                return False
+        return True
+
+    def _find_limits(self) -> Iterator[_Limit]:
+        """Yield the checks of what its readers don't obey anyway; those of all nodes if that is hard to tell."""
+        said = [part for part in self.parts if not part.keys() <= _SILENT]
+        if self._obeys(said):
+            for part in said:
+                yield from ((CHECKS[word], part[word], part) for word in part if word in _LIMITS)
+        else:
+            yield from ((_check_all, None, node) for node in self.nodes)
+
+    def _obeys(self, said: list[Node]) -> bool:
+        """Return whether all that is cleanly read fits these nodes, if it keeps to their limits."""
+        return (len(said) < 2 or self.words is _SIMPLE) and all(
+            part.keys() <= self.words and (not self.type or "type" not in part or allows(part["type"], self.type))
+            for part in said
+        )
 
     def opens(self, tag: str, name: str) -> Shape | None:
         """Return the shape to read children with, if `name` begins with `<tag>`; None for a leaf."""
@@ -81,12 +163,20 @@ class Shape:
         return f"<{type(self).__name__}>"
 
 
+def _check_all(maker: Maker, _: None, node: Node, value: Any, path: Path) -> Iterator[Problem]:
+    return Checker(maker.document).problems(node, value)
+
+
 class AnyShape(Shape):
     """What the schema leaves open: read without a schema."""
 
     __slots__ = ()
     exact = True
     is_any = True
+
+    def read_text(self, text: str) -> Any:
+        """Return the text, unless it may be JSON."""
+        return UNREAD if text.lstrip(WHITE_SPACE)[:1] in ("{", "[") else text
 
     def opens(self, tag: str, name: str) -> Shape:
         """Return this shape: any element may have children."""
@@ -106,32 +196,102 @@ class TextShape(Shape):
 
     __slots__ = ()
     type = "string"
+    has_kind = False
     exact = True
     is_text = True
+
+    def read_text(self, text: str) -> str:
+        """Return the text."""
+        return text
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return whether it is a valid string."""
+        return type(value) is str and self.is_valid(value)
 
 
 class ScalarShape(Shape):
     """An integer, a number, a boolean or null: `type` says which."""
 
-    __slots__ = ("type",)
+    __slots__ = ("_read", "type")
+    has_kind = False
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node], type: str) -> None:
         super().__init__(maker, nodes, parts)
         self.type = type
+        self._read = CLEAN[type]
+
+    def read_text(self, text: str) -> Any:
+        """Return the scalar."""
+        return self._read(text)
+
+    def read_unusual(self, text: str) -> Any:
+        """Return the scalar that the text is in any spelling, UNREAD if it is none."""
+        return read_unusual(text, self.type)
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return whether it is a valid scalar of this type."""
+        kind = type(value)
+        return kind in _TYPES[self.type] and (kind is not float or math.isfinite(value)) and self.is_valid(value)
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
 
 
 class EnumShape(Shape):
     """One of the `values`."""
 
-    __slots__ = ("values",)
+    __slots__ = ("_others", "_words", "has_containers", "values")
+    words = _SIMPLE | VALUES
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node], values: list[Any]) -> None:
         super().__init__(maker, nodes, parts)
         self.values = values
+        self._words = {value: value for value in values if isinstance(value, str)}
+        self._others = [(value, _kind_of(value)) for value in values if not isinstance(value, (str, list, dict))]
+        self.has_containers = any(isinstance(value, (list, dict)) for value in values)
+
+    def read_text(self, text: str) -> Any:
+        """Return the value that the text is: exactly, trimmed, or as JSON."""
+        found = self._words.get(text)
+        if found is None:
+            found = self._words.get(text.strip(WHITE_SPACE))
+        return self._other(CLEAN, text) if found is None else found
+
+    def read_unusual(self, text: str) -> Any:
+        """Return the value that the text is in other letters or another spelling, UNREAD if it is none."""
+        trimmed = text.strip(WHITE_SPACE)
+        folded = trimmed.casefold()
+        for word in self._words:
+            if word.strip(WHITE_SPACE).casefold() == folded:
+                return word
+        return self._other(UNUSUAL, trimmed)  # quotes would make it a string, which an enum may have too
+
+    def _other(self, readers: Mapping[str, Read], text: str) -> Any:
+        for value, kind in self._others:
+            if equal(readers[kind](text), value):
+                return value
+        return UNREAD
+
+    def may_repair(self, text: str) -> bool:
+        """Return whether any of the values is written as JSON."""
+        return self.has_containers
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return whether it is one of the words."""
+        return type(value) is str and value in self._words and self.is_valid(value)
+
+
+def _kind_of(value: float | None) -> str:
+    return "null" if value is None else "boolean" if isinstance(value, bool) else "number"
 
 
 class _Container(Shape):
-    __slots__ = ("_children", "make", "plain")
+    __slots__ = ("_children", "make")
     exact = True
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
@@ -139,16 +299,21 @@ class _Container(Shape):
         self.make = maker
         self._children: dict[Any, Shape] = {}
 
+    def may_repair(self, text: str) -> bool:
+        """Return whether the text may hold JSON, or is valid as a string."""
+        return "[" in text or "{" in text or not any("type" in part for part in self.parts)
+
     def forget(self) -> None:
         """Let go of the shapes of children."""
         self._children.clear()
-        self.plain = None
 
 
 class ObjectShape(_Container):
     """Properties. `required` and `properties` are what its schemas declare without condition."""
 
     __slots__ = ("_optional", "_properties", "is_open", "keeper", "required")
+    words = _SIMPLE | {"properties", "required", "additionalProperties"}
+    type = "object"
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
         super().__init__(maker, nodes, parts)
@@ -158,6 +323,57 @@ class ObjectShape(_Container):
         self.is_open = not any(map(_declares, (*parts, *self._optional)))
         self.keeper: object = None  # what ends with this shape
         self._properties: dict[str, Shape] | None = None
+
+    def read_text(self, text: str) -> Any:
+        """Return the empty object, if it may be empty."""
+        return UNREAD if self.required or text.strip(WHITE_SPACE) else {}
+
+    def clean(self, element: Element, levels: int) -> Any:
+        """Return the object."""
+        children = element.children
+        if not children:
+            return super().clean(element, levels)
+        return UNREAD if element.nil or element.kind or not levels else self.clean_properties(children, levels - 1)
+
+    def clean_properties(self, children: Iterable[Element], levels: int = LEVELS) -> Any:
+        """Return elements as the properties of an object, if all of it is clean and valid; else UNREAD."""
+        values: dict[str, Any] = {}
+        known = self._children
+        for element in children:
+            name = element.name
+            shape = known.get(name) or self._admitted(name)
+            value = UNREAD if shape is None else shape.clean(element, levels)
+            if value is UNREAD or name in values:
+                return UNREAD
+            values[name] = value
+        return values if self._is_valid_object(values) else UNREAD
+
+    def is_clean(self, value: Any, levels: int = LEVELS) -> bool:
+        """Return whether it is a valid object of clean values."""
+        if type(value) is not dict or not levels:
+            return False
+        known = self._children
+        for name, each in value.items():
+            shape = known.get(name) or self._admitted(name)
+            if shape is None or not shape.is_clean(each, levels - 1):
+                return False
+        return self._is_valid_object(value)
+
+    def _admitted(self, name: str) -> Shape | None:
+        """Return the shape of a property, None if there can be none of this name."""
+        if not self.has_property(name) and any(NEVER in part.get("additionalProperties", ()) for part in self.parts):
+            return None
+        return self.child(name)
+
+    def _is_valid_object(self, value: dict[str, Any]) -> bool:
+        for name in self.required:
+            if name not in value:
+                return False
+        return self.is_valid(value)
+
+    def _obeys(self, said: list[Node]) -> bool:
+        nodes = (node for part in said for node in part.get("properties", {}).values())
+        return super()._obeys(said) and not any(NEVER in node for node in nodes)
 
     @property
     def properties(self) -> Mapping[str, Shape]:
@@ -264,11 +480,44 @@ class ArrayShape(_Container):
     """Items."""
 
     __slots__ = ("_longest",)
+    words = _SIMPLE | {"items"}
+    type = "array"
     is_list = True
 
     def __init__(self, maker: Maker, nodes: tuple[Node, ...], parts: Sequence[Node]) -> None:
         super().__init__(maker, nodes, parts)
         self._longest = max((len(part["prefixItems"]) for part in parts if "prefixItems" in part), default=0)
+
+    def read_text(self, text: str) -> Any:
+        """Return the empty list."""
+        return UNREAD if text.strip(WHITE_SPACE) else []
+
+    def clean(self, element: Element, levels: int) -> Any:
+        """Return the list."""
+        children = element.children
+        if not children:
+            return super().clean(element, levels)
+        if element.nil or element.kind or not levels or self.opens(children[0].name, element.name) is not self:
+            return UNREAD
+        items = []
+        for number, child in enumerate(children):
+            value = self.item(number).clean(child, levels - 1)
+            if value is UNREAD:
+                return UNREAD
+            items.append(value)
+        return items if self.is_valid(items) else UNREAD
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return whether it is a valid list of clean items."""
+        if type(value) is not list or not levels:
+            return False
+        for number, each in enumerate(value):
+            if not self.item(number).is_clean(each, levels - 1):
+                return False
+        return self.is_valid(value)
+
+    def _obeys(self, said: list[Node]) -> bool:
+        return super()._obeys(said) and not any(NEVER in part.get("items", ()) for part in said)
 
     def item(self, index: int) -> Shape:
         """Return the shape of the item at a position."""
@@ -322,12 +571,61 @@ def _item_nodes(parts: Sequence[Node], index: int) -> Iterator[Node]:
 class UnionShape(Shape):
     """One of several shapes, in the order of the schema."""
 
-    __slots__ = ("_alternatives", "exact")
+    __slots__ = ("_alternatives", "exact", "is_flat", "tries")
+    words = _SIMPLE - _LIMITS - {"type"} | {"anyOf"}
 
     def __init__(self, maker: Maker | None, nodes: tuple[Node, ...], alternatives: tuple[Shape, ...]) -> None:
         super().__init__(maker, nodes, maker.parts(nodes) if maker is not None else nodes)
         self._alternatives = alternatives
+        self.tries = sorted(alternatives, key=lambda each: each.is_text or each.is_any)
+        """The alternatives in the order in which they are tried: what takes any text comes last."""
         self.exact = any(each.exact for each in alternatives)
+        self.is_flat = not any(isinstance(each, _Container) for each in alternatives)
+
+    def read_text(self, text: str) -> Any:
+        """Return the value of the first alternative in which the text is clean and valid."""
+        for each in self.tries:
+            value = each.read_text(text)
+            if value is not UNREAD and each.is_valid(value):
+                return value
+            if value is UNREAD and each.may_repair(text):
+                return UNREAD
+        return UNREAD
+
+    def clean(self, element: Element, levels: int) -> Any:
+        """Return the value."""
+        children = element.children
+        if not children:
+            return super().clean(element, levels)
+        inner = self._only_container
+        if inner is None or self.opens(children[0].name, element.name) is None:
+            return UNREAD
+        value = inner.clean(element, levels)
+        return value if value is UNREAD or self.is_valid(value) else UNREAD
+
+    def is_clean(self, value: Any, levels: int) -> bool:
+        """Return whether it is clean in any of the alternatives."""
+        if isinstance(value, (list, dict)):
+            inner = self._only_container
+            return inner is not None and inner.is_clean(value, levels) and self.is_valid(value)
+        for each in self.tries:
+            if each.is_clean(value, levels):
+                return self.is_valid(value)
+            if isinstance(value, str) and each.may_repair(value):
+                return False
+        return False
+
+    @property
+    def _only_container(self) -> Shape | None:
+        """The list or object, if there is one and nothing else can be any."""
+        containers = [each for each in self._alternatives if isinstance(each, (_Container, AnyShape, EnumShape))]
+        return containers[0] if len(containers) == 1 and isinstance(containers[0], _Container) else None
+
+    def _obeys(self, said: list[Node]) -> bool:
+        ways = {id(way) for part in said for way in part.get("anyOf", ())} if super()._obeys(said) else set()
+        own = set(map(id, self.nodes))
+        asked = [set(map(id, each.nodes)) for each in self._alternatives]
+        return all(own <= nodes or not ways.isdisjoint(nodes) for nodes in asked)
 
     @property
     def alternatives(self) -> tuple[Shape, ...]:
