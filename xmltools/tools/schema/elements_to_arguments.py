@@ -9,8 +9,8 @@ that the depth of a value takes no stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from xmltools.errors import Code, Repair
@@ -166,7 +166,7 @@ def read_object(value: dict[str, Any], shape: Shape | None, offset: int, *, chec
         return Reading(value, [], [], [])
     if _is_clean(value, shape):
         return Reading(value, [], [], [])
-    return _finish(shape, lambda reader: reader.json(value, shape, offset), check=check)
+    return _finish(shape, lambda reader: reader.members(value, shape, offset), check=check)
 
 
 def find_problems(arguments: dict[str, Any], shape: Shape) -> list[Problem]:
@@ -219,22 +219,18 @@ class _Reader:
         self._depth = depth
         self.too_deep = False
         self.usual: dict[int, str] = {}
-        self._checker = Checker(shape.maker.document) if shape.maker else None
+        self._checker = Checker(shape.maker.document)  # type: ignore[union-attr] # what was compiled has one
         self._seen: dict[_Key, tuple[object, Shape, _Value]] = {}
         self._open: set[_Key] = set()
         self._loaded: dict[tuple[str, int], _Value] = {}
 
-    def problems(self, shape: Shape, value: Any) -> Iterable[Problem]:
+    def problems(self, shape: Shape, value: Any) -> Iterator[Problem]:
         """Return what is wrong with `value`."""
-        return (
-            problem
-            for node in (shape.nodes if self._checker else ())
-            for problem in self._checker.problems(node, value)  # type: ignore[union-attr]
-        )
+        return chain.from_iterable(self._checker.problems(node, value) for node in shape.nodes)
 
     def fits(self, shape: Shape, value: Any) -> bool:
         """Return whether `value` is valid."""
-        return self._checker is None or all(self._checker.fits(node, value) for node in shape.nodes)
+        return all(self._checker.fits(node, value) for node in shape.nodes)
 
     def _load_text(self, text: str, offset: int) -> _Value:
         try:
@@ -257,17 +253,15 @@ class _Reader:
         self.usual = usual
         return self._finished(self._properties(children, shape), None)
 
-    def element(self, element: Element, shape: Shape) -> _Value:
-        """Read one element."""
-        return self._read(_Request(element, shape, element.offset))
-
-    def json(self, value: Any, shape: Shape, offset: int) -> _Value:
-        """Read a JSON value."""
-        return self._read(_Request(value, shape, offset))
+    def members(self, value: dict[str, Any], shape: Shape, offset: int) -> _Value:
+        """Read an object in JSON as the arguments of a call."""
+        return self._finished(self._json(value, shape, offset), None)
 
     # Requests
 
-    def _read(self, request: _Request) -> _Value:
+    def read(self, source: Any, shape: Shape, offset: int) -> _Value:
+        """Read an element or a JSON value."""
+        request = _Request(source, shape, offset)
         begun = self._begin(request)
         return begun if isinstance(begun, _Value) else self._finished(begun, request)
 
@@ -299,12 +293,17 @@ class _Reader:
     def _begin(self, request: _Request) -> _Value | _Steps:
         """Return what was asked for, or the steps to it if there is more to it than a leaf."""
         source, shape, offset = request
-        is_element = isinstance(source, Element)
-        if is_element:
-            if (read := self._at_once(source, shape)) is not None:
-                return read
-        elif not isinstance(shape, (UnionShape, ArrayShape)) and not isinstance(source, (dict, list)):
-            return self._json_scalar(source, shape, offset)
+        is_element, is_simple = isinstance(source, Element), not isinstance(shape, (UnionShape, ArrayShape))
+        if is_element and not source.children:
+            if source.nil:
+                return _Value(None)
+            if is_simple:
+                return self._leaf(source.text, shape, offset)
+        if not is_element:
+            if shape.is_clean(source, LEVELS):
+                return _Value(source)
+            if is_simple and not isinstance(source, (dict, list)):
+                return self._json_scalar(source, shape, offset)
         key = _key(request)
         if key in self._seen:
             return self._seen[key][2]
@@ -315,20 +314,6 @@ class _Reader:
         return self._element(source, shape) if is_element else self._json(source, shape, offset)
 
     # Elements
-
-    def _at_once(self, element: Element, shape: Shape) -> _Value | None:
-        """Read a leaf, as most elements are; None for all else, and for a list or a union that is not clean."""
-        if element.children:
-            return None
-        if element.nil:
-            return _Value(None)
-        # Which alternative with items a text is meant for may depend on what else is being read of it.
-        value = UNREAD if isinstance(shape, UnionShape) and not shape.is_flat else shape.read_text(element.text)
-        if value is not UNREAD:
-            return _Value(value)
-        if isinstance(shape, (UnionShape, ArrayShape)):
-            return None
-        return self._unclean_leaf(element.text, shape, element.offset)
 
     def _element(self, element: Element, shape: Shape) -> _Steps:
         if element.nil:
@@ -353,6 +338,11 @@ class _Reader:
         lost = False
         for name, group in _by_name(children).items():
             child = shape.child(name)
+            # In an alternative of a union a value may be read otherwise, for what the other ones made of its text.
+            value = UNREAD if self._open or len(group) > 1 else child.clean(group[0], LEVELS)
+            if value is not UNREAD:
+                values[name] = value
+                continue
             if len(group) > 1:
                 read = yield from self._group(group, child)
             elif group[0].kind and (said := self._said(group[0], child)) is not None:
@@ -360,7 +350,7 @@ class _Reader:
             elif child.exact and _is_open(child) and shape.has_property(name):
                 read = yield from self._open_value(group[0], child)
             else:
-                read = self._at_once(group[0], child) or (yield _Request(group[0], child, group[0].offset))
+                read = yield _Request(group[0], child, group[0].offset)
             values[name] = read.value
             repairs += read.repairs
             duplicates += read.duplicates
@@ -412,8 +402,7 @@ class _Reader:
             items += (element.children or ()) if self._holds_items(element, len(elements), shape) else (element,)
         reads = []
         for number, item in enumerate(items):
-            inner = shape.item(number)
-            reads.append(self._at_once(item, inner) or (yield _Request(item, inner, item.offset)))
+            reads.append((yield _Request(item, shape.item(number), item.offset)))
         return _joined(reads)
 
     def _holds_items(self, element: Element, count: int, shape: ArrayShape) -> bool:
@@ -424,9 +413,8 @@ class _Reader:
 
     def _leaf(self, text: str, shape: Shape, offset: int) -> _Value:
         value = shape.read_text(text)
-        return self._unclean_leaf(text, shape, offset) if value is UNREAD else _Value(value)
-
-    def _unclean_leaf(self, text: str, shape: Shape, offset: int) -> _Value:
+        if value is not UNREAD:
+            return _Value(value)
         if isinstance(shape, ObjectShape):
             return self._object_leaf(text, shape, offset)
         if isinstance(shape, (ScalarShape, EnumShape)):
@@ -445,7 +433,7 @@ class _Reader:
         loaded = self._load(text, offset)
         if not isinstance(loaded.value, dict):
             return _Value(text)
-        return _after_loading(loaded, self.json(loaded.value, shape, offset))
+        return _after_loading(loaded, self.read(loaded.value, shape, offset))
 
     def _list_leaf(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
         value = shape.read_text(text)
@@ -455,7 +443,7 @@ class _Reader:
         if trimmed[0] == "[":
             loaded = self._load(text, offset)
             if isinstance(loaded.value, list):
-                return _after_loading(loaded, self.json(loaded.value, shape, offset))
+                return _after_loading(loaded, self.read(loaded.value, shape, offset))
             if trimmed[-1] == "]":
                 return _Value(text)  # a list was meant, but nobody can say which
         read = self._one_item(text, shape, offset, source)
@@ -464,13 +452,11 @@ class _Reader:
         return read
 
     def _one_item(self, text: str, shape: ArrayShape, offset: int, source: object) -> _Value:
-        item = shape.item(0)
-        if not isinstance(source, Element):
-            read = self.json(source, item, offset)
-            return read._replace(value=[read.value], guessed=True)
-        read = self.element(source, item)
-        repair = Repair(Code.SINGLE_ITEM, offset, f"read {text[:40]!r} as a list of one item")
-        return read._replace(value=[read.value], repairs=(*read.repairs, repair), guessed=True)
+        read = self.read(source, shape.item(0), offset)
+        repairs = read.repairs
+        if isinstance(source, Element):
+            repairs += (Repair(Code.SINGLE_ITEM, offset, f"read {text[:40]!r} as a list of one item"),)
+        return read._replace(value=[read.value], repairs=repairs, guessed=True)
 
     def _comma_list(self, text: str, shape: ArrayShape, offset: int) -> _Value | None:
         """Read numbers and the like that are separated by commas; None if they are none. Text may hold commas."""
@@ -511,12 +497,7 @@ class _Reader:
         if isinstance(shape, ObjectShape) and isinstance(value, dict):
             names: dict[str, _Value] = {}
             for name, each in value.items():
-                child = shape.child(name)
-                if isinstance(each, (dict, list)) or isinstance(child, (UnionShape, ArrayShape)):
-                    read = yield _Request(each, child, offset)
-                else:
-                    read = self._json_scalar(each, child, offset)
-                names[name] = _placed(read, name) if read.repairs else read
+                names[name] = _placed((yield _Request(each, shape.child(name), offset)), name)
             return _joined(list(names.values()))._replace(value={name: each.value for name, each in names.items()})
         return self._json_scalar(value, shape, offset)
 
@@ -541,12 +522,7 @@ class _Reader:
         if isinstance(value, list):
             reads = []
             for number, each in enumerate(value):
-                inner = shape.item(number)
-                if isinstance(each, (dict, list)) or isinstance(inner, (UnionShape, ArrayShape)):
-                    read = yield _Request(each, inner, offset)
-                else:
-                    read = self._json_scalar(each, inner, offset)
-                reads.append(_placed(read, f"[{number}]") if read.repairs else read)
+                reads.append(_placed((yield _Request(each, shape.item(number), offset)), f"[{number}]"))
             return _joined(reads)
         item = yield _Request(value, shape.item(0), offset)
         if item.lost or not self.fits(shape.item(0), item.value):
@@ -585,13 +561,14 @@ class _Reader:
 
     def _likeliest(self, shapes: list[Shape], reads: list[_Value]) -> _Value:
         """Return the reading whose problems are worth telling: that of a container of its own kind."""
-        pairs = [(shape, each) for shape, each in zip(shapes, reads, strict=True) if not each.lost]
-        nodes = [shape.nodes[0] for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
-        of_kind = [each for shape, each in pairs if shape.nodes and not isinstance(each.value, str)]
-        if self._checker:
-            for node, each in zip(nodes, of_kind, strict=True):
-                if self._checker.likely(nodes, each.value) is node:
-                    return each
+        of_kind = [
+            (shape.nodes[0], read)
+            for shape, read in zip(shapes, reads, strict=True)
+            if shape.nodes and not read.lost and not isinstance(read.value, str)
+        ]
+        for node, read in of_kind:
+            if self._checker.likely([each for each, _ in of_kind], read.value) is node:
+                return read
         return reads[-1]
 
 
@@ -625,6 +602,8 @@ def _after_loading(loaded: _Value, read: _Value) -> _Value:
 def _placed(read: _Value, step: str) -> _Value:
     """Return what was read of a part of a list or object in JSON: what was repaired in it has a place there, for it has
     none in the text."""
+    if not read.repairs:
+        return read
     repairs = []
     for code, offset, message in ((each.code, each.offset, each.message) for each in read.repairs):
         begun = message[:1] == _PLACE

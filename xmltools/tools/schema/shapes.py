@@ -571,7 +571,7 @@ def _item_nodes(parts: Sequence[Node], index: int) -> Iterator[Node]:
 class UnionShape(Shape):
     """One of several shapes, in the order of the schema."""
 
-    __slots__ = ("_alternatives", "exact", "is_flat", "tries")
+    __slots__ = ("_alternatives", "exact", "tries")
     words = _SIMPLE - _LIMITS - {"type"} | {"anyOf"}
 
     def __init__(self, maker: Maker | None, nodes: tuple[Node, ...], alternatives: tuple[Shape, ...]) -> None:
@@ -580,7 +580,6 @@ class UnionShape(Shape):
         self.tries = sorted(alternatives, key=lambda each: each.is_text or each.is_any)
         """The alternatives in the order in which they are tried: what takes any text comes last."""
         self.exact = any(each.exact for each in alternatives)
-        self.is_flat = not any(isinstance(each, _Container) for each in alternatives)
 
     def read_text(self, text: str) -> Any:
         """Return the value of the first alternative in which the text is clean and valid."""
