@@ -776,7 +776,7 @@ def test_what_is_clean_is_read_as_if_it_were_not_known_to_be(rng):
 
     at_once = read()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ObjectShape, "clean_properties", lambda *_: UNREAD)
+        patch.setattr(ObjectShape, "clean_children", lambda *_: UNREAD)
         patch.setattr(ObjectShape, "is_clean", lambda *_: False)
         patch.setattr(UnionShape, "read_text", lambda *_: UNREAD)
         assert read() == at_once
@@ -865,3 +865,11 @@ def test_only_valid_values_are_clean_and_of_these_no_very_deep_ones(levels):
     assert shape.is_clean({"values": valid}) is (levels < 8)
     assert not shape.is_clean({"values": invalid})
     assert find_problems({"values": valid}, shape) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "problems"), [(5, []), (None, []), ("a", ["values: expected a value or null, got 'a'"])]
+)
+def test_schemas_beside_nullable_are_asked(value, problems):
+    shape = compile_schema(schema_of({"not": {"type": "string"}, "nullable": True}))
+    assert [str(each) for each in read_object({"values": value}, shape, 0).problems] == problems

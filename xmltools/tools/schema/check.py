@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from xmltools.tools.schema.context import Context, Steps
@@ -90,35 +89,19 @@ class Checker(Context):
             self._left -= 1
             if self._left < 0:
                 raise ExhaustedError
-            if _is_plain(self.document, node, value):
-                answer = True
-                continue
             key = self._key(node, value)
-            if key is None:  # nothing more will be asked for: this needs no frame
-                steps = self._steps(node, value, path or ())
-                if path is None:
-                    answer = next(steps, None) is None
-                    continue
-                wrong = list(islice(steps, 1 if asking else None))
-                if wrong and asking:
-                    self._fail(stack)
-                    asking -= 1
-                    answer = False
-                elif wrong:
-                    _spoil(stack)
-                    yield from wrong  # type: ignore[misc]
-                continue
-            answer = self._known.get(key)
+            answer = self._known.get(key) if key else None
             if answer or (answer is False and path is None):
                 continue
+            place = (*key, path) if key and path is not None and not asking else None
             if answer is False and asking:
                 self._fail(stack)
                 asking -= 1
-            elif path is not None and not asking and (*key, path) in self._told:
+            elif place in self._told:
                 _spoil(stack)
             else:
-                if path is not None and not asking:
-                    self._told.add((*key, path))
+                if place:
+                    self._told.add(place)
                 frame = self._frame(node, value, path, key)
                 stack.append(frame)
                 asking += frame.asked
@@ -178,9 +161,3 @@ class Checker(Context):
 def _spoil(stack: list[_Frame]) -> None:
     for frame in stack:
         frame.fits = False
-
-
-def _is_plain(document: Document, node: Node, value: Any) -> bool:
-    """Return whether a value fits a node that asks for a type and nothing else, as most do."""
-    types = document.plain.get(id(node))
-    return types is not None and is_one_of(value, types)

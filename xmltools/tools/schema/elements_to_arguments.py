@@ -148,11 +148,11 @@ def read_arguments(
         return Reading(_object_without_schema(children), [], [], [])
 
     try:
-        values: Any = shape.clean_properties(children) if isinstance(shape, ObjectShape) else UNREAD
+        values = shape.clean_children(children, "", LEVELS)
+        if values is not UNREAD and shape.is_valid(values):
+            return Reading(values, [], [], [])
     except RecursionError:
-        values = UNREAD  # nobody is so deep in the stack but a caller
-    if values is not UNREAD:
-        return Reading(values, [], [], [])
+        pass  # nobody is so deep in the stack but a caller
     usual = {child.offset: child.text.strip(WHITE_SPACE) for child in children} if json_is_usual else {}
     return _finish(shape, lambda reader: reader.arguments(children, shape, usual), depth, check)
 

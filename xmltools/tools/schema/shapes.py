@@ -8,7 +8,6 @@ value together, on demand, so that recursive schemas cost nothing until a value 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from xmltools.errors import XMLToolsError
 from xmltools.syntax.element_tree import Element
 from xmltools.tools.schema.check import Checker
 from xmltools.tools.schema.document import NEVER, PLAIN, Document, Node, json_copy, read_json
-from xmltools.tools.schema.equality import Path, Problem, equal
+from xmltools.tools.schema.equality import Path, Problem, equal, fits_type
 from xmltools.tools.schema.item_names import ITEM, singular_of
 from xmltools.tools.schema.keywords import CHECKS
 from xmltools.tools.schema.nodes import (
@@ -90,12 +89,19 @@ class Shape:
     def clean(self, element: Element, levels: int) -> Any:
         """Return the value of an element that is clean and valid; UNREAD for all others, and for some that nest deeper
         than so many levels, or have several ways to be read."""
-        if element.children or (element.kind and self.has_kind):
+        if element.kind and self.has_kind:
             return UNREAD
         if element.nil:
             return None if self.is_clean(None, levels) else UNREAD
-        value = self.read_text(element.text)
+        if not element.children:
+            value = self.read_text(element.text)
+        else:
+            value = self.clean_children(element.children, element.name, levels) if levels else UNREAD
         return value if value is UNREAD or self.is_valid(value) else UNREAD
+
+    def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
+        """Return the value of the element `name` with these children; UNREAD if any of them is not clean and valid."""
+        return UNREAD
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return the same for a value in JSON: whether it is surely read as it is, and valid."""
@@ -122,9 +128,12 @@ class Shape:
 
     def _obeys(self, said: list[Node]) -> bool:
         """Return whether all that is cleanly read fits these nodes, if it keeps to their limits."""
-        return (len(said) < 2 or self.words is _SIMPLE) and all(
-            part.keys() <= self.words and (not self.type or "type" not in part or allows(part["type"], self.type))
-            for part in said
+        inner = [each for part in said for each in (part.get("items", {}), *part.get("properties", {}).values())]
+        return (
+            (len(said) < 2 or self.words is _SIMPLE)
+            and all(part.keys() <= self.words for part in said)
+            and all(allows(part["type"], self.type) for part in said if self.type and "type" in part)
+            and not any(NEVER in node for node in inner)
         )
 
     def opens(self, tag: str, name: str) -> Shape | None:
@@ -206,7 +215,7 @@ class TextShape(Shape):
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is a valid string."""
-        return type(value) is str and self.is_valid(value)
+        return isinstance(value, str) and self.is_valid(value)
 
 
 class ScalarShape(Shape):
@@ -230,16 +239,8 @@ class ScalarShape(Shape):
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is a valid scalar of this type."""
-        kind = type(value)
-        return kind in _TYPES[self.type] and (kind is not float or math.isfinite(value)) and self.is_valid(value)
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
+        is_kept = self.type == "number" or not isinstance(value, float)
+        return is_kept and fits_type(value, self.type) and self.is_valid(value)
 
 
 class EnumShape(Shape):
@@ -283,7 +284,7 @@ class EnumShape(Shape):
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is one of the words."""
-        return type(value) is str and value in self._words and self.is_valid(value)
+        return isinstance(value, str) and value in self._words and self.is_valid(value)
 
 
 def _kind_of(value: float | None) -> str:
@@ -325,28 +326,28 @@ class ObjectShape(_Container):
         self._properties: dict[str, Shape] | None = None
 
     def read_text(self, text: str) -> Any:
-        """Return the empty object, if it may be empty."""
-        return UNREAD if self.required or text.strip(WHITE_SPACE) else {}
+        """Return the empty object."""
+        return UNREAD if text.strip(WHITE_SPACE) else {}
 
-    def clean(self, element: Element, levels: int) -> Any:
-        """Return the object."""
-        children = element.children
-        if not children:
-            return super().clean(element, levels)
-        return UNREAD if element.nil or element.kind or not levels else self.clean_properties(children, levels - 1)
-
-    def clean_properties(self, children: Iterable[Element], levels: int = LEVELS) -> Any:
-        """Return elements as the properties of an object, if all of it is clean and valid; else UNREAD."""
+    def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
+        """Return the object whose properties these are."""
         values: dict[str, Any] = {}
         known = self._children
         for element in children:
             name = element.name
             shape = known.get(name) or self._admitted(name)
-            value = UNREAD if shape is None else shape.clean(element, levels)
+            value = UNREAD if shape is None else shape.clean(element, levels - 1)
             if value is UNREAD or name in values:
                 return UNREAD
             values[name] = value
-        return values if self._is_valid_object(values) else UNREAD
+        return values
+
+    def is_valid(self, value: Any) -> bool:
+        """Return whether it has all that it must have, and keeps to the limits."""
+        for name in self.required:
+            if name not in value:
+                return False
+        return super().is_valid(value)
 
     def is_clean(self, value: Any, levels: int = LEVELS) -> bool:
         """Return whether it is a valid object of clean values."""
@@ -357,23 +358,13 @@ class ObjectShape(_Container):
             shape = known.get(name) or self._admitted(name)
             if shape is None or not shape.is_clean(each, levels - 1):
                 return False
-        return self._is_valid_object(value)
+        return self.is_valid(value)
 
     def _admitted(self, name: str) -> Shape | None:
         """Return the shape of a property, None if there can be none of this name."""
         if not self.has_property(name) and any(NEVER in part.get("additionalProperties", ()) for part in self.parts):
             return None
         return self.child(name)
-
-    def _is_valid_object(self, value: dict[str, Any]) -> bool:
-        for name in self.required:
-            if name not in value:
-                return False
-        return self.is_valid(value)
-
-    def _obeys(self, said: list[Node]) -> bool:
-        nodes = (node for part in said for node in part.get("properties", {}).values())
-        return super()._obeys(said) and not any(NEVER in node for node in nodes)
 
     @property
     def properties(self) -> Mapping[str, Shape]:
@@ -492,12 +483,9 @@ class ArrayShape(_Container):
         """Return the empty list."""
         return UNREAD if text.strip(WHITE_SPACE) else []
 
-    def clean(self, element: Element, levels: int) -> Any:
+    def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
         """Return the list."""
-        children = element.children
-        if not children:
-            return super().clean(element, levels)
-        if element.nil or element.kind or not levels or self.opens(children[0].name, element.name) is not self:
+        if self.opens(children[0].name, name) is not self:
             return UNREAD
         items = []
         for number, child in enumerate(children):
@@ -505,7 +493,7 @@ class ArrayShape(_Container):
             if value is UNREAD:
                 return UNREAD
             items.append(value)
-        return items if self.is_valid(items) else UNREAD
+        return items
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is a valid list of clean items."""
@@ -515,9 +503,6 @@ class ArrayShape(_Container):
             if not self.item(number).is_clean(each, levels - 1):
                 return False
         return self.is_valid(value)
-
-    def _obeys(self, said: list[Node]) -> bool:
-        return super()._obeys(said) and not any(NEVER in part.get("items", ()) for part in said)
 
     def item(self, index: int) -> Shape:
         """Return the shape of the item at a position."""
@@ -591,16 +576,13 @@ class UnionShape(Shape):
                 return UNREAD
         return UNREAD
 
-    def clean(self, element: Element, levels: int) -> Any:
-        """Return the value."""
-        children = element.children
-        if not children:
-            return super().clean(element, levels)
+    def clean_children(self, children: Sequence[Element], name: str, levels: int) -> Any:
+        """Return the list or the object."""
         inner = self._only_container
-        if inner is None or self.opens(children[0].name, element.name) is None:
+        if inner is None or self.opens(children[0].name, name) is None:
             return UNREAD
-        value = inner.clean(element, levels)
-        return value if value is UNREAD or self.is_valid(value) else UNREAD
+        value = inner.clean_children(children, name, levels)
+        return value if value is UNREAD or inner.is_valid(value) else UNREAD
 
     def is_clean(self, value: Any, levels: int) -> bool:
         """Return whether it is clean in any of the alternatives."""
