@@ -1,10 +1,11 @@
 """Reading: elements or JSON, and a shape, to typed arguments.
 
-Reading converts and never complains: what cannot be converted stays as it came, and the check of the
-finished value says what was expected in its place. An alternative of a union is chosen by trying: the first
-that fits without a guess. Answers are remembered, since nested unions ask for the same element again and
-again. Containers are read by generators that ask for what is inside, not by functions that call each other, so
-that the depth of a value takes no stack.
+Shapes read what is clean. This module reads the rest: what takes a repair, nests deep, or may have several meanings.
+Reading converts and never complains: what cannot be converted stays as it came, and the check of the finished value
+says what was expected in its place. An alternative of a union is chosen by trying: the first that fits without a
+guess. Answers are remembered, since nested unions ask for the same element again and again. Containers are read by
+generators that ask for what is inside, not by functions that call each other, so that the depth of a value takes no
+stack.
 """
 
 from __future__ import annotations
