@@ -269,6 +269,12 @@ class _ValueReader(JSONSink):
 
     def read(self) -> tuple[Any, list[Slip]]:
         """Return the value of the whole text and the slips."""
+        try:
+            return self._read()
+        finally:
+            self.scanner.sink = JSONSink()  # a ring of the two would keep the text until the garbage is collected
+
+    def _read(self) -> tuple[Any, list[Slip]]:
         is_literal = self.is_call or self.mark != ""
         try:
             at = self.scanner.scan(f"{self.source}\n{_END}", 0)
