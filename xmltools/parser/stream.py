@@ -305,20 +305,16 @@ class Parser:
             return self._feed_prose(chunk, end)
         if kind == _JSON:
             return self._feed_json(chunk, end)
-        text = chunk
-        if held:
-            text = held + chunk
-            close = self._close
-            if (len(text) < len(close) and close.startswith(text)) or (kind == _NAME and chunk.isidentifier()):
-                self._held = text
-                self._pos = end
-                return []
+        text = held + chunk if held else chunk
         if kind >= _TAG:
-            return None
+            return self._feed_tag(text, end)
         size = len(text)
         found = self._stops.search(text) if self._char in text else None
         if found is not None:
-            if found.end() < size:
+            close = self._close
+            if found.end() < size and (
+                size - found.start() >= len(close) or not close.startswith(text[found.start() :])
+            ):
                 return None
             size = found.start()
         reader = self._reader
@@ -349,6 +345,21 @@ class Parser:
         delta.path = self._path
         delta.text = text
         return [delta]
+
+    def _feed_tag(self, text: str, end: int) -> list[Event] | None:
+        """A tag, after what was held back of it: it is held back until it may be whole."""
+        if self._kind == _TAG:
+            tag = text.lstrip(SPACES)
+            goes_on = ">" not in text and (not tag or tag[0] == "<")
+            self._mode = _TAG if tag else _HELD
+        else:
+            name = text[1:]
+            goes_on = name == "/" or name.removeprefix("/").isidentifier()
+        if not goes_on:
+            return None
+        self._held = text
+        self._pos = end
+        return []
 
     def _feed_prose(self, chunk: str, end: int) -> list[Event] | None:
         """As `_feed_run`, in prose. White space that may lay out what comes next is held back too."""
@@ -441,38 +452,43 @@ class Parser:
             self._choose_prose()
             return
         leaf, state, held = block.leaf, block.state, self._held
-        most = _LONG
-        if leaf is not None:
-            if leaf.capture is None and (value := run_of_value(block, leaf)) is not None:
-                self._pair, self._stops, self._close, is_text = value
-                self._kind = _TEXT if is_text else _VALUE
-                self._path = leaf.path or ()
-                self._is_silent = leaf.reader is None or leaf.path is None
-                self._reader = leaf.reader if state == State.TEXT else None
-                most = _GATHER
-            elif leaf.capture is not None and leaf.path is None and ">" not in held:
-                self._kind = _TAG  # the name of the tool, or of its server
-            elif held and held[0] == "<" and ">" not in held:
-                self._kind = _NAME
-        elif state == State.MARKUP and held and held[0] == "<" and not block.stack[-1].loose and ">" not in held:
-            self._kind = _TAG
-        elif state == State.JSON and not held and block.json is not None and (quote := block.json.scanner.quote):
-            deltas = block.json.deltas
-            self._path = deltas.path if deltas is not None else ()
-            self._is_silent = not block.json.scanner.is_clear
-            self._reader = None
-            self._pair = quote
-            self._kind = _JSON
-            most = _GATHER
-        if self._kind >= _TAG:
-            self._pair = ">"
-            self._direct = self._mode = self._kind if self._kind == _TAG else _HELD
-        elif self._kind:
+        if leaf is None:
+            if state == State.JSON:
+                self._choose_json(block)
+            elif state == State.MARKUP and not block.stack[-1].loose and ">" not in held:
+                self._choose_tag(_TAG, block)
+        elif leaf.capture is not None:
+            if leaf.path is None and ">" not in held:
+                self._choose_tag(_TAG, block)  # the name of the tool, or of its server
+        elif (value := run_of_value(block, leaf)) is not None:
+            self._pair, self._stops, self._close, is_text = value
+            self._char = self._pair[0]
+            self._kind = _TEXT if is_text else _VALUE
+            self._path = leaf.path or ()
+            self._is_silent = leaf.reader is None or leaf.path is None
+            self._reader = reader = leaf.reader if state == State.TEXT else None
             self._direct = _HELD if self._is_silent else self._kind
-            reader = self._reader
             self._mode = self._direct if not held and (reader is None or reader.idle) else _HELD
-        self._char = self._pair[:1]
-        self._mark = min(self._pos + most, block.start + self._limits.block_size - 1)
+            self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size - 1)
+        elif held and held[0] == "<" and ">" not in held:
+            self._choose_tag(_NAME, block)
+
+    def _choose_tag(self, kind: int, block: Block) -> None:
+        self._kind = kind
+        self._mode = _TAG if kind == _TAG and self._held else _HELD
+        self._char = self._pair = ">"
+        self._mark = min(self._pos + _LONG, block.start + self._limits.block_size - 1)
+
+    def _choose_json(self, block: Block) -> None:
+        """As `_choose_mode`, in a string in JSON."""
+        json = block.json
+        if json is None or self._held or not (quote := json.scanner.quote):
+            return
+        self._kind = _JSON
+        self._direct = self._mode = _JSON if json.scanner.is_clear else _HELD
+        self._char = self._pair = quote
+        self._path = json.deltas.path if json.deltas is not None else ()
+        self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size - 1)
 
     def _choose_prose(self) -> None:
         """As `_choose_mode`, outside calls."""
@@ -512,26 +528,28 @@ class Parser:
 
     def _read(self, chunk: str) -> None:
         """Read a piece together with what was held back."""
-        if len(self._held) > _LONG and self._is_undecided(chunk):
-            self._held += chunk
-            self._pos += len(chunk)
-            return
-        text = self._held + chunk if self._held else chunk
-        base = self._pos - len(self._held)
+        held, base = self._held, self._pos - len(self._held)
         self._pos += len(chunk)
-        self._read_text(text, base)
+        if len(held) > _LONG and self._is_undecided(chunk):
+            self._held = held + chunk
+        else:
+            self._read_text(held + chunk if held else chunk, base)
 
     def _read_text(self, text: str, base: int, at: int = 0) -> None:
         """Read a text that begins at `base` in the stream, from `at` on; what may become something else is held
         back."""
-        outside = self._outside
-        outside.begin()
-        while at < len(text):
-            if self._block is not None:
-                place = self._read_block(self._block, text, at, base)
+        outside, is_begun = self._outside, False
+        size = len(text)
+        while at < size:
+            block = self._block
+            if block is not None:
+                place = self._read_block(block, text, at, base)
             elif self._spent:
-                place = outside.emit_text(text, at, len(text), base)
+                place = outside.emit_text(text, at, size, base)
             else:
+                if not is_begun:
+                    is_begun = True
+                    outside.begin()
                 place = outside.read(text, at, base)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
@@ -539,7 +557,8 @@ class Parser:
             if place < 0:
                 break
             at = place
-        outside.end(text, at, base)
+        if is_begun:
+            outside.end(text, at, base)
         self._held = text[at:]
 
     def _is_undecided(self, chunk: str) -> bool:
@@ -548,7 +567,7 @@ class Parser:
         """
         size = len(self._held) + len(chunk)
         if self._block is not None:
-            if self._pos + len(chunk) >= self._block.start + self._limits.block_size:
+            if self._pos >= self._block.start + self._limits.block_size:
                 return False  # what it may be is decided before the block is too large
             return size < TAG_LENGTH and "<" not in chunk and ">" not in chunk
         return self._outside.decides_nothing(self._held, chunk)

@@ -282,7 +282,7 @@ def _field_follows(block: Block, text: str, at: int) -> bool | None:
 
 _MARKUP = re.compile(r"<(?![ \t\r\n=<0-9])")
 """A `<` that may begin markup. At the end of a text, it may."""
-_ANY: Final = re.compile("<")
+_ANY: Final = re.compile(r"</?\Z|<")
 _ANY_END: Final = re.compile(r"</|<\Z")
 
 
