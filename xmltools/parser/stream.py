@@ -459,7 +459,8 @@ class Parser:
                 self._choose_tag(_TAG, block)
         elif leaf.capture is not None:
             if leaf.path is None and ">" not in held:
-                self._choose_tag(_TAG, block)  # the name of the tool, or of its server
+                self._choose_tag(_TAG, block)
+                self._mode = _TAG  # the name of the tool, or of its server, which nobody reads piece by piece
         elif (value := run_of_value(block, leaf)) is not None:
             self._pair, self._stops, self._close, is_text = value
             self._char = self._pair[0]
