@@ -203,6 +203,71 @@ class Leaf:
         self.capture: str | None = None  # keeps the text of a field, whose value is needed at once
 
 
+class Source(Rope):
+    """The text of a block as it was read, up to `end` in the stream; of one over a limit, no more than `kept`
+    characters, which are still to be counted."""
+
+    __slots__ = ("end", "is_whole", "kept")
+
+    def __init__(self, start: int) -> None:
+        super().__init__()
+        self.end = start
+        self.is_whole = True
+        self.kept = 0
+
+
+class Ending:
+    """What decides where the open leaf ends: text whose meaning is open, put aside; the end of a CDATA section that is
+    not confirmed, or -1, and the end tag that may be the leaf's; those that an example claims, which may turn out to be
+    its end after all, and the reader that makes no deltas until then; the last two `]]>` of the text that is being
+    read; and the leaves that an end tag around them has ended, with that."""
+
+    __slots__ = ("aside", "candidate", "claimed", "ended_around", "held_reader", "last_ends", "section")
+    candidate: Candidate
+
+    def __init__(self) -> None:
+        self.aside = Rope()
+        self.section = -1
+        self.claimed: list[Candidate] = []
+        self.held_reader: TextReader | None = None
+        self.last_ends: tuple[int, int] | None = None
+        self.ended_around: dict[str, str] = {}
+
+
+class Stray:
+    """What was met between elements and does not belong there: the start and the first words of text; how many open
+    elements are beyond the limit; whether a code fence was opened; and where text, or a tag with attributes, came that
+    could have been arguments, or -1."""
+
+    __slots__ = ("fenced", "lost", "start", "text", "too_deep")
+
+    def __init__(self) -> None:
+        self.start = -1
+        self.text = ""
+        self.too_deep = 0
+        self.fenced = False
+        self.lost = -1
+
+
+_NO_ENDING: Final = Ending()
+_NO_STRAY: Final = Stray()
+# Of blocks in which nothing is in doubt, and nothing stray was met. Nobody writes into these two.
+
+
+def ending_of(block: Block) -> Ending:
+    """The record of the leaf's end, to be written."""
+    if block.ending is _NO_ENDING:
+        block.ending = Ending()
+    return block.ending
+
+
+def stray_of(block: Block) -> Stray:
+    """The record of what does not belong there, to be written."""
+    if block.stray is _NO_STRAY:
+        block.stray = Stray()
+    return block.stray
+
+
 class JSONObject:
     """The JSON in a block: its body, or its arguments. `scanner` looks for its end, and tells `deltas`.
 
@@ -232,41 +297,29 @@ class Block:
     """
 
     __slots__ = (
-        "after_comment",
         "again",
-        "arguments",
         "arguments_closed",
         "arguments_tag",
-        "aside",
         "base",
         "body_start",
         "call_id",
-        "candidate",
-        "claimed",
         "delta",
         "deltas",
         "dialect",
         "discard",
         "done",
-        "early",
-        "ended_around",
         "element_count",
+        "ending",
         "error",
         "events",
-        "fenced",
         "fields",
         "final",
-        "held_reader",
         "in_list",
         "is_bare",
         "json",
-        "keeps_source",
-        "kept",
-        "last_ends",
         "leaf",
         "leaves",
         "limits",
-        "lost",
         "name",
         "name_start",
         "nodes",
@@ -274,22 +327,17 @@ class Block:
         "on_name",
         "proposed",
         "raw",
-        "raw_end",
         "repairs",
-        "section",
         "server",
         "shape",
         "spelling",
         "stack",
         "start",
         "state",
-        "stray_start",
-        "stray_text",
+        "stray",
         "text",
-        "too_deep",
         "toolbox",
     )
-    candidate: Candidate
 
     def __init__(
         self,
@@ -317,30 +365,23 @@ class Block:
         self.repairs: list[Repair] = []
         self.noted: set[tuple[Code, int]] = set()  # their codes, and where the content of their elements starts
         # Its source.
-        self.raw = Rope()
-        self.raw_end = start  # where in the stream that ends
-        self.keeps_source = True
-        self.kept = 0  # characters in `raw`, once they are no longer all kept
+        self.raw = Source(start)
         # The call.
         self.spelling = dialect.block  # of the opener's name
         self.name: str | None = None
         self.name_start = -1  # where the content of the element starts that named the tool
-        self.ended_around: dict[str, str] = {}  # leaves that an end tag around them ended, and that
         self.proposed: tuple[str, int, Element | None] | None = None  # a name that stands elsewhere, and where
         self.server: str | None = None
         self.shape: Shape | None = None  # that of the tool's arguments, once it is known
-        self.early = False  # arguments were read before that
         self.call_id: str | None = None
         self.deltas = False  # the call has been announced, and its arguments are told as they come
         self.events: list[Event] = []
         # The tree, and what is open in it.
-        self.arguments = Element(dialect.arguments)
-        self.stack = [Container(dialect.block, self.arguments, ANY, start, None)]
+        self.stack = [Container(dialect.block, Element(dialect.arguments), ANY, start, None)]
         self.leaf: Leaf | None = None
         self.leaves: list[Leaf] = []  # those that have ended
-        self.nodes: list[tuple[Element, int, int]] = []
+        self.nodes: list[tuple[Element, int, int]] | None = None  # those that ended, if the schema is not known yet
         self.element_count = 0
-        self.too_deep = 0  # elements that are open beyond the limit
         self.fields: set[str] = set()
         self.arguments_tag = dialect.arguments  # the tag that holds the arguments, or a word for it
         self.arguments_closed = False
@@ -349,20 +390,17 @@ class Block:
         # Reading.
         self.state: int = State.BODY if dialect.tool_name else _first_state(dialect)
         self.is_bare = opener == 0 and dialect.pairs is not None  # it has no start tag
-        self.after_comment: int = State.MARKUP
         self.text = ""  # the text that is being read
         self.base = 0  # … where that begins in the stream
-        self.last_ends: tuple[int, int] | None = None  # … the last `]]>` in it
-        self.stray_start = -1
-        self.stray_text = ""
-        self.lost = -1  # where text, or a tag with attributes, stood that could have been arguments
-        self.fenced = False  # a code fence was opened between elements
         # The end of the open leaf.
         self.delta: list[str] = []  # decoded text that no event has yet
-        self.aside = Rope()  # text whose meaning is open
-        self.section = -1  # end of a CDATA section that is not confirmed
-        self.claimed: list[Candidate] = []  # those that may turn out to be its end after all
-        self.held_reader: TextReader | None = None  # … the reader that is kept from making deltas until then
+        self.ending = _NO_ENDING
+        self.stray = _NO_STRAY
+
+    @property
+    def arguments(self) -> Element:
+        """The tree of the arguments."""
+        return self.stack[0].element
 
 
 def _first_state(dialect: Dialect) -> int:
@@ -441,13 +479,13 @@ def give_up(block: Block, code: Code, message: str, place: int) -> None:
     fail(block, code, message, place)
     block.discard = True
     if code is Code.LIMIT_EXCEEDED:
-        block.keeps_source = False
-        block.kept = _forget(block, at_limit=True)
+        block.raw.is_whole = False
+        block.raw.kept = _forget(block, at_limit=True)
     block.leaves.clear()
-    block.nodes.clear()
-    block.aside.clear()
-    block.claimed.clear()
-    block.held_reader = None
+    block.nodes = None
+    block.ending.aside.clear()
+    block.ending.claimed.clear()
+    block.ending.held_reader = None
     if block.leaf is not None:
         block.leaf.path = block.leaf.reader = block.leaf.capture = None
 
@@ -463,9 +501,9 @@ def end_early(block: Block, place: int) -> None:
 
 def trim(block: Block, size: int) -> None:
     """Keep of a block over a limit, of which `size` more characters were read, only what is still to be counted."""
-    block.kept += size
-    if block.leaf is None or block.kept > _WINDOW:
-        block.kept = _forget(block)
+    block.raw.kept += size
+    if block.leaf is None or block.raw.kept > _WINDOW:
+        block.raw.kept = _forget(block)
 
 
 def _forget(block: Block, *, at_limit: bool = False) -> int:
@@ -474,17 +512,17 @@ def _forget(block: Block, *, at_limit: bool = False) -> int:
     leaf = block.leaf
     if leaf is None or not leaf.exact or (at_limit and len(block.raw) > 2 * _LOOK_AHEAD + _WINDOW):
         if leaf is not None:  # of a large block there is no second copy, in which examples could be counted
-            leaf.counted = max(leaf.counted, block.raw_end)
+            leaf.counted = max(leaf.counted, block.raw.end)
         text = block.raw.tail(_LOOK_BACK, 0)
         block.raw.clear()
         block.raw.append(text)
         return len(text)
     text = block.raw.take()
-    base = block.raw_end - len(text)
-    in_section = block.state in (State.CDATA, State.CDATA_TAIL) or block.section >= 0
-    end = block.raw_end - _LOOK_AHEAD
+    base = block.raw.end - len(text)
+    in_section = block.state in (State.CDATA, State.CDATA_TAIL) or block.ending.section >= 0
+    end = block.raw.end - _LOOK_AHEAD
     if block.state in (State.CDATA_TAIL, State.END_TAIL):
-        end = min(end, block.section if block.section >= 0 else block.candidate.place)
+        end = min(end, block.ending.section if block.ending.section >= 0 else block.ending.candidate.place)
     start = max(leaf.counted if in_section else max(leaf.counted, leaf.literal), base)
     if end > start:
         words = None if in_section else (block.dialect.block, block.arguments_tag)
@@ -492,7 +530,7 @@ def _forget(block: Block, *, at_limit: bool = False) -> int:
         leaf.counted = base + counted
         text = text[counted:]
     if len(text) > 2 * _LOOK_AHEAD + _WINDOW:  # white space after an end: there is no opener in it
-        leaf.counted = block.raw_end
+        leaf.counted = block.raw.end
         text = text[-_LOOK_BACK:]
     block.raw.append(text)
     return len(text)
@@ -505,14 +543,14 @@ def source_of(block: Block, start: int, end: int) -> str:
     """The text of the block from one place in the stream to another, as it was written."""
     if start >= block.base:
         return block.text[start - block.base : end - block.base]
-    more = block.text[block.raw_end - block.base : end - block.base] if end > block.raw_end else ""
-    return block.raw.tail(block.raw_end - start, max(block.raw_end - end, 0), more)
+    more = block.text[block.raw.end - block.base : end - block.base] if end > block.raw.end else ""
+    return block.raw.tail(block.raw.end - start, max(block.raw.end - end, 0), more)
 
 
 def put_aside(block: Block, text: str) -> None:
     """Put consumed text aside whose meaning is open."""
     if not block.discard:
-        block.aside.append(text)
+        ending_of(block).aside.append(text)
 
 
 def emit_text(block: Block, leaf: Leaf, raw: str) -> None:
@@ -589,7 +627,7 @@ def close_top(block: Block, place: int) -> None:
     if container.is_arguments:
         block.arguments_closed = len(block.stack) == 1
         block.done = block.arguments_closed and block.dialect.body is _TAGS
-    elif block.early and not block.discard:
+    elif block.nodes is not None and not block.discard:
         block.nodes.append((container.element, container.start, place))
 
 
@@ -637,9 +675,10 @@ def skip_past(block: Block, text: str, at: int, end: str, state: int) -> int:
 
 def read_comment(block: Block, text: str, at: int) -> int:
     """State: in a comment."""
-    end = skip_past(block, text, at, "-->", block.after_comment)
+    after = State.MARKUP if block.leaf is None else State.LEAF_START
+    end = skip_past(block, text, at, "-->", after)
     dashes = text.find("--", at)
-    if 0 <= dashes < (end - 3 if text.startswith("-->", end - 3) and block.state == block.after_comment else end):
+    if 0 <= dashes < (end - 3 if text.startswith("-->", end - 3) and block.state == after else end):
         note(block, Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
     return end
 

@@ -91,7 +91,7 @@ def conclude(
     except _Refused as refused:
         if block.json is not None and block.json.unsure and refused.code is Code.INVALID_JSON:
             refused = _Refused(*cut_off(block, end))
-        source = text[block.start - base : end - base] if block.keeps_source else ""
+        source = text[block.start - base : end - base] if block.raw.is_whole else ""
         return _error(block, end, refused, source, toolbox)
 
 
@@ -149,11 +149,11 @@ def _call(block: Block, text: str, base: int, end: int, toolbox: Toolbox | None,
             _repair(block, Code.WRONG_SERVER, block.start, message)
     nothing = not block.arguments.children and block.json is None
     takes_some = not isinstance(shape, ObjectShape) or shape.properties
-    if block.lost >= 0 and nothing and takes_some:
-        what = "an attribute" if text[block.lost - base] == "<" else "text"
+    if block.stray.lost >= 0 and nothing and takes_some:
+        what = "an attribute" if text[block.stray.lost - base] == "<" else "text"
         message = f"there is {what} where the arguments belong, and no argument"
         hint = f"Write each argument as an element of its own in <{block.dialect.arguments}>: <path>a.py</path>."
-        raise _Refused(Code.MALFORMED_MARKUP, message, block.lost, hint)
+        raise _Refused(Code.MALFORMED_MARKUP, message, block.stray.lost, hint)
     reading = _arguments(block, text, base, end, body, shape)
     if shape is not None:
         _judge(block, reading, shape)
@@ -311,7 +311,7 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
                 f"<{leaf.tag}> is null but contains text",
                 leaf.start,
             )
-    for element, start, end in block.nodes:
+    for element, start, end in block.nodes or ():
         element.inner = source[start - base : end - base]
 
 

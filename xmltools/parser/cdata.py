@@ -16,6 +16,7 @@ from xmltools.parser.block import (
     depth_of,
     emit,
     emit_cdata,
+    ending_of,
     note,
     put_aside,
 )
@@ -62,7 +63,7 @@ def read_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
     emit_cdata(block, leaf, piece)
     if leaf.sections[-1:] == array("q", (block.base + at,)):
         leaf.whole = piece  # if nothing else comes this is the value, and is not cut out again
-    block.section = block.base + end
+    ending_of(block).section = block.base + end
     block.state = State.CDATA_TAIL
     return end + 3
 
@@ -75,10 +76,12 @@ def _find_section_end(block: Block, text: str, at: int) -> int:
     """
     if len(text) - at < _LONG:
         return text.find("]]>", at)
-    if block.last_ends is None:
+    ends = block.ending.last_ends
+    if ends is None:
         last = text.rfind("]]>", at)
-        block.last_ends = (text.rfind("]]>", at, last) if last >= 0 else -1, last)
-    before, last = block.last_ends
+        ends = text.rfind("]]>", at, last) if last >= 0 else -1, last
+        ending_of(block).last_ends = ends
+    before, last = ends
     if before >= at:
         return text.find("]]>", at)
     return last if last >= at else -1
@@ -91,7 +94,7 @@ def read_cdata_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if opening < 0 and end >= 0:
         put_aside(block, text[at:end])
         continue_cdata(block, leaf)
-        block.section = block.base + end
+        ending_of(block).section = block.base + end
         block.state = State.CDATA_TAIL
         return end + 3
     if opening < 0:
@@ -119,7 +122,7 @@ def _after_cdata(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if tag and depth_of(block, tag.name) > 1:
             return meet_candidate(block, leaf, text, at, tag, AROUND)
     elif text.startswith("<!--", at):
-        if not count_examples(block, leaf, block.section):
+        if not count_examples(block, leaf, block.ending.section):
             end_section(block, leaf)
             return at
     else:

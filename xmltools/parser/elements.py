@@ -30,6 +30,7 @@ from xmltools.parser.block import (
     note_space,
     opens_block,
     skip_past,
+    stray_of,
 )
 from xmltools.parser.end_tags import refuse_second_end
 from xmltools.parser.json_states import begin_json_arguments, begin_json_body, begin_json_leaf
@@ -129,7 +130,7 @@ def _bare_name(block: Block, text: str, at: int) -> int:
 def read_markup(block: Block, text: str, at: int) -> int:
     """State: where an element, a comment or an end tag may come."""
     clean = CLEAN_TAG.match(text, at)
-    if clean is not None and not block.too_deep and (place := _clean_tag(block, text, clean)) >= 0:
+    if clean is not None and not block.stray.too_deep and (place := _clean_tag(block, text, clean)) >= 0:
         return place
     here = skip_space(text, at)
     if here == len(text):
@@ -181,7 +182,7 @@ def _markup_token(block: Block, text: str, at: int) -> int:
 
 def _loose_text(block: Block, text: str, at: int) -> int:
     top = block.stack[-1]
-    if block.too_deep == 0:
+    if block.stray.too_deep == 0:
         if block.dialect.in_line and top.is_arguments:
             end_early(block, block.base + at)
             return at
@@ -192,8 +193,8 @@ def _loose_text(block: Block, text: str, at: int) -> int:
             start = _json_in_arguments(block, text, at)
             if start != -2:
                 return start
-    block.stray_start = block.base + at
-    block.stray_text = ""
+    stray_of(block).start = block.base + at
+    stray_of(block).text = ""
     block.state = State.STRAY
     return at
 
@@ -235,26 +236,26 @@ def read_stray(block: Block, text: str, at: int) -> int:
     _keep_stray(block, text, at, stop)
     if end < 0:
         return stop
-    words = block.stray_text.strip(SPACES)
+    words = block.stray.text.strip(SPACES)
     block.state = State.MARKUP
     top = block.stack[-1]
     is_fence = read_fence(words + "\n", 0) == len(words) + 1
     if is_fence and (len(block.stack) == 1 or top.is_arguments):
-        block.fenced = True
+        stray_of(block).fenced = True
         if block.json is None or len(block.stack) == 1:
-            note(block, Code.CODE_FENCE, block.stray_start, "the block contained a code fence", block.start)
+            note(block, Code.CODE_FENCE, block.stray.start, "the block contained a code fence", block.start)
     else:
-        note(block, Code.STRAY_TEXT, block.stray_start, "text between elements was skipped")
+        note(block, Code.STRAY_TEXT, block.stray.start, "text between elements was skipped")
         may_be_arguments = top.is_arguments or (len(block.stack) == 1 and block.name is not None)
         says_something = words.lower().strip(" .()") not in _NOTHING and any(map(str.isalnum, words))
         if may_be_arguments and says_something and not block.arguments_closed:
-            block.lost = block.stray_start
+            stray_of(block).lost = block.stray.start
     return end
 
 
 def _keep_stray(block: Block, text: str, at: int, end: int) -> None:
     """Keep the beginning of the text between elements, each run of white space as one character of it."""
-    kept = block.stray_text
+    kept = block.stray.text
     for found in _WORDS.finditer(text, at, end):
         if len(kept) >= STRAY_LENGTH:
             break
@@ -263,12 +264,11 @@ def _keep_stray(block: Block, text: str, at: int, end: int) -> None:
             kept = kept.rstrip(SPACES) + space
         else:
             kept += found[0][:STRAY_LENGTH]
-    block.stray_text = kept[:STRAY_LENGTH]
+    stray_of(block).text = kept[:STRAY_LENGTH]
 
 
 def _declaration(block: Block, text: str, at: int) -> int:
     if text.startswith("<!--", at):
-        block.after_comment = State.MARKUP
         block.state = State.COMMENT
         return at + 4
     opened = read_cdata_open(text, at)
@@ -286,7 +286,7 @@ def _declaration(block: Block, text: str, at: int) -> int:
 def _stray_cdata(block: Block, at: int, opened: str) -> int:
     top = block.stack[-1]
     place = block.base + at
-    if top.is_arguments and not top.element.children and block.json is None and not block.too_deep:
+    if top.is_arguments and not top.element.children and block.json is None and not block.stray.too_deep:
         # A JSON object in CDATA: read as a leaf, so that the end of the section is found by the rules for values.
         note(block, Code.JSON_ARGUMENTS, place, "the arguments were read from JSON")
         begin_json_leaf(block, place)
@@ -319,18 +319,18 @@ def _end_tag(block: Block, text: str, at: int) -> int:
     if tag is NO:
         return _malformed(block, at)
     place = block.base + at
-    if block.too_deep:
+    if block.stray.too_deep:
         if tag.name != block.arguments_tag and not is_block(block, tag.name):
-            block.too_deep -= 1
+            stray_of(block).too_deep -= 1
             return tag.end
-        block.too_deep = 0
+        block.stray.too_deep = 0
     note_space(block, tag, place)
     if close_element(block, tag.name, place):
         return tag.end
     if len(block.stack) == 2 and block.stack[-1].is_arguments and _spells_arguments(block, tag.name):
         note(block, Code.MISMATCHED_END_TAG, place, f"</{tag.name}> closed <{block.arguments_tag}>")
         close_element(block, block.arguments_tag, place)
-    elif tag.name in block.ended_around:
+    elif tag.name in block.ending.ended_around:
         refuse_second_end(block, tag.name, place)
     else:
         note(block, Code.STRAY_END_TAG, place, f"</{tag.name}> closed nothing")
@@ -351,8 +351,8 @@ def _start_tag(block: Block, text: str, at: int) -> int:
         return -1
     if tag is NO:
         return _chat_token(block, text, at)
-    if block.too_deep:
-        block.too_deep += not tag.empty
+    if block.stray.too_deep:
+        stray_of(block).too_deep += not tag.empty
         return tag.end
     top = block.stack[-1]
     if len(block.stack) == 1:
@@ -377,7 +377,7 @@ def _start_tag(block: Block, text: str, at: int) -> int:
         give_up(block, Code.LIMIT_EXCEEDED, f"the block has more than {block.limits.elements} elements", place)
     if len(block.stack) > block.limits.depth:
         give_up(block, Code.LIMIT_EXCEEDED, f"the block nests more than {block.limits.depth} elements", place)
-        block.too_deep = 0 if tag.empty else 1
+        stray_of(block).too_deep = 0 if tag.empty else 1
         return tag.end
     _open_element(block, tag, place)
     return at if block.done else tag.end
@@ -391,7 +391,7 @@ def _begins_call(block: Block, tag: Tag) -> bool:
 
 def _chat_token(block: Block, text: str, at: int) -> int:
     """At a `<` that begins no tag: a token of a chat template, after the arguments, or nothing at all."""
-    if len(block.stack) == 1 and block.arguments_closed and not block.too_deep:
+    if len(block.stack) == 1 and block.arguments_closed and not block.stray.too_deep:
         found = read_chat_token(text, at)
         if found is MORE:
             return -1
@@ -439,7 +439,7 @@ def _open_field(block: Block, field: str, tag: Tag, place: int) -> None:
         note(block, code, place, f"<{tag.name}> was read as <{field}>", block.base + tag.end)
     if is_arguments:
         block.arguments_tag = tag.name
-        block.lost = -1
+        block.stray.lost = -1
         _adopt_name(block)
         return open_arguments(block, tag, place)
     if tag.attributes:
@@ -486,13 +486,19 @@ def take_name(block: Block) -> None:
     block.on_name(block)
 
 
+def _begin_early(block: Block) -> None:
+    """Arguments begin: where their schema is not known yet, their elements are kept as they are written too."""
+    if block.shape is None and block.nodes is None:
+        block.nodes = []
+
+
 def open_arguments(block: Block, tag: Tag, place: int) -> None:
     """Enter the element that holds the arguments."""
     start = block.base + tag.end
     path: Path | None = () if block.deltas else None
     container = Container(tag.name, block.arguments, block.shape or ANY, start, path)
     container.is_arguments = True
-    block.early = block.early or block.shape is None
+    _begin_early(block)
     block.stack.append(container)
     block.state = State.MARKUP
     if tag.attributes:
@@ -512,7 +518,7 @@ def _read_arguments(block: Block, tag: Tag, place: int) -> None:
         if value is None or siblings is None or block.discard or not is_argument:
             note_ignored(block, name, tag, place)
             if not says_nothing:
-                block.lost = place
+                stray_of(block).lost = place
             continue
         element = Element(name, place)
         element.text = decode_entities(value)
@@ -538,7 +544,7 @@ def _open_value(block: Block, tag: Tag, place: int) -> None:
     if not element.name or not is_valid_name(element.name):
         fail(block, Code.INVALID_NAME, f"{element.name[:60]!r} is no name for an argument", place)
     if len(block.stack) == 1:
-        block.early = block.early or block.shape is None
+        _begin_early(block)
     leaf = _begin_value(block, element, tag.name, tag.end)
     if others:
         _read_properties(block, others, tag, leaf)

@@ -22,6 +22,7 @@ from xmltools.parser.block import (
     emit,
     emit_cdata,
     emit_text,
+    ending_of,
     fail,
     field_of,
     flush_delta,
@@ -59,18 +60,18 @@ _TAGS: Final = re.compile(r"<(/?)[ \t\r\n]*([^ \t\r\n<>/=\"'&]+)(?=[ \t\r\n<>/]|
 def end_section(block: Block, leaf: Leaf) -> None:
     """The last `]]>` ended its section; plain text follows."""
     if not block.discard:
-        leaf.sections.append(block.section)
-    leaf.counted = block.section + 3
-    block.section = -1
+        leaf.sections.append(block.ending.section)
+    leaf.counted = block.ending.section + 3
+    ending_of(block).section = -1
     block.state = State.TEXT
-    emit_text(block, leaf, block.aside.take())
+    emit_text(block, leaf, block.ending.aside.take())
 
 
 def continue_cdata(block: Block, leaf: Leaf) -> None:
     """The last `]]>` was content."""
-    note(block, Code.UNSPLIT_CDATA_END, block.section, "]]> inside CDATA was read as content", leaf.start)
-    emit_cdata(block, leaf, "]]>" + block.aside.take())
-    block.section = -1
+    note(block, Code.UNSPLIT_CDATA_END, block.ending.section, "]]> inside CDATA was read as content", leaf.start)
+    emit_cdata(block, leaf, "]]>" + block.ending.aside.take())
+    ending_of(block).section = -1
     block.state = State.CDATA
 
 
@@ -78,11 +79,11 @@ def meet_candidate(block: Block, leaf: Leaf, text: str, at: int, tag: Tag, kind:
     """An end tag that may end the leaf, depending on what follows."""
     place = block.base + at
     if kind == OWN and not leaf.exact:
-        if block.section >= 0:
+        if block.ending.section >= 0:
             end_section(block, leaf)
         _end_own(block, leaf, tag.spaced, place)
         return tag.end
-    block.candidate = Candidate(kind, tag, place, block.section, block.aside.take())
+    ending_of(block).candidate = Candidate(kind, tag, place, block.ending.section, block.ending.aside.take())
     put_aside(block, text[at : tag.end])
     block.state = State.END_TAIL
     return tag.end
@@ -112,7 +113,7 @@ def end_at_once(block: Block, leaf: Leaf, text: str, at: int, end: int) -> int:
 
 def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: after an end tag that may end the leaf."""
-    candidate = block.candidate
+    candidate = block.ending.candidate
     here = skip_space(text, at)
     if here > at:
         put_aside(block, text[at:here])
@@ -126,42 +127,42 @@ def read_end_tail(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if follows and not _is_claimed(block, leaf, candidate, here):
         confirm_end(block, leaf, candidate)
         return here
-    tag = block.aside.take()
-    if block.section >= 0:
-        block.aside.append(candidate.between)
-        block.aside.append(tag)
+    tag = block.ending.aside.take()
+    if block.ending.section >= 0:
+        ending_of(block).aside.append(candidate.between)
+        ending_of(block).aside.append(tag)
         continue_cdata(block, leaf)
     else:
         block.state = State.TEXT
         set_literal(block, leaf, candidate.place, pasted=True)
         emit_text(block, leaf, tag)
-    block.aside.clear()
+    block.ending.aside.clear()
     return here
 
 
 def _is_claimed(block: Block, leaf: Leaf, candidate: Candidate, at: int) -> bool:
     """Does an example in the leaf claim the candidate, which what is at `at` confirms? Then it is content, or is
     taken for it until the reply shows that it was the end after all: what follows makes no deltas until then."""
-    in_section = block.section >= 0
+    in_section = block.ending.section >= 0
     if not in_section and leaf.literal < 0:
         return False
-    if not count_examples(block, leaf, block.section if in_section else candidate.place):
+    if not count_examples(block, leaf, block.ending.section if in_section else candidate.place):
         return False
-    if not block.claimed:
-        block.held_reader = leaf.reader
+    if not block.ending.claimed:
+        ending_of(block).held_reader = leaf.reader
         leaf.reader = None
     candidate.after = block.base + at
     candidate.sections = len(leaf.sections)
     candidate.repairs = len(block.repairs)
-    block.claimed.append(candidate)
+    ending_of(block).claimed.append(candidate)
     return True
 
 
 def count_examples(block: Block, leaf: Leaf, place: int) -> int:
     """How many examples are open in the leaf at `place`: sections inside of CDATA, blocks outside."""
-    if not leaf.exact and not block.keeps_source:
+    if not leaf.exact and not block.raw.is_whole:
         return 0  # nothing of it is kept
-    in_section = block.section >= 0
+    in_section = block.ending.section >= 0
     start = leaf.counted if in_section else max(leaf.counted, leaf.literal)
     if start >= block.base:
         text, base = block.text, block.base
@@ -181,10 +182,10 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
 
     Not if an example claims it. But `]]>` written in two sections, in one of the usual ways, is `]]>` as content.
     """
-    if count_examples(block, leaf, block.section):
+    if count_examples(block, leaf, block.ending.section):
         if after + 2 > block.base + len(block.text):
             return MORE
-        before = source_of(block, block.section - 2, block.section)
+        before = source_of(block, block.ending.section - 2, block.ending.section)
         content = source_of(block, after, after + 2)
         if not (before == "]]" and content.startswith(">")) and not (before.endswith("]") and content == "]>"):
             return NO
@@ -194,9 +195,9 @@ def is_next_section(block: Block, leaf: Leaf, after: int) -> bool | None:
 
 def _release(block: Block, leaf: Leaf, end: int) -> None:
     """The leaf ends at `end` after all: make the deltas of what was held."""
-    first = block.claimed[0]
-    block.claimed.clear()
-    reader, block.held_reader = block.held_reader, None
+    first = block.ending.claimed[0]
+    block.ending.claimed.clear()
+    reader, block.ending.held_reader = block.ending.held_reader, None
     leaf.reader = reader
     if reader is None:
         return
@@ -229,17 +230,17 @@ def settle(block: Block, text: str) -> int | None:
         return None
     block.base, block.text = block.start, text
     section = leaf.sections[-1] if len(leaf.sections) % 2 else -1
-    if not block.claimed and section < 0:
+    if not block.ending.claimed and section < 0:
         return None
     closers = Closers(text, leaf.start - block.start, block.dialect.block, block.arguments_tag)
-    ends = [end for end in block.claimed if closers.unclaimed(end.place - block.start) == 1]
+    ends = [end for end in block.ending.claimed if closers.unclaimed(end.place - block.start) == 1]
     chosen = next((end for end in ends if not closers.is_inside(end.place - block.start)), None)
     if section >= 0 and _is_forgotten(block, leaf, text, closers, section, chosen):
         return _until_opener(block, text, closers.last_unclaimed(section - block.start))
     if chosen is not None:
         _go_back(block, leaf, chosen)
         return chosen.after
-    last = closers.last_unclaimed(block.claimed[-1].place - block.start) if block.claimed else -1
+    last = closers.last_unclaimed(block.ending.claimed[-1].place - block.start) if block.ending.claimed else -1
     if last < 0 or ends:
         return None  # those are the ends of whole examples: the reply was cut off after one
     message = f"it is not clear where the value of <{leaf.tag}> ends: it contains tags of other calls"
@@ -294,18 +295,18 @@ def _go_back(block: Block, leaf: Leaf, end: Candidate) -> None:
     del block.repairs[end.repairs :]
     if leaf.literal > end.place:
         leaf.literal, leaf.pasted = -1, False
-    block.section = end.section
+    ending_of(block).section = end.section
     confirm_end(block, leaf, end)
 
 
 def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
     """What follows shows that the candidate ended the leaf."""
     place, kind = candidate.place, candidate.kind
-    block.aside.clear()
-    if block.claimed:
-        _release(block, leaf, block.section if block.section >= 0 else place)
-    if block.section >= 0:
-        block.aside.append(candidate.between)
+    block.ending.aside.clear()
+    if block.ending.claimed:
+        _release(block, leaf, block.ending.section if block.ending.section >= 0 else place)
+    if block.ending.section >= 0:
+        ending_of(block).aside.append(candidate.between)
         end_section(block, leaf)
     if kind == OWN:
         _end_own(block, leaf, candidate.spaced, place)
@@ -313,7 +314,7 @@ def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:
         note(block, Code.MISMATCHED_END_TAG, place, f"another end tag closed <{leaf.tag}>", leaf.start)
         end_leaf(block, leaf, place)
     elif kind == AROUND:
-        block.ended_around[leaf.tag] = candidate.name
+        ending_of(block).ended_around[leaf.tag] = candidate.name
         end_leaf(block, leaf, place, cut=True)
         close_element(block, candidate.name, place, leaf)
     else:
@@ -330,7 +331,7 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
     text = source_of(block, start, end)
     for found in _TAGS.finditer(text):
         name = found[2]
-        if name in block.ended_around and found[1]:
+        if name in block.ending.ended_around and found[1]:
             refuse_second_end(block, name, start + found.start())
             return
         if name == leaf.tag and found[1]:
@@ -350,7 +351,7 @@ def _refuse_garbage(block: Block, leaf: Leaf, end: int) -> None:
 
 def refuse_second_end(block: Block, tag: str, place: int) -> None:
     """Fail: the end tag of a leaf that another one had ended already comes after all (protocol, 4.6)."""
-    around = block.ended_around[tag]
+    around = block.ending.ended_around[tag]
     message = f"it is not clear where the value of <{tag}> ends: </{tag}> comes after </{around}>"
     hint = f"Write </{tag}> before </{around}>; put a value that contains tags in <![CDATA[...]]>."
     fail(block, Code.MALFORMED_MARKUP, message, place, hint)
@@ -362,7 +363,7 @@ def _may_follow(block: Block, leaf: Leaf, kind: int, text: str, at: int) -> int 
         if block.dialect.in_line and kind == OWN:
             return source_of(block, block.base + at - 1, block.base + at) == "\n"
         # The end of a fence that was opened before the arguments comes after the last of them.
-        return read_fence(text, at) if block.fenced and text[at] == "`" and kind == OWN else NO
+        return read_fence(text, at) if block.stray.fenced and text[at] == "`" and kind == OWN else NO
     if at + 1 == len(text):
         return MORE
     following = text[at + 1]

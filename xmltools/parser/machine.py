@@ -69,7 +69,7 @@ def run(block: Block, text: str, at: int, base: int, events: list[Event]) -> int
     up to which it was read."""
     block.base = base
     block.events = events
-    block.last_ends = None
+    block.ending.last_ends = None
     block.text = text
     size = len(text)
     while at < size and not block.done:
@@ -136,21 +136,21 @@ def ends_complete(block: Block, rest: str, place: int) -> bool:
         if (
             leaf is not None
             and block.state == State.END_TAIL
-            and block.candidate.kind == CALL
+            and block.ending.candidate.kind == CALL
             and not rest.strip(SPACES)
         ):
-            confirm_end(block, leaf, block.candidate)
+            confirm_end(block, leaf, block.ending.candidate)
         return block.done
     if leaf is not None and json is not None and _ends_json(block, json, leaf):
         json.unsure = True
-        confirm_end(block, leaf, block.candidate)
+        confirm_end(block, leaf, block.ending.candidate)
     return block.arguments_closed and len(block.stack) == 1 and block.state in (State.MARKUP, State.JSON_END)
 
 
 def _ends_json(block: Block, json: JSONObject, leaf: Leaf) -> bool:
     """After an `</arguments>` that is content, unless the one value before it is whole?"""
     is_json = leaf.element is json.element and len(block.stack) == 1
-    return is_json and block.state == State.END_TAIL and block.candidate.kind == OWN
+    return is_json and block.state == State.END_TAIL and block.ending.candidate.kind == OWN
 
 
 def _is_last_fence(block: Block, rest: str, place: int) -> bool:

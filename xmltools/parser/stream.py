@@ -518,7 +518,7 @@ class Parser:
         while at < len(chunk):
             block = self._block
             room = max(1, size - len(self._held))
-            if block is not None and block.keeps_source:
+            if block is not None and block.raw.is_whole:
                 room = block.start + size - self._pos
                 if room <= 0:
                     message = f"the block is larger than {size} characters"
@@ -606,8 +606,8 @@ class Parser:
             return end
         if end > at:
             block.raw.append(text[at:end] if at or end < len(text) else text)
-            block.raw_end = base + end
-            if not block.keeps_source:
+            block.raw.end = base + end
+            if not block.raw.is_whole:
                 trim(block, end - at)
         if block.done:
             self._end_block(block, base + end)
@@ -631,8 +631,8 @@ class Parser:
 
     def _keep(self, block: Block, text: str, end: int) -> None:
         block.raw.append(text)
-        block.raw_end = end
-        if not block.keeps_source:
+        block.raw.end = end
+        if not block.raw.is_whole:
             trim(block, len(text))
 
     def _name_call(self, block: Block) -> None:
@@ -724,7 +724,7 @@ class Parser:
     def _read_again(self, block: Block, rest: str) -> bool:
         """The reply ends where a value may have ended earlier: decide that, and read what follows. False if it is cut
         off, and `rest` belongs to it as all before."""
-        if not block.keeps_source:
+        if not block.raw.is_whole:
             return False
         block.raw.append(rest)
         text = block.raw.take()
@@ -755,7 +755,7 @@ class Parser:
     def _fail(self, block: Block, end: int) -> None:
         self._block = None
         self._outside.skip_block(end)
-        text = block.raw.take() if block.keeps_source else ""
+        text = block.raw.take() if block.raw.is_whole else ""
         error = partial_error(block, end, block.error or cut_off(block, end), text, self._toolbox)
         self._release(error.code is Code.TRUNCATED)
         self._events.append(CallFailed(error, block.call_id))

@@ -57,7 +57,7 @@ from xmltools.tools.schema import ANY, Shape
 def begin_leaf(block: Block, leaf: Leaf, tag: Tag) -> None:
     """Enter an element whose content is a value, as far as its start tag shows."""
     block.leaf = leaf
-    block.aside.clear()
+    block.ending.aside.clear()
     if tag.empty:
         end_leaf(block, leaf, leaf.start)
     else:
@@ -99,7 +99,7 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if text[at + 1] == "/":
         if leaf.literal >= 0:  # nothing but comments: an empty element
             leaf.start, leaf.literal = block.base + at, -1
-            block.aside.clear()
+            block.ending.aside.clear()
         return _enter_leaf(block, leaf, at)
     tag = read_start_tag(text, at)
     if tag is MORE:
@@ -147,7 +147,6 @@ def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if leaf.literal < 0:
             leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
         put_aside(block, "<!--")
-        block.after_comment = State.LEAF_START
         block.state = State.LEAF_COMMENT
         return at + 4
     return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, at)
@@ -176,7 +175,7 @@ def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
     container.first_leaf = len(block.leaves)
     container.first_repair = len(block.repairs)
     block.stack.append(container)
-    block.aside.clear()
+    block.ending.aside.clear()
     block.leaf = None
     block.state = State.MARKUP
 
@@ -187,9 +186,9 @@ def _enter_leaf(block: Block, leaf: Leaf, at: int) -> int:
     if (leaf.path is not None or leaf.capture is not None) and not block.discard:
         leaf.reader = TextReader()
     block.state = State.TEXT
-    if not block.aside:
+    if not block.ending.aside:
         return at
-    lead = block.aside.take()
+    lead = block.ending.aside.take()
     if leaf.literal >= 0:
         comment = leaf.literal - leaf.start
         emit_text(block, leaf, lead[:comment])
@@ -209,7 +208,7 @@ def turn_into_text(block: Block, container: Container, place: int) -> None:
     leaf.exact = not block.stack[-1].loose
     leaf.literal = container.start
     leaf.pasted = leaf.mixed = True
-    if not block.keeps_source:
+    if not block.raw.is_whole:
         leaf.counted = place  # what stood before is forgotten
     block.leaf = leaf
     note(
