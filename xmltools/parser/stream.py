@@ -301,13 +301,13 @@ class Parser:
         """A chunk of a run in which something may begin or end: the text before that makes an event, and what the end
         of the chunk cuts off is held back. None if it takes a closer look."""
         kind, held = self._kind, self._held
+        if kind >= _TAG:
+            return None if ">" in chunk else self._feed_tag(held + chunk, end)
         if kind == _PROSE:
             return self._feed_prose(chunk, end)
         if kind == _JSON:
             return self._feed_json(chunk, end)
         text = held + chunk if held else chunk
-        if kind >= _TAG:
-            return self._feed_tag(text, end)
         size = len(text)
         found = self._stops.search(text) if self._char in text else None
         if found is not None:
@@ -350,7 +350,7 @@ class Parser:
         """A tag, after what was held back of it: it is held back until it may be whole."""
         if self._kind == _TAG:
             tag = text.lstrip(SPACES)
-            goes_on = ">" not in text and (not tag or tag[0] == "<")
+            goes_on = not tag or tag[0] == "<"
             self._mode = _TAG if tag else _HELD
         else:
             name = text[1:]
@@ -412,10 +412,20 @@ class Parser:
             return []
         events: list[Event] = []
         self._events = self._outside.events = events
-        block = self._block
-        if block is not None or self._pos + len(chunk) > self._mark:
+        block, held = self._block, self._held
+        end = self._pos + len(chunk)
+        if self._pieces if block is not None else end > self._mark:
             self._gather()
-        self._read_pieces(chunk)
+        if block is None or len(held) > _LONG or end >= block.start + self._limits.block_size:
+            self._read_pieces(chunk)
+        else:
+            text = held + chunk if held else chunk
+            self._pos = end
+            base = end - len(text)
+            place = self._read_block(block, text, 0, base)
+            self._held = text = text[place:] if place > 0 else text
+            if self._block is not block and text:
+                self._read_text(text, end - len(text))
         self._choose_mode()
         if self._block is not block or len(chunk) > _GATHER:
             self._let_go()
@@ -599,22 +609,19 @@ class Parser:
 
     def _read_block(self, block: Block, text: str, at: int, base: int) -> int:
         end = run(block, text, at, base, self._events)
-        if block.done and not block.raw:  # the whole block was in this piece: no copy of it is needed
+        if not block.done:
+            if end <= at:
+                return -1
+            self._keep(block, text[at:end] if at or end < len(text) else text, base + end)
+            return end
+        if not block.raw:  # the whole block was in this piece: no copy of it is needed
             self._end_block(block, base + end, text, base)
-            if block.again:
-                self._open_again(block, base + end)
-            return end
-        if end > at:
-            block.raw.append(text[at:end] if at or end < len(text) else text)
-            block.raw.end = base + end
-            if not block.raw.is_whole:
-                trim(block, end - at)
-        if block.done:
+        else:
+            self._keep(block, text[at:end], base + end)
             self._end_block(block, base + end)
-            if block.again:
-                self._open_again(block, base + end)
-            return end
-        return end if end > at else -1
+        if block.again:
+            self._open_again(block, base + end)
+        return end
 
     def _open_again(self, ended: Block, place: int) -> None:
         """Another call begins, at `place` in the stream, in the block that has ended."""
