@@ -556,7 +556,10 @@ def put_aside(block: Block, text: str) -> None:
 def emit_text(block: Block, leaf: Leaf, raw: str) -> None:
     """Decode plain text of the leaf."""
     reader = leaf.reader
-    if reader is not None and raw and (text := reader.text(raw)):
+    if reader is None or not raw:
+        return
+    is_direct = reader.idle and raw[-1] > " " and "&" not in raw
+    if text := raw if is_direct else reader.text(raw):
         emit(block, leaf, text)
 
 

@@ -30,23 +30,16 @@ class TextReader:
 
     __slots__ = ("_after_cdata", "_blank", "_framed", "_held", "_holds_break", "cut", "idle", "literal")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_begun: bool = False) -> None:
+        """`is_begun`: the leaf begins with something other than white space."""
         self.literal = False
-        self.idle = False
+        self.idle = is_begun
         self.cut = ""
         self._held = _NO_ROPE  # more white space whose fate is open
         self._holds_break = False  # … and it begins with a line break
-        self._blank = True  # the run of plain text so far is white space
+        self._blank = not is_begun  # the run of plain text so far is white space
         self._after_cdata = False
         self._framed = False  # the leaf began with a line break that only laid it out
-
-    @classmethod
-    def begun(cls) -> TextReader:
-        """A reader of a leaf that begins with something else than white space."""
-        reader = cls()
-        reader._blank = False
-        reader.idle = True
-        return reader
 
     def text(self, raw: str) -> str:
         """Take plain text as it was written; not empty."""

@@ -152,7 +152,7 @@ def _clean_tag(block: Block, text: str, tag: re.Match[str]) -> int:
             block.done = True
         return end
     if len(block.stack) == 1 or name == block.arguments_tag or block.dialect.body is _TAGS:
-        return -1
+        return _take_start_tag(block, text, end - len(name) - 2, Tag(name, end, False))
     if block.element_count >= block.limits.elements or len(block.stack) > block.limits.depth:
         return -1
     block.element_count += 1
@@ -354,6 +354,10 @@ def _start_tag(block: Block, text: str, at: int) -> int:
     if block.stray.too_deep:
         stray_of(block).too_deep += not tag.empty
         return tag.end
+    return _take_start_tag(block, text, at, tag)
+
+
+def _take_start_tag(block: Block, text: str, at: int, tag: Tag) -> int:
     top = block.stack[-1]
     if len(block.stack) == 1:
         if tag.name == block.dialect.block:

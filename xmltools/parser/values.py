@@ -91,7 +91,7 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         put_aside(block, text[at:here])
         return here
     if text[at] != "<" or leaf.decided:
-        return _enter_leaf(block, leaf, at)
+        return _enter_leaf(block, leaf, text, at)
     if at + 1 == len(text):
         return -1
     if text[at + 1] == "!":
@@ -100,16 +100,16 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         if leaf.literal >= 0:  # nothing but comments: an empty element
             leaf.start, leaf.literal = block.base + at, -1
             block.ending.aside.clear()
-        return _enter_leaf(block, leaf, at)
+        return _enter_leaf(block, leaf, text, at)
     tag = read_start_tag(text, at)
     if tag is MORE:
         return -1
     if not tag or tag.spaced or not (tag.is_xml or is_number(block, tag.name)):
-        return _enter_leaf(block, leaf, at)
+        return _enter_leaf(block, leaf, text, at)
     name = _name_said(block, tag, leaf.shape) if tag.is_xml else block.dialect.item if leaf.shape.is_list else tag.name
     shape = leaf.shape.opens(name, leaf.element.name)
     if shape is None or leaf.element.nil:
-        return _enter_leaf(block, leaf, at)
+        return _enter_leaf(block, leaf, text, at)
     _enter_node(block, leaf, shape, name)
     return at
 
@@ -149,7 +149,7 @@ def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
         put_aside(block, "<!--")
         block.state = State.LEAF_COMMENT
         return at + 4
-    return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, at)
+    return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
 
 
 def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
@@ -180,14 +180,17 @@ def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
     block.state = State.MARKUP
 
 
-def _enter_leaf(block: Block, leaf: Leaf, at: int) -> int:
+def _enter_leaf(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if leaf.path is not None and not (leaf.decided or leaf.shape.is_any) and leaf.shape.opens("", "") is not None:
         leaf.path = None  # text that stands for a list or an object: it is converted as a whole
-    if (leaf.path is not None or leaf.capture is not None) and not block.discard:
-        leaf.reader = TextReader()
     block.state = State.TEXT
+    is_read = (leaf.path is not None or leaf.capture is not None) and not block.discard
     if not block.ending.aside:
-        return at
+        if is_read:
+            leaf.reader = TextReader(is_begun=text[at] > " " and text[at] != "<")
+        return max(at, read_text(block, leaf, text, at))
+    if is_read:
+        leaf.reader = TextReader()
     lead = block.ending.aside.take()
     if leaf.literal >= 0:
         comment = leaf.literal - leaf.start
