@@ -217,20 +217,12 @@ class JSONScanner:
         Returns its text, decoded, which the sink is not told of; nothing, if it does not want it. None if there is no
         string, or if it may end in the chunk: nothing was read.
         """
-        quote = self.quote
-        if not quote:
+        quote = self._inside
+        if quote == "" or quote not in self._quotes:
             return None
-        end = len(chunk)
-        if quote == "<":
-            if quote in chunk:
-                return None
-        elif self._pending or "\\" in chunk:
-            end = self._end_inside(chunk, 0)
-            if chunk.startswith(quote, end):
-                return None
-        elif quote in chunk:
+        if quote in chunk and (quote == "<" or chunk.startswith(quote, self._end_inside(chunk, 0))):
             return None
-        return self._take(chunk, end)
+        return self._take(chunk)
 
     @property
     def quote(self) -> str:
@@ -350,23 +342,17 @@ class JSONScanner:
         """Numbers and words, and keys without quotes, which any cut may split."""
         pattern = _WORD if self._inside == "0" else _MARKED_KEY if self._mark else _BARE_REST
         end = end_of(pattern, text, at)
-        piece = self._take(text[at:end], end - at)
-        if piece:
-            self.sink.text(piece)
+        self._tell(text[at:end])
         if end < len(text):
             self._end(end)
         return end
 
     def _string(self, text: str, at: int) -> int:
         end = self._end_inside(text, at)
-        if text.startswith(self._inside, end):
-            piece = self._take(text[at:end], end - at, is_end=True)
-        else:
-            piece = self._take(text[at:], end - at)
-        if piece:
-            self.sink.text(piece)
-        if end == len(text) or text[end] == "\\":
+        if not text.startswith(self._inside, end):
+            self._tell(text[at:])
             return len(text)
+        self._tell(text[at:end], is_end=True)
         self._end(end)
         return end + 1
 
@@ -374,19 +360,25 @@ class JSONScanner:
         """Where the string ends in the text, or a backslash with which that ends."""
         return end_of(_INSIDE[self._inside], text, at + self._pending.endswith("\\"))
 
-    def _take(self, raw: str, end: int, *, is_end: bool = False) -> str:
-        """What more of a key or value means, if that is wanted. From `end` on it is the beginning of an escape."""
+    def _tell(self, raw: str, *, is_end: bool = False) -> None:
+        if piece := self._take(raw, is_end=is_end):
+            self.sink.text(piece)
+
+    def _take(self, raw: str, *, is_end: bool = False) -> str:
+        """What more of a key or value means, if that is wanted. The beginning of an escape at its end waits."""
         if self._capture is not None and len(self._capture) < KEPT:
             self._capture.append(raw[:KEPT])
+        pending = self._pending
+        if not pending and ("\\" not in raw or self._inside not in _INSIDE):
+            return raw if self.sink.tells else ""
         if not self.sink.tells:
-            self._pending = raw[end:]
+            self._pending = "" if is_end else raw[self._end_inside(raw, 0) :]
             return ""
-        if not self._pending and ("\\" not in raw or self._inside == "<"):
-            return raw
-        raw = self._pending + raw
-        if raw.count("\\") == raw.count("\\n"):  # nearly all escapes are line breaks
-            self._pending = ""
-            return raw.replace("\\n", "\n")
+        raw = pending + raw
+        is_cut = raw[-1:] == "\\" and not is_end
+        if raw.count("\\") == raw.count("\\n") + is_cut:  # nearly all escapes are line breaks
+            self._pending = "\\" if is_cut else ""
+            return raw[: len(raw) - is_cut].replace("\\n", "\n")
         whole = len(raw) if is_end else end_of(_UP_TO_CUT, raw)
         self._pending = raw[whole:]
         return decode_escapes(raw[:whole], self._inside)
@@ -404,9 +396,7 @@ class JSONScanner:
                     break
             place = text.find("<", place + 1)
         stop = place if place >= 0 else len(text)
-        piece = self._take(text[at:stop], stop - at)
-        if piece:
-            self.sink.text(piece)
+        self._tell(text[at:stop])
         if place < 0:
             return stop
         is_cut = len(text) - place < len(mark)
