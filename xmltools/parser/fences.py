@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Of backticks or of tildes, and the info word; only after backticks it may not contain the same character.
-_FENCE = re.compile(r" {0,3}(?:(`{3,})([^`\n]*)|(~{3,})([^\n]*))\Z")
+# Only after backticks may the info text not contain the same character.
+_FENCE = re.compile(r" {0,3}(?P<marker>`{3,}(?=[^`\n]*\Z)|~{3,})(?P<info>[^\n]*)\Z")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:[`~][^\n]*)?\Z")
 _LINE_LENGTH: Final = 256
 _FIRST: Final = ("", " ", "`", "~")
-"""What a line begins with that may be a fence line; nothing, if that is not known yet."""
+"""How a line begins that may be a fence line; nothing, if that is not known yet."""
 
 
 class FenceReader:
@@ -20,7 +20,7 @@ class FenceReader:
 
     def __init__(self) -> None:
         self.marker = ""  # backticks or tildes of the open fence
-        self.line = ""  # so far; "x" if it is no fence line
+        self.line = ""  # so far; "x" if it is not a fence line
         self.follows = False  # a block or a region is in this line, or ends in it
 
     def read(self, piece: str) -> None:
@@ -32,56 +32,44 @@ class FenceReader:
             self.line = line if len(line) <= _LINE_LENGTH and _MAYBE_FENCE.match(line) else "x"
 
     def end_line(self) -> bool:
-        """The line is over: was it a fence line?"""
-        found = _FENCE.match(self.line) if self.line not in ("", "x") else None
+        """The line is over. Returns whether it has opened or closed the fence."""
+        before = self.marker
+        self.marker = "" if self.is_closing else self.fence
         self.line = ""
         self.follows = False
-        if found is None:
-            return False
-        marker, info = found[1] or found[3], found[2] or found[4] or ""
-        if not self.marker:
-            self.marker = marker
-            return True
-        if self.closes(marker) and not info.strip():
-            self.marker = ""
-            return True
-        return False
+        return self.marker != before
 
     def closes(self, marker: str) -> bool:
-        """Do these backticks or tildes close the open fence?"""
+        """Return whether these backticks or tildes close the open fence."""
         return marker[0] == self.marker[0] and len(marker) >= len(self.marker)
 
     def skip(self, *, is_thought: bool = False) -> None:
-        """Something that is no prose is in this line, which may be the info of a fence line all the same. After a
-        thought a fence line may follow, if nothing else is in front of it."""
+        """A block or a region is in this line, which may be the info text of a fence line all the same. After a
+        thought a fence line may follow, if nothing else comes before it."""
         self.follows = True
         if not is_thought or self.line.strip(" "):
-            found = self._opening
-            self.line = f"{found[1] or found[3]}x" if found else "x"
-
-    @property
-    def open(self) -> bool:
-        """True inside a fence, also in the line that opens it."""
-        return self.marker != "" or self._opening is not None
-
-    @property
-    def is_marker(self) -> bool:
-        """True if the line so far is what opens a fence, and nothing else."""
-        found = self._opening
-        return found is not None and not (found[2] or found[4])
+            found = _FENCE.match(self.line)
+            self.line = f"{found['marker']}x" if found else "x"
 
     @property
     def fence(self) -> str:
-        """The backticks or tildes of the open fence, also in the line that opens it; empty if there is none."""
-        found = None if self.marker else self._opening
-        return (found[1] or found[3]) if found else self.marker
+        """The backticks or tildes of the open fence, even in the line that opens it; empty if there is none."""
+        found = None if self.marker else _FENCE.match(self.line)
+        return found["marker"] if found else self.marker
+
+    @property
+    def open(self) -> bool:
+        """True inside a fence, even in the line that opens it."""
+        return self.fence != ""
+
+    @property
+    def is_marker(self) -> bool:
+        """True if the line so far opens or closes a fence, without an info text."""
+        found = _FENCE.match(self.line)
+        return found is not None and not found["info"]
 
     @property
     def is_closing(self) -> bool:
-        """True if the line so far closes the open fence, and nothing else is in it."""
-        found = _FENCE.match(self.line) if self.marker and self.line else None
-        return found is not None and self.closes(found[1] or found[3]) and not (found[2] or found[4] or "").strip()
-
-    @property
-    def _opening(self) -> re.Match[str] | None:
-        return _FENCE.match(self.line) if self.line not in ("", "x") else None
+        """True if the line so far closes the open fence."""
+        found = _FENCE.match(self.line) if self.marker else None
+        return found is not None and self.closes(found["marker"]) and not found["info"].strip()

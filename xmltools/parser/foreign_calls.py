@@ -23,10 +23,10 @@ from xmltools.parser.attempts import (
     trigger,
 )
 from xmltools.parser.block import Block
-from xmltools.parser.inline_code import Shown
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run
 from xmltools.parser.name_value_pairs import read_start
+from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.late_patterns import late_pattern

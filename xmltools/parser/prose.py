@@ -12,11 +12,11 @@ from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, Text
 from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
-from xmltools.parser.inline_code import SECTION_LENGTH, Shown
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
 from xmltools.parser.openers import ReasoningTags, find_cut, reasoning_tags, starts_of
+from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.json_scanner import JSONScanner
@@ -983,7 +983,7 @@ class Outside:
         # What is not handed on yet is short.
         fence = FenceReader()
         fence.marker = self._prose.marker
-        for line in (self._prose.begun + "".join(self.pieces)).split("\n")[:-1]:
+        for line in (self._prose.line + "".join(self.pieces)).split("\n")[:-1]:
             fence.read(line)
             fence.end_line()
         return fence.marker != ""

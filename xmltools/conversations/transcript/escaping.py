@@ -25,8 +25,8 @@ from itertools import groupby
 
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
-from xmltools.parser.inline_code import Shown
 from xmltools.parser.prose import MAX_BRACKETS, is_json_list
+from xmltools.parser.shown import Shown
 from xmltools.render.marks import turn_marks
 
 GLUE = "\n\n"

@@ -1,0 +1,453 @@
+"""Text that only shows a call: inline code, comments, CDATA sections, fences and backslashes outside blocks (protocol,
+1.3, 1.4 and 1.7).
+
+`Shown` follows the text piece by piece. Where something may open, `hides` says whether that is in inline code, a
+comment or a section. Each of these counts only if it ends, so the answer may need text that has not come yet; but
+each has a greatest length, and no text is looked at twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from xmltools.parser.fences import FenceReader
+from xmltools.syntax.markup import MORE, NO, Answer
+from xmltools.syntax.searches import find_rare
+
+SPAN_LENGTH: Final = 1_024
+"""Characters that inline code may have, with its backticks."""
+SECTION_LENGTH: Final = 10_000
+"""Characters that a comment or a CDATA section may have outside blocks."""
+PATIENCE: Final = 100
+"""Comments and sections with an opener but no end that are waited for, and blocks in them. The time for more would not
+be linear."""
+
+Measure = Callable[[str, int, int], int | Answer]
+"""Given a text, the place of an opener, and where to stop: the end of the block, NO if none opens there, or MORE."""
+
+_CODE: Final = 0
+_COMMENT: Final = 1
+_CDATA: Final = 2
+_END: Final = 2
+"""The kind of an end is that of its opener and this."""
+_TOKEN = re.compile(r"(`+)|(<!--)|(<!\[[Cc][Dd][Aa][Tt][Aa]\[)|(-->)|(\]\]>)")
+_TOKEN_PART = re.compile(
+    r"(?:<(?:!(?:-|\[(?:[Cc](?:[Dd](?:[Aa](?:[Tt](?:[Aa])?)?)?)?)?)?)?|(?<!<!)(?<!<!-)--?|\]\]?)\Z"
+)
+_PART_LENGTH: Final = 8
+_PIECE: Final = 4_096
+_LINE_WORDS: Final = ("```", "~~~", "<!")
+"""A line without any of these, where nothing is open, does not matter once it is over."""
+_RUN = re.compile("`+")
+_CLOSING = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
+_CLOSING_LENGTH: Final = 300
+_END_LENGTH: Final = 300
+"""Characters of an end tag that may be cut off: of the name, and of 8 spaces."""
+
+
+class _Ahead:
+    """The text after a place, as far as it is known. Places in it are counted from there."""
+
+    __slots__ = ("due", "is_all", "place", "reach", "runs", "scanned")
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.due = 0  # characters with which the answer is no longer MORE
+        self.runs: dict[int, int] = {}  # the first run of backticks of each length …
+        self.reach = 0  # … up to here
+        self.is_all = False  # … which is as far as they matter
+        self.scanned = 0  # the end of the open comment or section does not begin before this
+
+
+class Shown(FenceReader):
+    """Follows text outside blocks, or that of a reasoning region. `blocks` are the names of elements that are calls;
+    nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
+
+    __slots__ = (
+        "_ahead",
+        "_at",
+        "_blocks",
+        "_carry",
+        "_early",
+        "_fence_start",
+        "_is_odd",
+        "_measures",
+        "_open",
+        "_patience",
+        "_quote",
+        "_quote_tail",
+        "_section_length",
+        "_span_length",
+        "_stray_end",
+        "_tokens",
+    )
+
+    def __init__(self, blocks: tuple[str, ...], most: int, *, sections: bool = True) -> None:
+        super().__init__()
+        self._blocks = blocks
+        self._span_length = min(SPAN_LENGTH, most)
+        self._section_length = min(SECTION_LENGTH, most)
+        self._at = 0  # characters read, except for those that are carried
+        self._early = 0  # characters that were taken before they are known to be text
+        self._carry = ""  # the end of the text that was read: a part of a token, perhaps
+        self._is_odd = False  # an odd number of backslashes comes before the next character
+        # Kind, place, length, and the length without an escaped backtick, of all that is undecided.
+        self._tokens: list[tuple[int, int, int, int]] = []
+        self._open: dict[int, tuple[int, str]] = {}  # by kind: where it begins, and the fence that it begins in
+        self._stray_end = -1  # the place after a `]]>` that ended nothing: a section is split there, and none begins
+        self._fence_start = 0
+        self._quote: re.Pattern[str] | None = None
+        self._quote_tail = ""
+        self._patience = PATIENCE if sections else 0
+        self._measures = PATIENCE
+        self._ahead: _Ahead | None = None
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def take_early(self, text: str) -> None:
+        """Take white space that may be text, or lay out what follows it: its lines end in both cases. It may be given
+        again, and if it is text, `take` is given it too."""
+        early, self._early = self._early, 0
+        if len(text) > early:
+            self.take(text[early:])
+        self._early = max(early, len(text))
+
+    def drop_early(self) -> None:
+        """The white space that was taken early is not text."""
+        self._early = 0
+
+    def take(self, text: str) -> None:
+        """Take the next piece of text."""
+        if self._early:
+            early = min(self._early, len(text))
+            self._early -= early
+            text = text[early:]
+        self._forget_old()
+        start = text.rfind("\n") + 1
+        if start:
+            at = 0
+            if not self.is_at_line_start:
+                at = text.index("\n") + 1
+                self._take_piece(text[: at - 1])
+                self._end_line()
+            self._take_lines(text, at, start)
+            text = text[start:]
+        self._take_piece(text)
+
+    def settle(self) -> None:
+        """A `<` follows, or the end: no token goes on after the text that was read."""
+        if self._carry:
+            carry, self._carry = self._carry, ""
+            self._read_inline(carry)
+
+    def skip(self, *, is_thought: bool = False) -> None:
+        """A block or a region is here: of what is open before it, only a fence goes on."""
+        self.settle()
+        super().skip(is_thought=is_thought)
+        self._early = 0
+        self._tokens.clear()
+        self._open.clear()
+        self._is_odd = False
+        self._ahead = None
+
+    def quote(self, tag: str) -> None:
+        """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
+        self._quote = re.compile(rf"</{re.escape(tag)}[ \t]{{0,8}}>", re.IGNORECASE)
+        self._quote_tail = ""
+
+    @property
+    def is_quoting(self) -> bool:
+        """True after a reasoning tag in a fence."""
+        return self._quote is not None
+
+    @property
+    def is_at_line_start(self) -> bool:
+        """True if the line is empty so far."""
+        return not (self.line or self.follows)
+
+    @property
+    def is_escaped(self) -> bool:
+        """True after an odd number of backslashes."""
+        return self._is_odd
+
+    @property
+    def may_hide(self) -> bool:
+        """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
+        ends, nobody knows without what follows (`hides` can)."""
+        if self._is_odd or self._tokens or self._quote is not None:
+            return True
+        return self._patience > 0 and any(self._at - at <= self._section_length for at, _ in self._open.values())
+
+    @property
+    def may_open_fence(self) -> bool:
+        """True if backticks or tildes that follow begin a fence line, outside a fence and all that may hide them."""
+        return not self.marker and self.line in ("", " ", "  ", "   ") and not self.may_hide
+
+    @property
+    def is_right_after_backticks(self) -> bool:
+        """True if what `hides` found is inline code whose backticks are right before the place."""
+        return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at
+
+    @property
+    def due(self) -> int:
+        """How many characters after the place that `hides` was asked about decide it."""
+        return self._ahead.due if self._ahead is not None else 0
+
+    def _forget_old(self) -> None:
+        """What has begun too long ago has no end."""
+        if self._open:
+            first = self._at - self._section_length
+            self._open = {kind: begun for kind, begun in self._open.items() if begun[0] >= first}
+
+    def _take_lines(self, text: str, at: int, end: int) -> None:
+        """Whole lines. Nearly all of them have nothing that matters after them."""
+        places = dict.fromkeys(_LINE_WORDS, at - 1)  # of the next of each word
+        while at < end:
+            if self._quote is None and not self._open:
+                found = end
+                for word, place in places.items():
+                    if place < at:
+                        place = find_rare(text, word, at, end)
+                        places[word] = place = place if place >= 0 else end
+                    found = min(found, place)
+                start = max(at, text.rfind("\n", at, found) + 1) if found < end else end
+                self._at += start - at
+                if start == end:
+                    return
+                at = start
+            stop = text.index("\n", at)
+            self._take_piece(text[at:stop])
+            self._end_line()
+            at = stop + 1
+            self._forget_old()
+
+    def _take_piece(self, piece: str) -> None:
+        """A piece of one line."""
+        if not piece:
+            return
+        self.read(piece)
+        if self._quote is not None:
+            tail = self._quote_tail + piece
+            self._quote_tail = tail[-_END_LENGTH:]
+            if self._quote.search(tail):
+                self._quote = None
+        # A `]]>`, or what may become one, matters to a section right after it.
+        has_words = piece[-1] in "<]" or "`" in piece or "<!" in piece or "]]>" in piece
+        if has_words or self._carry or self._tokens or self._open:
+            for at in range(0, len(piece), _PIECE):  # so that there are never many tokens at once
+                self._take_inline(piece[at : at + _PIECE])
+        else:
+            self._pass(piece)
+
+    def _take_inline(self, piece: str) -> None:
+        """A piece of a line that may have tokens."""
+        piece = self._carry + piece
+        cut = len(piece.rstrip("`"))
+        if cut == len(piece):
+            part = _TOKEN_PART.search(piece, max(0, cut - _PART_LENGTH))
+            cut = part.start() if part else cut
+        self._carry = piece[cut:]
+        self._read_inline(piece[:cut])
+        more = len(self._carry) - SPAN_LENGTH - 1
+        if more > 0:  # no inline code has so many backticks
+            self._at += more
+            self._carry = self._carry[more:]
+
+    def _read_inline(self, text: str) -> None:
+        for found in _TOKEN.finditer(text):
+            place = found.start()
+            length = ticks = found.end() - place
+            kind = (found.lastindex or 1) - 1
+            if kind == _CODE:
+                ticks -= self._is_escaped_at(text, place)
+            self._tokens.append((kind, self._at + place, length, ticks))
+        self._pass(text)
+        self._resolve()
+
+    def _pass(self, text: str) -> None:
+        self._at += len(text)
+        if text:
+            self._is_odd = self._is_escaped_at(text, len(text))
+
+    def _is_escaped_at(self, text: str, at: int) -> bool:
+        """Return whether an odd number of backslashes comes before a place in the text that is being read."""
+        place = at
+        while place and text[place - 1] == "\\":
+            place -= 1
+        return (at - place + (self._is_odd and not place)) % 2 == 1
+
+    def _end_line(self) -> None:
+        self.settle()
+        before = self.marker
+        if self.end_line():
+            self._tokens.clear()
+            self._quote = None
+            if before:  # it has closed; what began in it ends with it
+                self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < self._fence_start}
+            else:
+                self._fence_start = self._at
+        self._resolve(line_over=True)
+        self.line = ""  # what has ended in the line before is not in this one
+        self._at += 1
+        self._is_odd = False
+        self._quote_tail = ""
+
+    def _resolve(self, *, line_over: bool = False) -> None:
+        """Decide what the tokens are, from left to right, up to the first one that needs more text."""
+        tokens = self._tokens
+        last = {token[0]: number for number, token in enumerate(tokens)}
+        at = 0
+        while at < len(tokens):
+            if self._open and any(last.get(kind + _END, -1) >= at for kind in self._open):
+                at = self._close_section(at)
+                continue
+            kind, place, length, ticks = tokens[at]
+            if kind == _CODE:
+                closer = self._find_closer(at, ticks)
+                if closer < 0 and not line_over and self._at < place + self._span_length:
+                    break
+                at = max(closer, at)
+            elif kind == _CDATA + _END:
+                self._stray_end = place + length
+            elif kind <= _CDATA and self._patience and (kind != _CDATA or place != self._stray_end):
+                self._open[kind] = place, self.marker
+            at += 1
+        del tokens[:at]
+
+    def _close_section(self, at: int) -> int:
+        """Close what the first fitting token from number `at` on closes; returns the number after it. An end that
+        comes too late closes nothing, but it shows that there was nothing to be closed."""
+        for number in range(at, len(self._tokens)):
+            kind, place, length, _ = self._tokens[number]
+            begun = self._open.pop(kind - _END, None)
+            if begun is None:
+                continue
+            start, marker = begun
+            if place + length - start > self._section_length:
+                break
+            self._open = {kind: begun for kind, begun in self._open.items() if begun[0] < start}
+            self.marker = marker
+            self.line = "x"
+            return number + 1
+        return at
+
+    def _find_closer(self, at: int, ticks: int) -> int:
+        """The number of the token that ends the inline code which token `at` may begin, or -1."""
+        last = self._tokens[at][1] + self._span_length
+        for number in range(at + 1, len(self._tokens) if ticks else 0):
+            kind, place, length, _ = self._tokens[number]
+            if place + length > last:
+                break
+            if kind == _CODE and length == ticks:
+                return number
+        return -1
+
+    # -- looking ahead ---------------------------------------------------------------------------------------------
+
+    def hides(
+        self, text: str, at: int, *, final: bool, is_block: bool = False, measure: Measure | None = None
+    ) -> int | Answer:
+        """The place after the inline code, comment or section that hides what may open at `at`, right after all that
+        was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it. Where there
+        are sections, `measure` finds the ends of blocks."""
+        while self._tokens or self._open:
+            ahead = self._ahead
+            if ahead is None or ahead.place != self._at:
+                ahead = self._ahead = _Ahead(self._at)
+            # What began first is asked first.
+            kind = min(self._open, key=self._open.__getitem__, default=_CODE)
+            if kind == _CODE or (self._tokens and self._tokens[0][1] < self._open[kind][0]):
+                end = NO if self.is_marker else self._end_of_code(ahead, text, at, final, is_block)
+                if end is NO:
+                    del self._tokens[0]
+                    self._resolve()
+                    continue
+            else:
+                end = self._end_of_section(kind, ahead, text, at, final, measure)
+                if end is NO:
+                    del self._open[kind]
+                    ahead.scanned = 0
+                    self._patience -= 1
+                    if not self._patience:
+                        self._open.clear()
+                    continue
+            return end
+        return NO
+
+    def _end_of_code(self, ahead: _Ahead, text: str, at: int, final: bool, is_block: bool) -> int | Answer:
+        _, start, _, ticks = self._tokens[0]
+        if not ahead.is_all:
+            self._look_ahead(ahead, text, at, final)
+        most = start + self._span_length - self._at  # from `at` on
+        found = ahead.runs.get(ticks, -1)
+        if found >= 0 and found + ticks <= most:
+            return at + found + ticks
+        ahead.due = most
+        if not ahead.is_all and ahead.reach < most:
+            return MORE
+        if is_block and self.is_right_after_backticks:
+            for wrapped in _patterns(self._blocks)[0].finditer(text, at, at + most + 1):
+                if len(wrapped[1]) == ticks and wrapped.end() - at <= most:
+                    return MORE if wrapped.end() == len(text) and not final else wrapped.end()
+            if len(text) - at <= most and not final:
+                return MORE
+        return NO
+
+    def _look_ahead(self, ahead: _Ahead, text: str, at: int, final: bool) -> None:
+        """Find the backticks in the rest of the line, as far as they can matter."""
+        most = at + self._span_length + 1
+        begin = at + ahead.reach
+        line_end = text.find("\n", begin, most)
+        stop = line_end if line_end >= 0 else min(len(text), most)
+        ahead.is_all = line_end >= 0 or len(text) >= most or final
+        for run in _RUN.finditer(text, begin, stop):
+            if run.end() == len(text) and not ahead.is_all:
+                stop = run.start()
+                break
+            ahead.runs.setdefault(run.end() - run.start(), run.start() - at)
+        ahead.reach = stop - at
+
+    def _end_of_section(
+        self, kind: int, ahead: _Ahead, text: str, at: int, final: bool, measure: Measure | None
+    ) -> int | Answer:
+        """Where a comment or section ends. A whole block contains no end of what began before it."""
+        start = self._open[kind][0]
+        most = at + start + self._section_length - self._at
+        in_fence = self.marker != "" and start >= self._fence_start
+        ahead.due = most - at
+        stop = min(len(text), most)
+        is_all = final or len(text) >= most
+        last = at + ahead.scanned
+        while found := _patterns(self._blocks)[kind].search(text, last, stop):
+            last = found.end()
+            if found["close"]:
+                return last
+            if found["fence"]:
+                if in_fence and self.closes(found["fence"]):
+                    return NO
+                continue
+            end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
+            if end is MORE and not is_all:
+                ahead.scanned = found.start() - at
+                return MORE
+            self._measures -= end is MORE
+            last = end or last
+        if is_all:
+            return NO
+        ahead.scanned = max(last, stop - _CLOSING_LENGTH) - at
+        return MORE
+
+
+@lru_cache(maxsize=32)
+def _patterns(blocks: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """What ends a block before backticks, and what matters after an open comment, and after a section."""
+    tag = "|".join(map(re.escape, blocks))
+    others = rf"<(?i:{tag})(?=[>=/ \t\r\n])|{_CLOSING}"
+    return (
+        re.compile(rf"</(?:{tag})[ \t\r\n]*>(`+)"),
+        re.compile(f"(?P<close>-->)|{others}"),
+        re.compile(rf"(?P<close>\]\]>)|{others}"),
+    )
