@@ -40,7 +40,7 @@ from xmltools.parser import Limits, parse
 from xmltools.parser.openers import forms_by_start, make_openers
 from xmltools.render.marks import COMMON
 from xmltools.render.results import part_with_results
-from xmltools.syntax.markup import Tag, decode_entities, read_confirmation, read_opener
+from xmltools.syntax.markup import decode_entities, opens_call
 from xmltools.tools import Tool
 
 __all__ = ["Echo", "find_echo"]
@@ -345,8 +345,7 @@ _BRACKETS = 4
 def _openers(view: str) -> Iterator[int]:
     """Yield where a block may begin."""
     for found in _OPENER.finditer(view):
-        opener = read_opener(view, found.start(), FORGE.block)
-        if isinstance(opener, Tag) and read_confirmation(view, opener.end):
+        if opens_call(view, found.start(), FORGE.block):
             yield found.start()
 
 

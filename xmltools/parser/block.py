@@ -32,13 +32,11 @@ from xmltools.syntax.json_scanner import JSONScanner
 from xmltools.syntax.markup import (
     MORE,
     NAME_LENGTH,
-    NO,
     OPENER_SPACE,
     Tag,
     find_ampersands,
     is_cut_off,
-    read_confirmation,
-    read_opener,
+    opens_call,
     skip_space,
 )
 from xmltools.syntax.rope import Rope
@@ -688,8 +686,8 @@ def read_comment(block: Block, text: str, at: int) -> int:
 
 def opens_block(block: Block, text: str, at: int) -> bool | None:
     """Does a new block start at `at`?"""
-    opener = read_opener(text, at, block.dialect.block)
-    return opener if opener is MORE or opener is NO else read_confirmation(text, opener.end)
+    opens = opens_call(text, at, block.dialect.block)
+    return MORE if opens is MORE else bool(opens)
 
 
 def meet_opener(block: Block, place: int) -> None:

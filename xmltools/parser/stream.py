@@ -29,7 +29,7 @@ from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import ends_complete, run, run_of_value
 from xmltools.parser.openers import checked_tags
-from xmltools.parser.prose import Opening, Outside
+from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
@@ -292,7 +292,6 @@ class Parser:
         A parser that is dropped unclosed may be a ring of objects, which waits for the garbage collector.
         """
         self._block = None
-        self._outside.forget()
         self._mode = _CLOSED
 
     # -- chunks --------------------------------------------------------------------------------------------------------
@@ -714,11 +713,10 @@ class Parser:
         if rest:
             self._read(rest)  # nothing is put off any more
         while self._block is None and not self._outside.closers and self._held:
-            # What was held back is no opener now that nothing follows: its first character is text, or a bracket
-            # closes.
+            # What was held back is no opener now that nothing follows: its first character is text.
             text, self._held = self._held, ""
             base = self._pos - len(text)
-            place = self._outside.release(text, base)
+            place = self._outside.emit_text(text, 0, 1, base)
             self._pos = base + place
             self._read(text[place:])
         rest, self._held = self._held, ""

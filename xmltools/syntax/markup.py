@@ -215,6 +215,18 @@ def _begins(text: str, at: int) -> bool | None:
     return text[here] == "{" and here - at <= OPENER_SPACE
 
 
+def opens_call(
+    text: str, at: int, name: str, *, fences: bool = True, begins: Callable[[str, int], bool | None] | None = None
+) -> int | Answer:
+    """The place after the opening tag of a block at `<name`, if a block starts there. Takes the options of
+    `read_confirmation`."""
+    tag = read_opener(text, at, name)
+    if tag is MORE or tag is NO:
+        return tag
+    confirmed = read_confirmation(text, tag.end, fences=fences, begins=begins)
+    return tag.end if confirmed else MORE if confirmed is MORE else NO
+
+
 def begins_with_field(text: str, at: int, fields: Sequence[str], key: re.Pattern[str], start: int) -> bool | None:
     """Is the start tag of a field at `at`, in any case, or a JSON object with a key that names the tool? The
     key is looked for from `start` on."""

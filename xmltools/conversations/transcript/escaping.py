@@ -25,7 +25,7 @@ from itertools import groupby
 
 from xmltools.dialects import FORGE
 from xmltools.models import Part, Text
-from xmltools.parser.prose import MAX_BRACKETS, is_json_list
+from xmltools.parser.reasoning import MAX_BRACKETS, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.render.marks import turn_marks
 

@@ -1,0 +1,317 @@
+"""Whether a call starts where one may (protocol, 1.1, 1.2 and 1.9): at a start tag or delimiter of some dialect, what
+follows must confirm it. Where that takes the name of a tool, or the end of the call, the call is read on trial."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from xmltools.dialects import Body, Dialect
+from xmltools.parser.block import Block, knows_tool
+from xmltools.parser.limits import Limits
+from xmltools.parser.machine import run
+from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
+from xmltools.parser.openers import Starts
+from xmltools.parser.shown import Shown
+from xmltools.parser.tool_tags import read_tool_line, read_tool_start
+from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import (
+    MORE,
+    NO,
+    OPENER_SPACE,
+    Answer,
+    begins_with_field,
+    opens_call,
+    read_bare_name,
+    read_opener,
+    skip_space,
+)
+
+_NAME_WITHIN: Final = 1_024
+"""Characters in which a call in another dialect must name its tool."""
+_NAME_KEY = late_pattern("([\"'])(?:tool_name|name|tool|function)\\1[ \\t\\r\\n]{0,20}:")
+"""Keys that name the tool in a JSON body, even those that are not read as its name."""
+_KEY_LENGTH: Final = 40
+"""The longest text that `_NAME_KEY` matches, in characters."""
+_NAMED = late_pattern(
+    r'\[?\s{0,20}\{\s{0,20}(?:"type"\s{0,5}:\s{0,5}"function"\s{0,5},\s{0,20})?"name"\s{0,5}:\s{0,5}"[^"\\]{1,256}"'
+    r'\s{0,5},\s{0,20}"(?:parameters|arguments)"\s{0,5}:'
+)
+"""The beginning of a call in JSON that has no delimiter."""
+_NO_ARGUMENTS: Final = ("type", "id")
+"""Keys of a call in JSON that say nothing."""
+_MOST_ENDS: Final = 1_000
+
+
+class Start(NamedTuple):
+    """A call starts: its dialect, and the place after its start tag; -1 if it has none."""
+
+    dialect: Dialect
+    end: int
+
+
+class _Namer:
+    """Hears that a call on trial has named its tool: the schema decides where its values end."""
+
+    __slots__ = ("name", "server", "toolbox")
+
+    def __init__(self, toolbox: Toolbox | None, server: str) -> None:
+        self.toolbox = toolbox
+        self.server = server
+        self.name = ""
+
+    def __call__(self, block: Block) -> None:
+        if block.error is None:
+            self.name = self.name or block.name or ""
+            if self.toolbox is not None:
+                block.shape = self.toolbox.guess(block.name or "", block.server, self.server)
+
+
+class Trial:
+    """A call that is read as far as there is text, without events."""
+
+    __slots__ = ("_namer", "block", "reached")
+
+    def __init__(
+        self, place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str
+    ) -> None:
+        """`place` is where it begins in the stream, `length` that of its start tag."""
+        self._namer = _Namer(toolbox, server)
+        self.block = Block(place, length, form, limits, toolbox, self._namer)
+        self.reached = 0  # characters of it that were read
+
+    def read(self, text: str) -> None:
+        """Read on in `text`, which begins where the call does."""
+        self.reached = run(self.block, text, self.reached, self.block.start, [])
+
+    @property
+    def is_over(self) -> bool:
+        """True if no more of the call needs to be read to know its name."""
+        return self.block.done or self.block.error is not None
+
+    @property
+    def name(self) -> str:
+        """The name of its tool, as written; empty while that is not known."""
+        block = self.block
+        if not self._namer.name and block.dialect.json_name_is_key and block.json is not None:
+            key = next(iter(block.json.scanner.first_keys), "")
+            return "" if key in block.dialect.json_names else key
+        return self._namer.name
+
+
+class CallStarts:
+    """Says whether a call starts at a place in a text outside calls, whose first character is at `base` in the stream.
+    `final`: nothing follows the text. `counts_others`: calls in other dialects count."""
+
+    __slots__ = (
+        "_ends",
+        "_fenced_calls",
+        "_key_search",
+        "_measured",
+        "_shown",
+        "_toolbox",
+        "_trial",
+        "base",
+        "counts_others",
+        "final",
+        "limits",
+        "openers",
+        "starts",
+    )
+
+    def __init__(
+        self, starts: Starts, toolbox: Toolbox | None, limits: Limits, shown: Shown, fenced_calls: bool
+    ) -> None:
+        self.starts = starts
+        self._toolbox = toolbox
+        self.limits = limits
+        self._shown = shown
+        self._fenced_calls = fenced_calls
+        self.openers = starts.openers  # those that count now
+        self.base = 0
+        self.final = False
+        self.counts_others = True
+        self._trial: Trial | None = None
+        self._measured: Trial | None = None
+        self._ends: dict[int, int] = {}  # of calls that were measured, by the places of their openers
+        self._key_search = (-1, 0)  # the object after an opener in another case: its place, and how far it was searched
+
+    def find(self, text: str, at: int, word: str) -> Start | Answer:
+        """The start of a call at `at`, where `<word` is, or a delimiter."""
+        is_fenced = self._shown.open
+        if is_fenced and not self._fenced_calls:
+            return NO
+        forms = self.starts.forms(word)
+        for form in forms:
+            end = self.confirm(form, text, at, word)
+            if end and form.is_bare:
+                named = self._is_named(form, text, at)
+                end = named and end
+            if end is MORE:
+                return MORE
+            if end:
+                return Start(form, end)
+        # In a code fence even a token may be quoted, as in a chat template.
+        if forms and forms[0].is_sure and word == forms[0].opener and not is_fenced:
+            return self._sure_start(forms, text, at + len(word))
+        for other in self.starts.other_forms(word) if self.counts_others else ():
+            end = self._confirm_other(other, text, at, word) if not other.arguments or word == other.block else NO
+            if end is MORE:
+                return MORE
+            if end:
+                return Start(other, end)
+        return NO
+
+    def may_grow(self, text: str, at: int, word: str) -> bool:
+        """Whether the delimiter at `at`, with which the text ends, may become a longer one."""
+        return not self.final and self.openers.may_grow(text, at, word)
+
+    def confirm(self, form: Dialect, text: str, at: int, word: str, *, is_own: bool = True) -> int | bool | None:
+        """The place after the start tag or delimiter, if it begins a call of this form; -1 if it has none."""
+        if form.body is Body.TAGS:
+            return self._confirm_tool(form, text, at, word)
+        if form.body is not Body.ELEMENTS:
+            end = read_start(form, text, at, word, fences=self._fenced_calls)
+            if end is MORE and self.final and is_own and word == form.opener:  # it was cut off
+                return -1 if form.is_bare else cut_start(form, text, at)
+            return end
+        begins = None if word == form.block else self._begins_with_field
+        opened = opens_call(text, at, word, fences=self._fenced_calls or not is_own, begins=begins)
+        return self._confirm_name(text, at, word) if opened is NO and begins is None and is_own else opened
+
+    def _confirm_other(self, other: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """As `confirm`, for a dialect that is not this one: only the call of a given tool counts."""
+        end = self.confirm(other, text, at, word, is_own=False)
+        if end is MORE and self.final:
+            end = -1 if other.is_bare else NO
+        if not end:
+            return end
+        named = self._names_tool(other, text, at, end)
+        return end if named else named
+
+    def _confirm_tool(self, form: Dialect, text: str, at: int, word: str) -> int | bool | None:
+        """The place after the tag of a tool, if it begins a call. In a fence it is only shown."""
+        toolbox = self._toolbox
+        if toolbox is None or self._shown.open:
+            return NO
+        shape = toolbox.guess(form.block, None, self.starts.dialect.default_server)
+        is_first = not (self._shown.line.strip() or self._shown.follows)
+        if form.in_line:
+            return read_tool_line(shape, text, at + len(word)) if is_first else NO
+        if word != form.block and word in toolbox.names:
+            return NO
+        return read_tool_start(form, shape, text, at, word, is_first_in_line=is_first, final=self.final)
+
+    def _begins_with_field(self, text: str, at: int) -> bool | None:
+        """An opener in another case may be any other element: only a field, or a name in JSON, makes it a call."""
+        dialect = self.starts.dialect
+        place, searched = self._key_search
+        start = searched - self.base if place == self.base + at else at
+        fields = (dialect.tool_name, dialect.server_name, dialect.arguments)
+        answer = begins_with_field(text, at, fields, _NAME_KEY, start)
+        if answer is MORE:
+            self._key_search = self.base + at, self.base + max(at, len(text) - _KEY_LENGTH)
+        return answer
+
+    def _confirm_name(self, text: str, at: int, block: str) -> int | bool | None:
+        """Does the bare name of a given tool follow the opener, and something to call it with after that?"""
+        tag = read_opener(text, at, block)
+        if not tag or self._toolbox is None:
+            return NO
+        at = skip_space(text, tag.end)
+        word, end, is_cut = read_bare_name(text, at)
+        if not word or at - tag.end > OPENER_SPACE:
+            return NO
+        if is_cut and end == at + len(word) == len(text):
+            return MORE if self._toolbox.begins(word) else NO
+        if word not in self._toolbox.names:  # no other spelling: while it grows, a word may not become a call
+            return NO
+        return MORE if is_cut else tag.end
+
+    def _sure_start(self, forms: list[Dialect], text: str, end: int) -> Start | None:
+        """A call, or an attempt at one, after a token that says so, up to `end`. The first call in it shows its form,
+        if there is text before that; MORE if more text may have it."""
+        if len(forms) == 1:
+            return Start(forms[0], end)
+        stop = end + MAX_STRAY
+        names = [form.pairs.name for form in forms if form.pairs is not None and form.pairs.name]
+        places = [place for name in names if (place := text.find(name, end, stop)) >= 0]
+        for form in forms if places else ():
+            begins = begins_call(form, text, min(places))
+            if begins is MORE and not self.final:
+                return MORE
+            if begins:
+                return Start(form, end)
+        return MORE if names and not places and len(text) < stop and not self.final else Start(forms[-1], end)
+
+    # -- calls on trial --------------------------------------------------------------------------------------------
+
+    def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
+        """Does the call without a delimiter that may begin at `at` name a given tool? Without tools, any name and
+        arguments make a call."""
+        if self._toolbox is not None or form.pairs is not None:
+            return self._names_tool(form, text, at, -1)
+        if _NAMED.match(text, at):
+            return True
+        return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
+
+    def _names_tool(self, form: Dialect, text: str, at: int, end: int) -> bool | None:
+        """Does the call at `at`, whose start tag ends at `end`, name a given tool soon? Without tools: is it one, so
+        far?"""
+        self._trial = trial = self._try(self._trial, form, at, end)
+        if not trial.is_over:
+            trial.read(text[at : at + _NAME_WITHIN])
+        is_all = self.final or len(text) >= at + _NAME_WITHIN
+        if self._toolbox is None:
+            return trial.block.error is None if trial.is_over else is_all or MORE
+        if not trial.name:
+            return NO if is_all or trial.is_over else MORE
+        if not knows_tool(trial.block, trial.name):
+            return NO
+        return not form.is_bare or form.pairs is not None or self._has_arguments(form, trial)
+
+    def _has_arguments(self, form: Dialect, trial: Trial) -> bool | None:
+        """Are the arguments right before or after the name in the object without a delimiter? Otherwise it is an
+        answer in JSON."""
+        json = trial.block.json
+        if json is None:
+            return NO
+        keys = [key for key in json.scanner.first_keys if key not in _NO_ARGUMENTS]
+        names = (*form.json_arguments, *form.json_other_arguments)
+        if any(key in names for key in keys[:2]):
+            return True
+        return NO if self.final or len(keys) > 1 or json.scanner.done or trial.is_over else MORE
+
+    def measure(self, text: str, at: int, stop: int) -> int | Answer:
+        """The end of the call whose opener is at `at`, if it has one before `stop`; NO if none opens there.
+
+        It is measured once, though each opener after an open comment asks for it.
+        """
+        place = self.base + at
+        if place in self._ends:
+            end = self._ends[place] - self.base
+            return end if end <= stop else MORE
+        text = text[:stop]
+        found = self.openers.opener.match(text, at)
+        word = (found[1] or found[0]) if found else ""
+        if self.openers.cuts.find(text, at, at + 1) >= 0 if found is None else self.may_grow(text, at, word):
+            return MORE
+        start = self.find(text, at, word)
+        if not start:
+            return start
+        self._measured = trial = self._try(self._measured, start.dialect, at, start.end)
+        trial.read(text[at:])
+        if not trial.block.done:
+            return MORE
+        if len(self._ends) >= _MOST_ENDS:
+            self._ends.clear()
+        self._ends[place] = place + trial.reached
+        return at + trial.reached
+
+    def _try(self, trial: Trial | None, form: Dialect, at: int, end: int) -> Trial:
+        """`trial`, if it is of the call at `at`, or a new one."""
+        place = self.base + at
+        if trial is None or trial.block.start != place or trial.block.dialect is not form:
+            server = self.starts.dialect.default_server
+            trial = Trial(place, max(end - at, 0), form, self.limits, self._toolbox, server)
+        return trial

@@ -1,0 +1,439 @@
+"""Text outside calls: prose, and where a call or reasoning may begin (protocol, section 1)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from xmltools.dialects import Dialect
+from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
+from xmltools.parser.call_start import CallStarts
+from xmltools.parser.fences import FenceReader
+from xmltools.parser.foreign_calls import ForeignCalls
+from xmltools.parser.limits import Limits
+from xmltools.parser.openers import starts_of
+from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, Brackets, Reasoning, is_json_list
+from xmltools.parser.shown import Shown
+from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, OPENER_SPACE, SPACES, Answer, Tag, read_opener, skip_space
+
+_RESULT = late_pattern(
+    r"<(?P<end>/?)tool_(?:response|result)>|\nTool: [^\r\n]{1,256}\r?\nResult:",
+)
+"""The beginning or the end of the copy of a result."""
+_RESULT_LENGTH: Final = 300
+"""More characters than `_RESULT` matches."""
+
+
+class Opening(NamedTuple):
+    """Where a block opens: its place in the stream, the length of its opening tag, the name as it is spelled there,
+    whether it is in a code fence, its dialect, and whether it, or a call before it, has ended reasoning."""
+
+    start: int
+    length: int
+    word: str
+    is_fenced: bool
+    dialect: Dialect
+    is_unclosed: bool
+
+
+class _Copies:
+    """Knows whether text is in the copy of a result: calls in other dialects do not count there."""
+
+    __slots__ = ("_tail", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._tail = "\n"  # the end of the text: a result may begin there
+
+    def take(self, text: str) -> None:
+        """Take the next piece of text."""
+        text = self._tail + text
+        start = 0
+        for found in _RESULT.finditer(text):
+            self.is_open = not found["end"]
+            start = found.end()
+        self._tail = text[max(start, len(text) - _RESULT_LENGTH) :]
+
+
+class Outside:
+    """Reads text outside blocks into `events`.
+
+    `read` stops where a block begins, with the block's `opening`. After the block, `skip_block` is told where text goes
+    on. Methods that read take a text, where to begin in it, and the place of its first character in the stream. They
+    return the place up to which they read, or -1 if the text does not decide.
+    """
+
+    __slots__ = (
+        "_brackets",
+        "_calls",
+        "_copies",
+        "_foreign",
+        "_is_blank",
+        "_is_hiding",
+        "_next",
+        "_prose",
+        "_reasoning",
+        "_starts",
+        "_word",
+        "brackets",
+        "events",
+        "final",
+        "is_after",
+        "is_long",
+        "opening",
+        "pieces",
+    )
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        tags: tuple[str, ...],
+        toolbox: Toolbox | None,
+        limits: Limits,
+        *,
+        in_reasoning: bool,
+        brackets: bool,
+        fenced_calls: bool,
+        others: tuple[Dialect, ...] = (),
+        knows_tags: bool = False,
+    ) -> None:
+        """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
+        less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
+        reasoning, except for its elements if the caller `knows_tags`."""
+        names = toolbox.names if toolbox is not None else ()
+        self._starts = starts = starts_of(dialect, tags, names, others, knows_tags)
+        self._prose = prose = Shown(starts.words, limits.block_size)
+        self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
+        self._calls = CallStarts(starts, toolbox, limits, prose, fenced_calls)
+        self._copies = _Copies() if others else None
+        self._brackets = Brackets() if brackets else None
+        self._reasoning: Reasoning | None = None
+        self.brackets = brackets
+        self.final = False  # no more text will come
+        self.opening: Opening | None = None
+        self.events: list[Event] = []
+        self.pieces: list[str] = []  # text that was not yet given to those that follow it
+        self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
+        self.is_long = False  # the run of white space that was read last is too long to be layout
+        self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
+        self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
+        self._next = -1  # the place of the next opener in the text that is being read, if that is known
+        self._word = ""  # … and its word
+        if in_reasoning:
+            self._reasoning = Reasoning(self._calls, self.pieces, is_prompted=True)
+            self._reasoning.open((*tags, *(end for _, end in dialect.thoughts)), 0, 0)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        """The elements and delimiters that end the open reasoning; empty outside of reasoning."""
+        return self._reasoning.names if self._reasoning is not None else ()
+
+    @property
+    def is_unclosed(self) -> bool:
+        """Whether a call has ended the last reasoning, and no end tag."""
+        return self._reasoning is not None and self._reasoning.is_unclosed
+
+    @property
+    def is_first(self) -> bool:
+        """Whether something may open that counts only where the reply begins."""
+        return self._calls.openers is not self._starts.later
+
+    @property
+    def has_other_marks(self) -> bool:
+        """Whether something may open with another character than `<`."""
+        return self._calls.openers.has_others
+
+    @property
+    def begins(self) -> re.Pattern[str]:
+        """A pattern that is in each text in which something may open, or begin to open."""
+        return self._calls.openers.begins
+
+    @property
+    def is_plain_prose(self) -> bool:
+        """Whether a text without `begins` is text, except for white space at its end where that may lay out."""
+        return not (self.closers or self.brackets or self.is_first or self.is_after or self.is_long)
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether text that follows would be in a code fence."""
+        return self._prose.open
+
+    def begin(self) -> None:
+        """Another text is going to be read, from its beginning."""
+        self._next = -1
+        self._is_hiding = False
+
+    def end(self, text: str, at: int, base: int) -> None:
+        """The text was read up to `at`; the rest comes again, before the next one."""
+        region = self._reasoning
+        if region is not None and region.names:
+            region.emit(text, at, at)
+
+    def read(self, text: str, at: int, base: int) -> int:
+        """Read on, at least up to the next event, or to an opening."""
+        self._calls.base = base
+        self._calls.final = self.final
+        region = self._reasoning
+        if region is None or not region.names:
+            return self._read_prose(text, at)
+        region.events = self.events
+        place = region.read(text, at)
+        if not region.names:
+            self._prose.skip(is_thought=True)
+            self._go_on(base + place)
+        return place
+
+    def cut_off(self, rest: str, end: int) -> None:
+        """The reply ends at `end`, perhaps inside of reasoning. `rest`, the last text before it, was not read."""
+        region = self._reasoning
+        if region is not None and region.names:
+            region.events = self.events
+            region.cover(rest, end)
+
+    def skip_block(self, place: int) -> None:
+        """After a block, text goes on at this place in the stream."""
+        self._end_first()
+        if self._copies is not None:
+            self._copies = _Copies()
+        self._prose.skip()
+        self._go_on(place)
+
+    def _go_on(self, place: int) -> None:
+        """Text goes on at this place in the stream."""
+        self._foreign.skip(place)
+        self.is_after = self._starts.dialect.layout
+        self._is_blank = True
+
+    def gather(self, *, is_all: bool = True, is_last: bool = False) -> None:
+        """Hand the pieces to those that follow the text. `is_all`: nothing that has begun in them goes on. `is_last`:
+        nothing follows them."""
+        if not self.pieces:
+            return
+        region = self._reasoning
+        if region is not None and region.names:
+            region.gather()
+            return
+        text = "".join(self.pieces)
+        self.pieces.clear()
+        self._is_blank = self._is_blank and not text.strip(SPACES)
+        taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
+        if taken < len(text):
+            self.pieces.append(text[taken:])
+        if self._copies is not None:
+            self._copies.take(text[:taken])
+        self._tell_notices()
+
+    def begin_line(self) -> None:
+        """The block that was skipped last ended with a line."""
+        self._prose.line = ""
+        self._prose.follows = False
+
+    def end_text(self) -> None:
+        """A block or a region begins, or the reply ends."""
+        self._foreign.stop()
+        self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        if self._foreign.notices:
+            self.events += map(Noticed, self._foreign.notices)
+            self._foreign.notices.clear()
+
+    def decides_nothing(self, held: str, chunk: str) -> bool:
+        """Is it clear that `chunk` neither ends nor breaks the opening tag, or the region in brackets, that `held`
+        may be?"""
+        size = len(held) + len(chunk)
+        if self.brackets and held[0] == "[":
+            return size < MAX_BRACKETS and not _LINE_OR_MARKUP.search(chunk)
+        if self._is_hiding:
+            return size < self._prose.due and not _MAY_END_HIDING.search(chunk)
+        return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
+
+    def emit_text(self, text: str, at: int, end: int, base: int) -> int:
+        """The characters from `at` to `end` are text."""
+        if end > at:
+            piece = text if at == 0 and end == len(text) else text[at:end]
+            if self.is_first and piece.strip(SPACES):
+                self._end_first()
+            self.pieces.append(piece)
+            self.events.append(TextDelta.make(piece, base + at))
+        return end
+
+    def _emit(self, text: str, at: int, end: int) -> int:
+        return self.emit_text(text, at, end, self._calls.base)
+
+    def _end_first(self) -> None:
+        """An opener that counts only where the reply begins counts no more."""
+        self._calls.openers = self._starts.later
+        self._next = -1
+
+    # -- prose -----------------------------------------------------------------------------------------------------
+
+    def _read_prose(self, text: str, at: int) -> int:
+        """Text up to the next opener, or to the beginning of one at the end of the text; or that opener. White space
+        next to calls and reasoning may lay them out."""
+        if self._next < at:  # it is searched for once: brackets may stop the reading before it often
+            self._next, self._word = self._calls.openers.find(text, at)
+        place, word = self._next, self._word
+        if self.brackets and (bracket := self._find_bracket(text, at, place)) >= 0:
+            return self._read_brackets(text, at) if bracket == at else self._emit(text, at, bracket)
+        end = place
+        if self._starts.dialect.layout:
+            end = at + len(text[at:place].rstrip(SPACES))
+        if end > at:
+            if self.is_after:
+                start = skip_space(text, at)
+                self._skip_layout(text, at, start)
+                self.is_after = False
+                at = start
+            self.is_long = place - end > MAX_LAYOUT
+            return self._emit(text, at, place if self.is_long else end)
+        if place > at and self.is_after:
+            self._skip_layout(text, at, place)
+            return place
+        self.is_long = place > at and (self.is_long or place - at > MAX_LAYOUT)
+        if self.is_long or (place > at and place == len(text) and self.final):
+            return self._emit(text, at, place)
+        if not word or self._calls.may_grow(text, place, word):
+            return -1
+        return self._read_opener(text, place, at, word)
+
+    def _skip_layout(self, text: str, at: int, end: int) -> None:
+        """White space after a call or a region lays it out: it is not text, but its lines are lines."""
+        self._skip(at, end)
+        self._prose.take(text[at:end])
+
+    def _skip(self, start: int, end: int) -> None:
+        """The characters from `start` to `end` in the text that is being read are not text."""
+        if end > start:
+            base = self._calls.base
+            self.gather(is_all=False)
+            self.events.append(Skipped((base + start, base + end)))
+            self._foreign.skip(base + end)
+
+    def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
+        """An opener at `at`, after white space from `lead` on that lays it out, if it opens something."""
+        self.gather()
+        prose, calls, starts = self._prose, self._calls, self._starts
+        prose.take_early(text[lead:at])
+        prose.settle()
+        if word in starts.dialect.turn_ends:
+            return self._read_turn_end(text, at, lead, word)
+        if prose.is_escaped or prose.is_quoting:
+            return self._emit(text, lead, at + 1)
+        is_call = bool(starts.forms(word) or starts.other_forms(word))
+        calls.counts_others = not (self._foreign.is_open or (self._copies is not None and self._copies.is_open))
+        start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
+        hidden: int | Answer = NO
+        if start:
+            hidden = prose.hides(text, at, final=self.final, is_block=is_call, measure=calls.measure)
+        if start is MORE or hidden is MORE:
+            self._is_hiding = is_call and start is not MORE
+            return -1
+        if not start or hidden:
+            after = hidden or (self._past_mention(text, at, word) if is_call else at + 1)
+            if after is MORE:
+                return -1
+            self.is_after = False
+            return self._emit(text, lead, after)
+        if isinstance(start, Tag):
+            return self._open_region(text, at, lead, word, start.end)
+        self.end_text()
+        self._skip(lead, at)
+        length = max(start.end - at, 0)
+        self.opening = Opening(calls.base + at, length, word, prose.open, start.dialect, self.is_unclosed)
+        return at
+
+    def _read_turn_end(self, text: str, at: int, lead: int, word: str) -> int:
+        """A token that ends the turn, after white space from `lead` on, is not text, unless it is only shown."""
+        end = at + len(word)
+        if self._prose.may_hide:
+            return self._emit(text, lead, end)
+        self.end_text()
+        self._skip(lead, end)
+        self._prose.drop_early()
+        self.is_after = self._starts.dialect.layout
+        return end
+
+    def _past_mention(self, text: str, at: int, word: str) -> int | None:
+        """The place after a mention of a call at `at`, or MORE. The two tags with which a call of another dialect may
+        begin are one mention."""
+        if word in self._starts.calls or not word.endswith(">"):
+            return at + 1
+        tag = at + len(word)
+        here = skip_space(text, tag) if len(text) > tag else len(text)
+        if here - at >= OPENER_SPACE:
+            return at + 1
+        if here == len(text):
+            return at + 1 if self.final else MORE
+        return here + 1 if text[here] == "<" else at + 1
+
+    # -- reasoning -------------------------------------------------------------------------------------------------
+
+    def _find_region(self, text: str, at: int, word: str) -> Tag | Answer:
+        """The tag, or delimiter, that begins reasoning at `at`. That of another dialect does so where a model thinks,
+        not where text mentions it."""
+        thoughts, others = self._starts.thoughts, self._starts.other_thoughts
+        if word in thoughts:
+            return NO if word in others and not self._is_blank else Tag(word, at + len(word), False)
+        tag = read_opener(text, at, word)
+        return NO if tag and word.lower() in others and not self._is_blank else tag
+
+    def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
+        """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
+        if self._prose.open:
+            self._emit(text, lead, end)
+            self.gather()
+            self._prose.quote(word)
+            return end
+        self.end_text()
+        self._skip(lead, at)
+        if self._reasoning is None:
+            self._reasoning = Reasoning(self._calls, self.pieces)
+        names = self._starts.thoughts.get(word) or (self._calls.openers.names[word.lower()],)
+        self._reasoning.open(names, self._calls.base + at, self._calls.base + end)
+        return end
+
+    def _find_bracket(self, text: str, at: int, end: int) -> int:
+        """The first `[` at the start of a line before `end`, or -1."""
+        if at < end and text[at] == "[":
+            is_at_start = self.pieces[-1][-1] == "\n" if self.pieces else self._prose.is_at_line_start
+            if is_at_start:
+                return at
+        return text.find("\n[", at, end) + 1 or -1
+
+    def _read_brackets(self, text: str, at: int) -> int:
+        """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
+        it is the list that was asked for and no thought, it is text."""
+        calls, end = self._calls, at + 1
+        if self._brackets is not None and not self._is_fenced():
+            found = self._brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
+            if found is MORE:
+                return -1
+            if found and not is_json_list(text[at:found]):
+                self.gather()
+                self.end_text()
+                span = calls.base + at, calls.base + found
+                self.events.append(ReasoningDelta(text[end : found - 1], span))
+                self._foreign.skip(span[1] - 1)
+                self.pieces.append("]")
+                return found
+            end = found or end
+        return self._emit(text, at, end)
+
+    def _is_fenced(self) -> bool:
+        """Is the line that begins here in a fence? A call of another notation that may have begun goes on."""
+        self.gather(is_all=False)
+        fence = FenceReader()
+        fence.marker = self._prose.marker
+        # What is not handed on yet is short.
+        for line in (self._prose.line + "".join(self.pieces)).split("\n")[:-1]:
+            fence.read(line)
+            fence.end_line()
+        return fence.marker != ""
+
+
+_LINE_OR_MARKUP = re.compile(r"[\r\n<]")
+_MAY_END_HIDING = re.compile(r"[>`~\r\n]")
+"""With these end comments, sections, inline code and fences, and the calls in them."""

@@ -1,0 +1,291 @@
+"""Reasoning: which tag ends a region, and which one is only shown in it or ends a nested one; and regions in brackets
+(protocol, 1.6)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from xmltools.models.events import Event, ReasoningDelta
+from xmltools.parser.call_start import CallStarts
+from xmltools.parser.openers import Openers
+from xmltools.parser.shown import SECTION_LENGTH, Shown
+from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
+
+MAX_LAYOUT: Final = 1_024
+"""Characters of white space that may lay out calls and reasoning; a longer run is text."""
+MAX_BRACKETS: Final = 10_000
+"""Characters that a region in brackets may have."""
+PATIENCE: Final = 100
+"""End tags of reasoning that may wait in vain for another one. The time for more would not be linear."""
+
+
+class _Later:
+    """The search for another end tag after one, which waits for it."""
+
+    __slots__ = ("depth", "fence", "place", "reach")
+
+    def __init__(self, place: int, reach: int, fence: str) -> None:
+        self.place = place
+        self.reach = reach  # the text was searched up to here, as far as it is certain
+        self.depth = 0  # elements that are open there
+        self.fence = fence  # the one that is open there
+
+
+class Reasoning:
+    """The open region, if there is one: then it has `names`, those of the elements and delimiters that end it. Its text
+    is put into `pieces`, until `gather` or an event is made of it. What `calls` says of the text that is being read is
+    true here."""
+
+    __slots__ = (
+        "_calls",
+        "_covered",
+        "_is_begun",
+        "_is_long",
+        "_later",
+        "_may_repeat",
+        "_nested",
+        "_patience",
+        "_pieces",
+        "_settled",
+        "_shown",
+        "_start",
+        "_tags",
+        "events",
+        "is_unclosed",
+        "names",
+    )
+
+    def __init__(self, calls: CallStarts, pieces: list[str], *, is_prompted: bool = False) -> None:
+        """`is_prompted`: the prompt has opened a region, and the reply may repeat that."""
+        self._calls = calls
+        self._pieces = pieces
+        self._may_repeat = is_prompted  # and nothing but white space was read
+        self._patience = PATIENCE
+        self.events: list[Event] = []
+        self.is_unclosed = False  # a call has ended the last one, and no end tag
+
+    def open(self, names: tuple[str, ...], place: int, start: int) -> None:
+        """A region begins with a tag at `place`, and its text at `start`."""
+        self.names = names
+        self._tags = self._calls.starts.tags_of(names)
+        self._shown = Shown((), self._calls.limits.block_size, sections=False)
+        self._covered = place  # up to here there are events
+        self._start = start  # … and from here on there is text without one
+        self._is_begun = False  # it has text
+        self._is_long = False  # the run of white space that was read last is too long to be layout
+        self._nested = 0  # openers in it that have not ended
+        self._settled = 0  # end tags before this place are followed by others
+        self._later: _Later | None = None
+
+    def gather(self) -> None:
+        """Look at the text that was read."""
+        self._shown.take("".join(self._pieces))
+        self._pieces.clear()
+
+    def read(self, text: str, at: int) -> int:
+        """Read on, up to the next tag, or past it. The place up to which it was read; -1 if the text does not decide.
+        Without names, the region has ended there."""
+        found = self._tags.tag.search(text, at)
+        cut = -1 if found else self._tags.cuts.find(text, at, len(text))
+        place = found.start() if found else cut if cut >= 0 else len(text)
+        end = place
+        if self._calls.starts.dialect.layout:  # white space before the end of reasoning lays it out
+            end = at + len(text[at:place].rstrip(SPACES))
+            self._is_long = place > end and (place - end > MAX_LAYOUT or (end == at and self._is_long))
+            if self._is_long or (self._calls.final and found is None and cut < 0):
+                end = place
+        if end > at:
+            return self._think(text, at, end)
+        if found is None:
+            return -1
+        self.gather()
+        if end < place:
+            self._shown.take_early(text[end:place])
+        self._shown.settle()
+        word = found[0]
+        if found["name"]:
+            read = self._read_end_tag if found["end"] else self._read_nested
+            return read(text, place, at, found)
+        if word in self.names:
+            return self._end(text, at, found.end())
+        return self._read_call(text, place, at, word)
+
+    def _think(self, text: str, at: int, end: int) -> int:
+        """Take text. Its event is made when all that was given was read, so that its tags do not cut it in pieces."""
+        self._may_repeat = self._may_repeat and not text[at:end].strip(SPACES)
+        self._pieces.append(text[at:end])
+        return end
+
+    def emit(self, text: str, end: int, after: int) -> None:
+        """Make an event of the text up to `end`; what follows up to `after` belongs to the region."""
+        base = self._calls.base
+        start = self._start - base
+        if end > start or after > end:
+            thought = text[start:end]
+            if self._calls.starts.dialect.layout and not self._is_begun:
+                thought = thought.lstrip(SPACES)
+                self._is_begun = thought != ""
+            self.cover(thought, base + after)
+            self._start = base + after
+
+    def cover(self, text: str, end: int) -> None:
+        """Make an event of `text` that covers the stream up to `end`, unless another one does."""
+        if end > self._covered:
+            self.events.append(ReasoningDelta(text, (self._covered, end)))
+            self._covered = end
+
+    def _end(self, text: str, end: int, after: int) -> int:
+        """The region ends at `end`; what follows up to `after` belongs to it."""
+        self.emit(text, end, after)
+        self.cover("", self._calls.base + after)  # of an empty region, the tags
+        self._pieces.clear()
+        self.names = ()
+        self.is_unclosed = False
+        return after
+
+    def _read_call(self, text: str, at: int, lead: int, word: str) -> int:
+        """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
+        calls = self._calls
+        opens: int | bool | None = NO
+        for form in calls.starts.calls[word]:
+            opens = calls.confirm(form, text, at, word)
+            if opens or opens is MORE:
+                break
+        hidden = self._shown.hides(text, at, final=calls.final) if opens else NO
+        if opens is MORE or hidden is MORE:
+            return -1
+        if not opens or hidden or self._shown.open:
+            return self._think(text, lead, hidden or at + 1)
+        self._end(text, lead, at)
+        self.is_unclosed = True
+        return at
+
+    def _read_nested(self, text: str, at: int, lead: int, found: re.Match[str]) -> int:
+        """An opener of the region's own name. It counts if it is not only shown. With it a reply that begins inside
+        repeats the opener of the prompt."""
+        base = self._calls.base
+        tag = read_opener(text, at, found["name"])
+        if tag and self._may_repeat:
+            self._may_repeat = False
+            if base + lead > self._start:
+                self.emit(text, lead, tag.end)
+            self._start = base + tag.end
+            return tag.end
+        hidden = self._shown.hides(text, at, final=self._calls.final) if tag else NO
+        if tag is MORE or hidden is MORE:
+            return -1
+        if not tag or hidden:
+            return self._think(text, lead, hidden or at + 1)
+        self._nested += not (self._shown.open or self._shown.is_escaped)
+        return self._think(text, lead, tag.end)
+
+    def _read_end_tag(self, text: str, at: int, lead: int, found: re.Match[str]) -> int:
+        """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
+        end = skip_space(text, found.end())
+        if end == len(text) and end - at < OPENER_LENGTH:
+            return -1
+        if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
+            return self._think(text, lead, at + 1)
+        end += 1
+        shown = self._shown
+        hidden = shown.hides(text, at, final=self._calls.final)
+        if hidden is MORE:
+            return -1
+        if hidden and shown.is_right_after_backticks:
+            return self._think(text, lead, hidden)
+        is_fenced = shown.open and not shown.is_closing
+        is_nested = not hidden and not is_fenced and self._nested > 0
+        if hidden or is_fenced or is_nested:
+            is_later: bool | None = is_nested and self._calls.base + at < self._settled
+            is_later = is_later or self._ends_later(text, at, end, shown.fence if is_fenced else "")
+            if is_later is MORE:
+                return -1
+            if is_later:
+                self._nested -= is_nested
+                return self._think(text, lead, hidden or end)
+        return self._end(text, lead, end)
+
+    def _ends_later(self, text: str, at: int, end: int, fence: str) -> bool | None:
+        """Does an end tag that no opener claims follow the one from `at` to `end`? If that is in a fence, which these
+        backticks or tildes opened, the fence must end first."""
+        if not self._patience:
+            return NO
+        base, later = self._calls.base, self._later
+        if later is None or later.place != base + at:
+            later = self._later = _Later(base + at, base + end, fence)
+        most = end + min(SECTION_LENGTH, self._calls.limits.block_size)
+        last = later.reach - base
+        for found in self._tags.later.finditer(text, last, min(most, len(text))):
+            last = found.end()
+            if later.fence:
+                closer = found["fence"]
+                if closer and closer[0] == later.fence[0] and len(closer) >= len(later.fence):
+                    later.fence = ""
+            elif found["fence"]:
+                continue
+            elif not found["end"]:
+                later.depth += 1
+            elif later.depth:
+                later.depth -= 1
+            else:
+                if not fence:
+                    self._settled = base + found.start()
+                return True
+        if self._calls.final or len(text) >= most:
+            self._patience -= 1
+            return NO
+        later.reach = base + max(last, len(text) - OPENER_LENGTH)
+        return MORE
+
+
+class Brackets:
+    """Looks for the ends of regions in brackets. Lines that end none are not looked at again, for any `[`."""
+
+    __slots__ = ("_dead", "_seen")
+
+    def __init__(self) -> None:
+        self._seen = 0  # lines before this place end no region
+        self._dead = 0  # no region that starts before this place has an end
+
+    def find_end(self, text: str, at: int, base: int, openers: Openers, *, final: bool) -> int | Answer:
+        """The place after the `]` of the region that the `[` at `at` begins; NO if there is none."""
+        line = max(at, self._seen - base)
+        while base + at >= self._dead:
+            found = _LINE_END.search(text, line)
+            stop = found.start() if found else len(text)
+            if found and found[0] == "\r" and found.end() == len(text) and not final:
+                found = None  # half a line break, perhaps
+            content = text[line:stop].rstrip(" \t")
+            end = line + len(content)
+            opener = openers.opener.search(text, line, stop)
+            if end - at > MAX_BRACKETS or not (found or final or opener):
+                self._seen = base + line
+                return NO if end - at > MAX_BRACKETS else MORE
+            if opener or not content:
+                self._dead = base + (opener.start() if opener else line)
+            elif content[-1] == "]" and end - 1 > at:
+                return end
+            elif found:
+                line = found.end()
+            else:
+                break
+        return NO
+
+
+def is_json_list(text: str) -> bool:
+    """Return whether a text from `[` to `]` is a list in JSON, or the beginning of one."""
+    scanner = JSONScanner(_LIST_DEPTH)
+    if scanner.scan(text, 0) < len(text) or scanner.error:
+        return False
+    try:
+        json.loads(text + scanner.missing, parse_int=str)
+    except ValueError:
+        return False
+    return True
+
+
+_LIST_DEPTH: Final = 128
+_LINE_END = re.compile(r"\r\n|\n|\r")
