@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from xmltools.dialects import Body
@@ -103,7 +104,14 @@ def run_of_value(block: Block, leaf: Leaf) -> Run | None:
     if state != State.PAIR_VALUE or block.dialect.pairs is None:
         return None
     pairs = block.dialect.pairs
-    return "<", marks_of(block.dialect, leaf.tag[0]), pairs.value_end, bool(pairs.framing)
+    stops = marks_of(block.dialect, leaf.tag[0])
+    return "<", _framed(stops.pattern) if pairs.framing else stops, pairs.value_end, bool(pairs.framing)
+
+
+@lru_cache(maxsize=256)
+def _framed(stops: str) -> re.Pattern[str]:
+    """A pattern of these stops of a value whose last line break is not part of it, and of that break."""
+    return re.compile(rf"(?:\r\n?|\n)?(?:{stops}|\Z)")
 
 
 _AFTER_OBJECT: Final = (State.JSON_END, State.PAIRS)

@@ -43,7 +43,7 @@ class Openers(NamedTuple):
     has_others: bool
     """Whether some begin with another character than `<`."""
     begins: re.Pattern[str]
-    """It is in each text in which something opens, or begins to open."""
+    """It is in each text in which something opens, or begins to open, or white space may lay out what comes next."""
 
     def find(self, text: str, at: int) -> tuple[int, str]:
         """The first opener from `at` on: its place, and the name of its element or the delimiter. Without a word, the
@@ -63,20 +63,24 @@ class Openers(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = ()) -> Openers:
-    """`starts` are names of elements and delimiters, `tokens` other delimiters."""
+def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: bool = False) -> Openers:
+    """`starts` are names of elements and delimiters, `tokens` other delimiters. `layout`: white space before
+    them is not text."""
     words = [start for start in starts if not _is_mark(start)]
     marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
     wholes = [*map(_whole, words), *marks]
     letters = re.escape("".join(sorted({whole[1:2] for whole in wholes if whole[0] == "<"})))
-    begins = {rf"<(?:[{letters}]|\Z)" if whole[0] == "<" else _begin(whole) for whole in wholes}
+    any_begin = {rf"<(?:(?i:[{letters}])|\Z)" if whole[0] == "<" else _begin(whole) for whole in wholes}
+    begins = "|".join(sorted(any_begin)) or "(?!)"
+    if layout:
+        begins = rf"(?<![ \t\r\n])[ \t\r\n]+(?:{begins}|\Z)|{begins}"
     return Openers(
         re.compile(_any_mark(marks, "", rf"({_any_name(words)})[>/ \t\r\n]")),
         Cuts(wholes),
         {word.lower(): word for word in reversed(words)},
         {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         not all(mark.startswith("<") for mark in marks),
-        re.compile("|".join(sorted(begins)) or "(?!)", re.IGNORECASE),
+        re.compile(begins),
     )
 
 
@@ -229,7 +233,7 @@ def starts_of(
         for start in starts
         if not all(form.is_first or form.is_bare for form in (*calls.get(start, ()), *others.get(start, ())))
     ]
-    openers = make_openers((*starts, *tags), tokens)
+    openers = make_openers((*starts, *tags), tokens, dialect.layout)
     words = tuple(map(_word_in, starts))
     return Starts(
         dialect,
@@ -238,7 +242,7 @@ def starts_of(
         thoughts,
         frozenset((*other_tags, *thoughts)).difference(start for start, _ in dialect.thoughts),
         openers,
-        make_openers((*later, *tags), tokens),
+        make_openers((*later, *tags), tokens, dialect.layout),
         words,
         (*words[: len(calls)], *tags),
     )

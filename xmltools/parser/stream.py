@@ -302,36 +302,36 @@ class Parser:
         kind, held = self._kind, self._held
         if kind >= _TAG:
             return None if ">" in chunk else self._feed_tag(held + chunk, end)
-        if kind == _PROSE:
-            return self._feed_prose(chunk, end)
         if kind == _JSON:
             return self._feed_json(chunk, end)
         text = held + chunk if held else chunk
         size = len(text)
-        found = self._stops.search(text) if self._char in text else None
-        if found is not None:
-            close = self._close
-            if found.end() < size and (
-                size - found.start() >= len(close) or not close.startswith(text[found.start() :])
-            ):
+        found = self._stops.search(text) if self._char in text or text[-1] <= " " else None
+        if found is not None and found.end() < size:
+            rest = text[found.start() :].lstrip("\r\n")
+            if len(rest) >= len(self._close) or not self._close.startswith(rest):
                 return None
+        start = self._pos - len(held)
+        if found is not None and found.start() < size:
             size = found.start()
-        reader = self._reader
-        if kind == _TEXT and reader is None:  # the last line break is not part of the value
-            if "\r" in text[max(size - 2, 0) : size]:
+            if not size and len(held) > _LONG:
                 return None
-            size -= text[size - 1 : size] == "\n"
-        self._pos = end
-        if size < len(text):
             self._held = text[size:]
             text = text[:size]
             self._mode = _HELD
         elif held:
             self._held = ""
             self._mode = self._direct
+        self._pos = end
         if not text:
             return []
         self._pieces.append(text)
+        if kind == _PROSE:
+            event = TextDelta()
+            event.text = text
+            event.start = start
+            return [event]
+        reader = self._reader
         if reader is not None:
             text = reader.text(text)
             if not reader.idle:
@@ -352,44 +352,13 @@ class Parser:
             goes_on = not tag or tag[0] == "<"
             self._mode = _TAG if tag else _HELD
         else:
-            name = text[1:]
-            goes_on = name == "/" or name.removeprefix("/").isidentifier()
+            _, tag, name = text.partition("<")
+            goes_on = not tag or name.removeprefix("/").isidentifier() or name in ("", "/")
         if not goes_on:
             return None
         self._held = text
         self._pos = end
         return []
-
-    def _feed_prose(self, chunk: str, end: int) -> list[Event] | None:
-        """As `_feed_run`, in prose. White space that may lay out what comes next is held back too."""
-        held = self._held
-        text = held + chunk if held else chunk
-        size = len(text)
-        found = self._stops.search(text)
-        if found is not None:
-            if found.end() < size:
-                return None
-            size = found.start()
-        if self._dialect.layout:
-            size = len(text[:size].rstrip(SPACES))
-            if not size or len(held) > _LONG:
-                return None
-        start = self._pos - len(held)
-        self._pos = end
-        if size < len(text):
-            self._held = text[size:]
-            self._mode = _HELD
-            if not size:
-                return []
-            text = text[:size]
-        elif held:
-            self._held = ""
-            self._mode = self._direct
-        self._pieces.append(text)
-        event = TextDelta()
-        event.text = text
-        event.start = start
-        return [event]
 
     def _feed_json(self, chunk: str, end: int) -> list[Event] | None:
         """A chunk of a string in JSON, with escapes. None if the string may end in it."""
@@ -468,8 +437,7 @@ class Parser:
                 self._choose_tag(_TAG, block)
         elif leaf.capture is not None:
             if leaf.path is None and ">" not in held:
-                self._choose_tag(_TAG, block)
-                self._mode = _TAG  # the name of the tool, or of its server, which nobody reads piece by piece
+                self._choose_tag(_NAME, block)  # of the tool, or of its server
         elif (value := run_of_value(block, leaf)) is not None:
             self._pair, self._stops, self._close, is_text = value
             self._char = self._pair[0]
@@ -480,7 +448,7 @@ class Parser:
             self._direct = _HELD if self._is_silent else self._kind
             self._mode = self._direct if not held and (reader is None or reader.idle) else _HELD
             self._mark = min(self._pos + _GATHER, block.start + self._limits.block_size - 1)
-        elif held and held[0] == "<" and ">" not in held:
+        elif held and held[0] == "<" and ">" not in held and (state != State.CDATA_TAIL or held[1:2] == "/"):
             self._choose_tag(_NAME, block)
 
     def _choose_tag(self, kind: int, block: Block) -> None:
