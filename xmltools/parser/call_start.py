@@ -145,7 +145,7 @@ class CallStarts:
         for form in forms:
             end = self.confirm(form, text, at, word)
             if end and form.is_bare:
-                named = self._is_named(form, text, at)
+                named = self._names_tool(form, text, at)
                 end = named and end
             if end is MORE:
                 return MORE
@@ -161,10 +161,6 @@ class CallStarts:
             if end:
                 return Start(other, end)
         return NO
-
-    def may_grow(self, text: str, at: int, word: str) -> bool:
-        """Whether the delimiter at `at`, with which the text ends, may become a longer one."""
-        return not self.final and self.openers.may_grow(text, at, word)
 
     def confirm(self, form: Dialect, text: str, at: int, word: str, *, is_own: bool = True) -> int | bool | None:
         """The place after the start tag or delimiter, if it begins a call of this form; -1 if it has none."""
@@ -246,22 +242,15 @@ class CallStarts:
 
     # -- calls on trial --------------------------------------------------------------------------------------------
 
-    def _is_named(self, form: Dialect, text: str, at: int) -> bool | None:
-        """Does the call without a delimiter that may begin at `at` name a given tool? Without tools, any name and
+    def _names_tool(self, form: Dialect, text: str, at: int, end: int = -1) -> bool | None:
+        """Does the call at `at`, whose start tag ends at `end`, name a given tool soon? Without tools, any name and
         arguments make a call."""
-        if self._toolbox is not None or form.pairs is not None:
-            return self._names_tool(form, text, at, -1)
-        if _NAMED.match(text, at):
-            return True
-        return NO if self.final or len(text) - at > _NAME_WITHIN else MORE
-
-    def _names_tool(self, form: Dialect, text: str, at: int, end: int) -> bool | None:
-        """Does the call at `at`, whose start tag ends at `end`, name a given tool soon? Without tools: is it one, so
-        far?"""
+        is_all = self.final or len(text) - at >= _NAME_WITHIN
+        if self._toolbox is None and form.pairs is None:
+            return _NAMED.match(text, at) is not None or (NO if is_all else MORE)
         self._trial = trial = self._try(self._trial, form, at, end)
         if not trial.is_over:
             trial.read(text[at : at + _NAME_WITHIN])
-        is_all = self.final or len(text) >= at + _NAME_WITHIN
         if self._toolbox is None:
             return trial.block.error is None if trial.is_over else is_all or MORE
         if not trial.name:
@@ -293,10 +282,9 @@ class CallStarts:
             return end if end <= stop else MORE
         text = text[:stop]
         found = self.openers.opener.match(text, at)
-        word = (found[1] or found[0]) if found else ""
-        if self.openers.cuts.find(text, at, at + 1) >= 0 if found is None else self.may_grow(text, at, word):
+        if not (found and self.final) and self.openers.cuts.find(text, at, at + 1) >= 0:
             return MORE
-        start = self.find(text, at, word)
+        start = self.find(text, at, found[1] or found[0]) if found else NO
         if not start:
             return start
         self._measured = trial = self._try(self._measured, start.dialect, at, start.end)

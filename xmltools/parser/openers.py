@@ -13,17 +13,17 @@ from xmltools.errors import XMLToolsError
 
 
 class Cuts:
-    """Beginnings of some words, which the end of a text may cut off. Case does not matter."""
+    """Beginnings of some words that are shorter than these. Case does not matter."""
 
     __slots__ = ("_first", "_parts", "_reach")
 
     def __init__(self, words: Sequence[str]) -> None:
         self._first = re.compile(_any_of({word[0] for word in words}))
-        self._parts = frozenset(word[:size].lower() for word in words for size in range(1, len(word) + 1))
+        self._parts = frozenset(word[:size].lower() for word in words for size in range(1, len(word)))
         self._reach = max(map(len, words), default=0)
 
     def find(self, text: str, at: int, stop: int) -> int:
-        """The first place from `at` on and before `stop` from which the rest of the text is a beginning, or -1."""
+        """The first place from `at` on and before `stop` where the end of the text cuts off a word, or -1."""
         for found in self._first.finditer(text, max(at, len(text) - self._reach), stop):
             if text[found.start() :].lower() in self._parts:
                 return found.start()
@@ -38,8 +38,6 @@ class Openers(NamedTuple):
     cuts: Cuts
     names: dict[str, str]
     """Names of elements by their spelling in small letters."""
-    longer: dict[str, list[str]]
-    """Delimiters with which longer ones begin, and those."""
     has_others: bool
     """Whether some begin with another character than `<`."""
     begins: re.Pattern[str]
@@ -57,10 +55,6 @@ class Openers(NamedTuple):
                 return cut, ""
         return place, (found[1] or found[0]) if found else ""
 
-    def may_grow(self, text: str, at: int, word: str) -> bool:
-        """Whether the word at `at`, with which the text ends, may become a longer one."""
-        return any(longer.startswith(text[at : at + len(longer)]) for longer in self.longer.get(word, ()))
-
 
 @lru_cache(maxsize=64)
 def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: bool = False) -> Openers:
@@ -68,7 +62,7 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
     them is not text."""
     words = [start for start in starts if not _is_mark(start)]
     marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
-    wholes = [*map(_whole, words), *marks]
+    wholes = [*(f"<{word}>" for word in words), *marks]
     letters = re.escape("".join(sorted({whole[1:2] for whole in wholes if whole[0] == "<"})))
     any_begin = {rf"<(?:(?i:[{letters}])|\Z)" if whole[0] == "<" else _begin(whole) for whole in wholes}
     begins = "|".join(sorted(any_begin)) or "(?!)"
@@ -78,7 +72,6 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
         re.compile(_any_mark(marks, "", rf"({_any_name(words)})[>/ \t\r\n]")),
         Cuts(wholes),
         {word.lower(): word for word in reversed(words)},
-        {mark: longer for mark in marks if (longer := [o for o in marks if o != mark and o.startswith(mark)])},
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
     )
@@ -104,10 +97,6 @@ def _is_mark(start: str) -> bool:
     """Whether this is a delimiter, and not the name of an element, which ends with a letter, a digit or one of
     `._-`."""
     return not (start[0].isalpha() or start[0] == "_") or not (start[-1].isalnum() or start[-1] in "._-")
-
-
-def _whole(start: str) -> str:
-    return start if _is_mark(start) else f"<{start}"
 
 
 def _begin(mark: str) -> str:
@@ -153,7 +142,7 @@ def reasoning_tags(names: tuple[str, ...], calls: tuple[str, ...], marks: tuple[
     fence = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
     return ReasoningTags(
         re.compile(_any_mark([*marks, *calls], rf"{tag}(?=[> \t\r\n])")),
-        Cuts([*calls, *marks, *(f"<{slash}{name}" for name in names for slash in ("", "/"))]),
+        Cuts([*calls, *marks, *(f"<{slash}{name}>" for name in names for slash in ("", "/"))]),
         re.compile(rf"(?<!`)<{tag}(?:[ \t\r\n][^<>]{{0,400}})?>|{fence}"),
     )
 

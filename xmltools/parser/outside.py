@@ -12,7 +12,7 @@ from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import starts_of
-from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, Brackets, Reasoning, is_json_list
+from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, PATIENCE, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
 from xmltools.syntax.late_patterns import late_pattern
@@ -38,50 +38,33 @@ class Opening(NamedTuple):
     is_unclosed: bool
 
 
-class _Copies:
-    """Knows whether text is in the copy of a result: calls in other dialects do not count there."""
-
-    __slots__ = ("_tail", "is_open")
-
-    def __init__(self) -> None:
-        self.is_open = False
-        self._tail = "\n"  # the end of the text: a result may begin there
-
-    def take(self, text: str) -> None:
-        """Take the next piece of text."""
-        text = self._tail + text
-        start = 0
-        for found in _RESULT.finditer(text):
-            self.is_open = not found["end"]
-            start = found.end()
-        self._tail = text[max(start, len(text) - _RESULT_LENGTH) :]
-
-
 class Outside:
     """Reads text outside blocks into `events`.
 
-    `read` stops where a block begins, with the block's `opening`. After the block, `skip_block` is told where text goes
-    on. Methods that read take a text, where to begin in it, and the place of its first character in the stream. They
+    `begin` says where the next text begins. `read` stops where a block begins, with the block's `opening`. After the
+    block, `skip_block` is told where text goes on. Methods that read take a text and the place to begin in it. They
     return the place up to which they read, or -1 if the text does not decide.
     """
 
     __slots__ = (
-        "_brackets",
         "_calls",
-        "_copies",
         "_foreign",
         "_is_blank",
+        "_is_copied",
         "_is_hiding",
         "_next",
+        "_patience",
         "_prose",
-        "_reasoning",
+        "_region",
         "_starts",
+        "_tail",
         "_word",
         "brackets",
         "events",
         "final",
         "is_after",
         "is_long",
+        "is_unclosed",
         "opening",
         "pieces",
     )
@@ -102,38 +85,35 @@ class Outside:
         """`tags` are the names of reasoning elements; `limits.block_size` bounds the text that is held back, if it is
         less than the protocol allows. Calls of given tools in `others`, dialects, are read as well, and their
         reasoning, except for its elements if the caller `knows_tags`."""
-        names = toolbox.names if toolbox is not None else ()
-        self._starts = starts = starts_of(dialect, tags, names, others, knows_tags)
+        tools = toolbox.names if toolbox is not None else ()
+        self._starts = starts = starts_of(dialect, tags, tools, others, knows_tags)
         self._prose = prose = Shown(starts.words, limits.block_size)
         self._foreign = ForeignCalls(toolbox, dialect, starts.own_names, prose, limits)
         self._calls = CallStarts(starts, toolbox, limits, prose, fenced_calls)
-        self._copies = _Copies() if others else None
-        self._brackets = Brackets() if brackets else None
-        self._reasoning: Reasoning | None = None
-        self.brackets = brackets
+        self._region: Reasoning | None = None
+        self._patience = PATIENCE
+        self.brackets = Brackets() if brackets else None
         self.final = False  # no more text will come
         self.opening: Opening | None = None
         self.events: list[Event] = []
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self.is_long = False  # the run of white space that was read last is too long to be layout
+        self.is_unclosed = False  # a call has ended the last reasoning, and no end tag
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
         self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
         self._next = -1  # the place of the next opener in the text that is being read, if that is known
         self._word = ""  # … and its word
-        if in_reasoning:
-            self._reasoning = Reasoning(self._calls, self.pieces, is_prompted=True)
-            self._reasoning.open((*tags, *(end for _, end in dialect.thoughts)), 0, 0)
+        self._tail = "\n"  # the end of the text, if others are read: the copy of a result may begin there
+        self._is_copied = False  # the text is in such a copy, where calls in other dialects do not count
+        names = (*tags, *(end for _, end in dialect.thoughts)) if in_reasoning else ()
+        if names:
+            self._region = Reasoning(self._calls, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
 
     @property
     def closers(self) -> tuple[str, ...]:
         """The elements and delimiters that end the open reasoning; empty outside of reasoning."""
-        return self._reasoning.names if self._reasoning is not None else ()
-
-    @property
-    def is_unclosed(self) -> bool:
-        """Whether a call has ended the last reasoning, and no end tag."""
-        return self._reasoning is not None and self._reasoning.is_unclosed
+        return self._region.names if self._region is not None else ()
 
     @property
     def is_first(self) -> bool:
@@ -160,43 +140,44 @@ class Outside:
         """Whether text that follows would be in a code fence."""
         return self._prose.open
 
-    def begin(self) -> None:
-        """Another text is going to be read, from its beginning."""
+    def begin(self, base: int) -> None:
+        """Another text is going to be read, whose first character is at `base` in the stream."""
+        self._calls.base = base
+        self._calls.final = self.final
         self._next = -1
         self._is_hiding = False
 
-    def end(self, text: str, at: int, base: int) -> None:
+    def end(self, text: str, at: int) -> None:
         """The text was read up to `at`; the rest comes again, before the next one."""
-        region = self._reasoning
-        if region is not None and region.names:
-            region.emit(text, at, at)
+        if self._region is not None:
+            self._region.emit(text, at, at)
 
-    def read(self, text: str, at: int, base: int) -> int:
+    def read(self, text: str, at: int) -> int:
         """Read on, at least up to the next event, or to an opening."""
-        self._calls.base = base
-        self._calls.final = self.final
-        region = self._reasoning
-        if region is None or not region.names:
+        region = self._region
+        if region is None:
             return self._read_prose(text, at)
         region.events = self.events
         place = region.read(text, at)
-        if not region.names:
+        if region.is_over:
+            self._region = None
+            self._patience = region.patience
+            self.is_unclosed = region.is_unclosed
             self._prose.skip(is_thought=True)
-            self._go_on(base + place)
+            self._go_on(self._calls.base + place)
         return place
 
     def cut_off(self, rest: str, end: int) -> None:
         """The reply ends at `end`, perhaps inside of reasoning. `rest`, the last text before it, was not read."""
-        region = self._reasoning
-        if region is not None and region.names:
-            region.events = self.events
-            region.cover(rest, end)
+        if self._region is not None:
+            self._region.events = self.events
+            self._region.cover(rest, end)
 
     def skip_block(self, place: int) -> None:
         """After a block, text goes on at this place in the stream."""
         self._end_first()
-        if self._copies is not None:
-            self._copies = _Copies()
+        self._is_copied = False
+        self._tail = "\n"
         self._prose.skip()
         self._go_on(place)
 
@@ -211,9 +192,8 @@ class Outside:
         nothing follows them."""
         if not self.pieces:
             return
-        region = self._reasoning
-        if region is not None and region.names:
-            region.gather()
+        if self._region is not None:
+            self._region.gather()
             return
         text = "".join(self.pieces)
         self.pieces.clear()
@@ -221,9 +201,17 @@ class Outside:
         taken = self._foreign.take(text, is_all=is_all, is_last=is_last)
         if taken < len(text):
             self.pieces.append(text[taken:])
-        if self._copies is not None:
-            self._copies.take(text[:taken])
+        if self._starts.others:
+            self._look_for_results(self._tail + text[:taken])
         self._tell_notices()
+
+    def _look_for_results(self, text: str) -> None:
+        """Is the place after this text in the copy of a result?"""
+        start = 0
+        for found in _RESULT.finditer(text):
+            self._is_copied = not found["end"]
+            start = found.end()
+        self._tail = text[max(start, len(text) - _RESULT_LENGTH) :]
 
     def begin_line(self) -> None:
         """The block that was skipped last ended with a line."""
@@ -250,18 +238,15 @@ class Outside:
             return size < self._prose.due and not _MAY_END_HIDING.search(chunk)
         return size < OPENER_LENGTH and ">" not in held and "<" not in chunk and ">" not in chunk
 
-    def emit_text(self, text: str, at: int, end: int, base: int) -> int:
+    def emit_text(self, text: str, at: int, end: int) -> int:
         """The characters from `at` to `end` are text."""
         if end > at:
             piece = text if at == 0 and end == len(text) else text[at:end]
             if self.is_first and piece.strip(SPACES):
                 self._end_first()
             self.pieces.append(piece)
-            self.events.append(TextDelta.make(piece, base + at))
+            self.events.append(TextDelta.make(piece, self._calls.base + at))
         return end
-
-    def _emit(self, text: str, at: int, end: int) -> int:
-        return self.emit_text(text, at, end, self._calls.base)
 
     def _end_first(self) -> None:
         """An opener that counts only where the reply begins counts no more."""
@@ -277,7 +262,7 @@ class Outside:
             self._next, self._word = self._calls.openers.find(text, at)
         place, word = self._next, self._word
         if self.brackets and (bracket := self._find_bracket(text, at, place)) >= 0:
-            return self._read_brackets(text, at) if bracket == at else self._emit(text, at, bracket)
+            return self._read_brackets(text, at) if bracket == at else self.emit_text(text, at, bracket)
         end = place
         if self._starts.dialect.layout:
             end = at + len(text[at:place].rstrip(SPACES))
@@ -288,14 +273,14 @@ class Outside:
                 self.is_after = False
                 at = start
             self.is_long = place - end > MAX_LAYOUT
-            return self._emit(text, at, place if self.is_long else end)
+            return self.emit_text(text, at, place if self.is_long else end)
         if place > at and self.is_after:
             self._skip_layout(text, at, place)
             return place
         self.is_long = place > at and (self.is_long or place - at > MAX_LAYOUT)
         if self.is_long or (place > at and place == len(text) and self.final):
-            return self._emit(text, at, place)
-        if not word or self._calls.may_grow(text, place, word):
+            return self.emit_text(text, at, place)
+        if not word or (not self.final and self._calls.openers.cuts.find(text, place, place + 1) >= 0):
             return -1
         return self._read_opener(text, place, at, word)
 
@@ -321,9 +306,9 @@ class Outside:
         if word in starts.dialect.turn_ends:
             return self._read_turn_end(text, at, lead, word)
         if prose.is_escaped or prose.is_quoting:
-            return self._emit(text, lead, at + 1)
+            return self.emit_text(text, lead, at + 1)
         is_call = bool(starts.forms(word) or starts.other_forms(word))
-        calls.counts_others = not (self._foreign.is_open or (self._copies is not None and self._copies.is_open))
+        calls.counts_others = not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
         if start:
@@ -336,7 +321,7 @@ class Outside:
             if after is MORE:
                 return -1
             self.is_after = False
-            return self._emit(text, lead, after)
+            return self.emit_text(text, lead, after)
         if isinstance(start, Tag):
             return self._open_region(text, at, lead, word, start.end)
         self.end_text()
@@ -349,7 +334,7 @@ class Outside:
         """A token that ends the turn, after white space from `lead` on, is not text, unless it is only shown."""
         end = at + len(word)
         if self._prose.may_hide:
-            return self._emit(text, lead, end)
+            return self.emit_text(text, lead, end)
         self.end_text()
         self._skip(lead, end)
         self._prose.drop_early()
@@ -359,15 +344,12 @@ class Outside:
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after a mention of a call at `at`, or MORE. The two tags with which a call of another dialect may
         begin are one mention."""
-        if word in self._starts.calls or not word.endswith(">"):
+        end = skip_space(text, at + len(word))
+        if word in self._starts.calls or word[-1] != ">" or end - at >= OPENER_SPACE:
             return at + 1
-        tag = at + len(word)
-        here = skip_space(text, tag) if len(text) > tag else len(text)
-        if here - at >= OPENER_SPACE:
-            return at + 1
-        if here == len(text):
-            return at + 1 if self.final else MORE
-        return here + 1 if text[here] == "<" else at + 1
+        if end == len(text) and not self.final:
+            return MORE
+        return end + 1 if text.startswith("<", end) else at + 1
 
     # -- reasoning -------------------------------------------------------------------------------------------------
 
@@ -383,16 +365,15 @@ class Outside:
     def _open_region(self, text: str, at: int, lead: int, word: str, end: int) -> int:
         """Reasoning begins with the tag from `at` to `end`. In a fence it is text, as all else is up to its end tag."""
         if self._prose.open:
-            self._emit(text, lead, end)
+            self.emit_text(text, lead, end)
             self.gather()
             self._prose.quote(word)
             return end
         self.end_text()
         self._skip(lead, at)
-        if self._reasoning is None:
-            self._reasoning = Reasoning(self._calls, self.pieces)
-        names = self._starts.thoughts.get(word) or (self._calls.openers.names[word.lower()],)
-        self._reasoning.open(names, self._calls.base + at, self._calls.base + end)
+        calls = self._calls
+        names = self._starts.thoughts.get(word) or (calls.openers.names[word.lower()],)
+        self._region = Reasoning(calls, self.pieces, names, calls.base + at, calls.base + end, self._patience)
         return end
 
     def _find_bracket(self, text: str, at: int, end: int) -> int:
@@ -407,8 +388,8 @@ class Outside:
         """At a `[` that starts a line: a region up to the first line that ends with `]`, or text. In a fence, and where
         it is the list that was asked for and no thought, it is text."""
         calls, end = self._calls, at + 1
-        if self._brackets is not None and not self._is_fenced():
-            found = self._brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
+        if self.brackets is not None and not self._is_fenced():
+            found = self.brackets.find_end(text, at, calls.base, calls.openers, final=self.final)
             if found is MORE:
                 return -1
             if found and not is_json_list(text[at:found]):
@@ -420,7 +401,7 @@ class Outside:
                 self.pieces.append("]")
                 return found
             end = found or end
-        return self._emit(text, at, end)
+        return self.emit_text(text, at, end)
 
     def _is_fenced(self) -> bool:
         """Is the line that begins here in a fence? A call of another notation that may have begun goes on."""

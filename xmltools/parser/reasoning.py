@@ -35,9 +35,7 @@ class _Later:
 
 
 class Reasoning:
-    """The open region, if there is one: then it has `names`, those of the elements and delimiters that end it. Its text
-    is put into `pieces`, until `gather` or an event is made of it. What `calls` says of the text that is being read is
-    true here."""
+    """An open region. Its text is put into `pieces`, until `gather` or an event is made of it."""
 
     __slots__ = (
         "_calls",
@@ -47,35 +45,46 @@ class Reasoning:
         "_later",
         "_may_repeat",
         "_nested",
-        "_patience",
         "_pieces",
         "_settled",
         "_shown",
         "_start",
         "_tags",
         "events",
+        "is_over",
         "is_unclosed",
         "names",
+        "patience",
     )
 
-    def __init__(self, calls: CallStarts, pieces: list[str], *, is_prompted: bool = False) -> None:
-        """`is_prompted`: the prompt has opened a region, and the reply may repeat that."""
+    def __init__(
+        self,
+        calls: CallStarts,
+        pieces: list[str],
+        names: tuple[str, ...],
+        place: int,
+        start: int,
+        patience: int,
+        *,
+        is_prompted: bool = False,
+    ) -> None:
+        """`names` are those of the elements and delimiters that end it. It begins with a tag at `place` in the stream,
+        and its text at `start`. So many end tags may wait in vain for another one. `is_prompted`: the prompt has opened
+        it, and the reply may repeat that. `calls` knows the text that is being read."""
         self._calls = calls
         self._pieces = pieces
-        self._may_repeat = is_prompted  # and nothing but white space was read
-        self._patience = PATIENCE
-        self.events: list[Event] = []
-        self.is_unclosed = False  # a call has ended the last one, and no end tag
-
-    def open(self, names: tuple[str, ...], place: int, start: int) -> None:
-        """A region begins with a tag at `place`, and its text at `start`."""
         self.names = names
-        self._tags = self._calls.starts.tags_of(names)
-        self._shown = Shown((), self._calls.limits.block_size, sections=False)
+        self.patience = patience
+        self.events: list[Event] = []
+        self.is_over = False
+        self.is_unclosed = False  # a call has ended it, and no end tag
+        self._tags = calls.starts.tags_of(names)
+        self._shown = Shown((), calls.limits.block_size, sections=False)
         self._covered = place  # up to here there are events
         self._start = start  # … and from here on there is text without one
         self._is_begun = False  # it has text
         self._is_long = False  # the run of white space that was read last is too long to be layout
+        self._may_repeat = is_prompted  # and nothing but white space was read
         self._nested = 0  # openers in it that have not ended
         self._settled = 0  # end tags before this place are followed by others
         self._later: _Later | None = None
@@ -86,8 +95,8 @@ class Reasoning:
         self._pieces.clear()
 
     def read(self, text: str, at: int) -> int:
-        """Read on, up to the next tag, or past it. The place up to which it was read; -1 if the text does not decide.
-        Without names, the region has ended there."""
+        """Read on, up to the next tag, or past it. The place up to which it was read; -1 if the text does not
+        decide."""
         found = self._tags.tag.search(text, at)
         cut = -1 if found else self._tags.cuts.find(text, at, len(text))
         place = found.start() if found else cut if cut >= 0 else len(text)
@@ -142,8 +151,7 @@ class Reasoning:
         self.emit(text, end, after)
         self.cover("", self._calls.base + after)  # of an empty region, the tags
         self._pieces.clear()
-        self.names = ()
-        self.is_unclosed = False
+        self.is_over = True
         return after
 
     def _read_call(self, text: str, at: int, lead: int, word: str) -> int:
@@ -211,7 +219,7 @@ class Reasoning:
     def _ends_later(self, text: str, at: int, end: int, fence: str) -> bool | None:
         """Does an end tag that no opener claims follow the one from `at` to `end`? If that is in a fence, which these
         backticks or tildes opened, the fence must end first."""
-        if not self._patience:
+        if not self.patience:
             return NO
         base, later = self._calls.base, self._later
         if later is None or later.place != base + at:
@@ -235,7 +243,7 @@ class Reasoning:
                     self._settled = base + found.start()
                 return True
         if self._calls.final or len(text) >= most:
-            self._patience -= 1
+            self.patience -= 1
             return NO
         later.reach = base + max(last, len(text) - OPENER_LENGTH)
         return MORE

@@ -41,25 +41,10 @@ _PART_LENGTH: Final = 8
 _PIECE: Final = 4_096
 _LINE_WORDS: Final = ("```", "~~~", "<!")
 """A line without any of these, where nothing is open, does not matter once it is over."""
-_RUN = re.compile("`+")
 _CLOSING = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
 _CLOSING_LENGTH: Final = 300
 _END_LENGTH: Final = 300
 """Characters of an end tag that may be cut off: of the name, and of 8 spaces."""
-
-
-class _Ahead:
-    """The text after a place, as far as it is known. Places in it are counted from there."""
-
-    __slots__ = ("due", "is_all", "place", "reach", "runs", "scanned")
-
-    def __init__(self, place: int) -> None:
-        self.place = place
-        self.due = 0  # characters with which the answer is no longer MORE
-        self.runs: dict[int, int] = {}  # the first run of backticks of each length …
-        self.reach = 0  # … up to here
-        self.is_all = False  # … which is as far as they matter
-        self.scanned = 0  # the end of the open comment or section does not begin before this
 
 
 class Shown(FenceReader):
@@ -67,7 +52,7 @@ class Shown(FenceReader):
     nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
     __slots__ = (
-        "_ahead",
+        "_asked_at",
         "_at",
         "_blocks",
         "_carry",
@@ -79,10 +64,12 @@ class Shown(FenceReader):
         "_patience",
         "_quote",
         "_quote_tail",
+        "_scanned",
         "_section_length",
         "_span_length",
         "_stray_end",
         "_tokens",
+        "due",
     )
 
     def __init__(self, blocks: tuple[str, ...], most: int, *, sections: bool = True) -> None:
@@ -103,7 +90,10 @@ class Shown(FenceReader):
         self._quote_tail = ""
         self._patience = PATIENCE if sections else 0
         self._measures = PATIENCE
-        self._ahead: _Ahead | None = None
+        # Of the place that `hides` was asked about last:
+        self._asked_at = -1
+        self._scanned = 0  # the end of the open comment or section does not begin in so many characters after it
+        self.due = 0  # so many characters after it decide
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -151,7 +141,7 @@ class Shown(FenceReader):
         self._tokens.clear()
         self._open.clear()
         self._is_odd = False
-        self._ahead = None
+        self._asked_at = -1
 
     def quote(self, tag: str) -> None:
         """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
@@ -190,11 +180,6 @@ class Shown(FenceReader):
     def is_right_after_backticks(self) -> bool:
         """True if what `hides` found is inline code whose backticks are right before the place."""
         return bool(self._tokens) and self._tokens[0][1] + self._tokens[0][2] == self._at
-
-    @property
-    def due(self) -> int:
-        """How many characters after the place that `hides` was asked about decide it."""
-        return self._ahead.due if self._ahead is not None else 0
 
     def _forget_old(self) -> None:
         """What has begun too long ago has no end."""
@@ -353,23 +338,23 @@ class Shown(FenceReader):
         """The place after the inline code, comment or section that hides what may open at `at`, right after all that
         was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it. Where there
         are sections, `measure` finds the ends of blocks."""
+        if self._asked_at != self._at:
+            self._asked_at = self._at
+            self._scanned = 0
         while self._tokens or self._open:
-            ahead = self._ahead
-            if ahead is None or ahead.place != self._at:
-                ahead = self._ahead = _Ahead(self._at)
             # What began first is asked first.
             kind = min(self._open, key=self._open.__getitem__, default=_CODE)
             if kind == _CODE or (self._tokens and self._tokens[0][1] < self._open[kind][0]):
-                end = NO if self.is_marker else self._end_of_code(ahead, text, at, final, is_block)
+                end = NO if self.is_marker else self._end_of_code(text, at, final, is_block)
                 if end is NO:
                     del self._tokens[0]
                     self._resolve()
                     continue
             else:
-                end = self._end_of_section(kind, ahead, text, at, final, measure)
+                end = self._end_of_section(kind, text, at, final, measure)
                 if end is NO:
                     del self._open[kind]
-                    ahead.scanned = 0
+                    self._scanned = 0
                     self._patience -= 1
                     if not self._patience:
                         self._open.clear()
@@ -377,50 +362,34 @@ class Shown(FenceReader):
             return end
         return NO
 
-    def _end_of_code(self, ahead: _Ahead, text: str, at: int, final: bool, is_block: bool) -> int | Answer:
+    def _end_of_code(self, text: str, at: int, final: bool, is_block: bool) -> int | Answer:
         _, start, _, ticks = self._tokens[0]
-        if not ahead.is_all:
-            self._look_ahead(ahead, text, at, final)
-        most = start + self._span_length - self._at  # from `at` on
-        found = ahead.runs.get(ticks, -1)
-        if found >= 0 and found + ticks <= most:
-            return at + found + ticks
-        ahead.due = most
-        if not ahead.is_all and ahead.reach < most:
+        self.due = start + self._span_length - self._at
+        most = at + self.due
+        line_end = text.find("\n", at, most + 1)
+        is_all = final or len(text) > most
+        found = _run_of(ticks).search(text, at, line_end if line_end >= 0 else most + 1)
+        if found and found.end() <= most:
+            return MORE if found.end() == len(text) and not is_all else found.end()
+        if line_end < 0 and not final and len(text) < most:
             return MORE
         if is_block and self.is_right_after_backticks:
-            for wrapped in _patterns(self._blocks)[0].finditer(text, at, at + most + 1):
-                if len(wrapped[1]) == ticks and wrapped.end() - at <= most:
+            for wrapped in _patterns(self._blocks)[0].finditer(text, at, most + 1):
+                if len(wrapped[1]) == ticks and wrapped.end() <= most:
                     return MORE if wrapped.end() == len(text) and not final else wrapped.end()
-            if len(text) - at <= most and not final:
+            if not is_all:
                 return MORE
         return NO
 
-    def _look_ahead(self, ahead: _Ahead, text: str, at: int, final: bool) -> None:
-        """Find the backticks in the rest of the line, as far as they can matter."""
-        most = at + self._span_length + 1
-        begin = at + ahead.reach
-        line_end = text.find("\n", begin, most)
-        stop = line_end if line_end >= 0 else min(len(text), most)
-        ahead.is_all = line_end >= 0 or len(text) >= most or final
-        for run in _RUN.finditer(text, begin, stop):
-            if run.end() == len(text) and not ahead.is_all:
-                stop = run.start()
-                break
-            ahead.runs.setdefault(run.end() - run.start(), run.start() - at)
-        ahead.reach = stop - at
-
-    def _end_of_section(
-        self, kind: int, ahead: _Ahead, text: str, at: int, final: bool, measure: Measure | None
-    ) -> int | Answer:
+    def _end_of_section(self, kind: int, text: str, at: int, final: bool, measure: Measure | None) -> int | Answer:
         """Where a comment or section ends. A whole block contains no end of what began before it."""
         start = self._open[kind][0]
         most = at + start + self._section_length - self._at
         in_fence = self.marker != "" and start >= self._fence_start
-        ahead.due = most - at
+        self.due = most - at
         stop = min(len(text), most)
         is_all = final or len(text) >= most
-        last = at + ahead.scanned
+        last = at + self._scanned
         while found := _patterns(self._blocks)[kind].search(text, last, stop):
             last = found.end()
             if found["close"]:
@@ -431,14 +400,19 @@ class Shown(FenceReader):
                 continue
             end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
             if end is MORE and not is_all:
-                ahead.scanned = found.start() - at
+                self._scanned = found.start() - at
                 return MORE
             self._measures -= end is MORE
             last = end or last
         if is_all:
             return NO
-        ahead.scanned = max(last, stop - _CLOSING_LENGTH) - at
+        self._scanned = max(last, stop - _CLOSING_LENGTH) - at
         return MORE
+
+
+@lru_cache(maxsize=64)
+def _run_of(ticks: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<!`)`{{{ticks}}}(?<=`)(?!`)")  # of no backticks, none
 
 
 @lru_cache(maxsize=32)

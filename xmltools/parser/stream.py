@@ -522,13 +522,11 @@ class Parser:
             block = self._block
             if block is not None:
                 place = self._read_block(block, text, at, base)
-            elif self._spent:
-                place = outside.emit_text(text, at, size, base)
             else:
                 if not is_begun:
                     is_begun = True
-                    outside.begin()
-                place = outside.read(text, at, base)
+                    outside.begin(base)
+                place = outside.emit_text(text, at, size) if self._spent else outside.read(text, at)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
                     self._open_block(opening, text, at)
@@ -536,7 +534,7 @@ class Parser:
                 break
             at = place
         if is_begun:
-            outside.end(text, at, base)
+            outside.end(text, at)
         self._held = text[at:]
 
     def _is_undecided(self, chunk: str) -> bool:
@@ -625,7 +623,7 @@ class Parser:
         self._outside.skip_block(end)
         if self._blocks > self._limits.blocks:
             self._spent = True
-            self._outside.brackets = False
+            self._outside.brackets = None
         if text is None:
             text = block.raw.take()
             base = end - len(text)  # of a block over a limit only the end is kept
@@ -684,7 +682,8 @@ class Parser:
             # What was held back is no opener now that nothing follows: its first character is text.
             text, self._held = self._held, ""
             base = self._pos - len(text)
-            place = self._outside.emit_text(text, 0, 1, base)
+            self._outside.begin(base)
+            place = self._outside.emit_text(text, 0, 1)
             self._pos = base + place
             self._read(text[place:])
         rest, self._held = self._held, ""
