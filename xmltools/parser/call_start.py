@@ -10,7 +10,7 @@ from xmltools.parser.block import Block, knows_tool
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run
 from xmltools.parser.name_value_pairs import MAX_STRAY, begins_call, cut_start, read_start
-from xmltools.parser.openers import Starts
+from xmltools.parser.openers import Starts, forms_at
 from xmltools.parser.shown import Shown
 from xmltools.parser.tool_tags import read_tool_line, read_tool_start
 from xmltools.parser.toolbox import Toolbox
@@ -141,7 +141,7 @@ class CallStarts:
         is_fenced = self._shown.open
         if is_fenced and not self._fenced_calls:
             return NO
-        forms = self.starts.forms(word)
+        forms = forms_at(self.starts.calls, word)
         for form in forms:
             end = self.confirm(form, text, at, word)
             if end and form.is_bare:
@@ -154,7 +154,7 @@ class CallStarts:
         # In a code fence even a token may be quoted, as in a chat template.
         if forms and forms[0].is_sure and word == forms[0].opener and not is_fenced:
             return self._sure_start(forms, text, at + len(word))
-        for other in self.starts.other_forms(word) if self.counts_others else ():
+        for other in forms_at(self.starts.others, word) if self.counts_others else ():
             end = self._confirm_other(other, text, at, word) if not other.arguments or word == other.block else NO
             if end is MORE:
                 return MORE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from xmltools.dialects import Body, Dialect, forms_for
 from xmltools.dialects.reasoning_tags import refuse_tag_of_calls
@@ -36,8 +36,6 @@ class Openers(NamedTuple):
     opener: re.Pattern[str]
     """The name of an element is its group."""
     cuts: Cuts
-    names: dict[str, str]
-    """Names of elements by their spelling in small letters."""
     has_others: bool
     """Whether some begin with another character than `<`."""
     begins: re.Pattern[str]
@@ -71,7 +69,6 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
     return Openers(
         re.compile(_any_mark(marks, "", rf"({_any_name(words)})[>/ \t\r\n]")),
         Cuts(wholes),
-        {word.lower(): word for word in reversed(words)},
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
     )
@@ -183,14 +180,6 @@ class Starts(NamedTuple):
     own_names: tuple[str, ...]
     """Those of the dialect itself, and the reasoning elements."""
 
-    def forms(self, word: str) -> list[Dialect]:
-        """The forms of the dialect itself in which a call may begin with this word."""
-        return self.calls.get(word) or self.calls.get(word.lower(), _NO_FORMS)
-
-    def other_forms(self, word: str) -> list[Dialect]:
-        """The same for other dialects."""
-        return self.others.get(word) or self.others.get(word.lower(), _NO_FORMS)
-
     def tags_of(self, names: tuple[str, ...]) -> ReasoningTags:
         """The words in a region of reasoning that these elements, or delimiters, end."""
         marks = {end for ends in self.thoughts.values() for end in ends}
@@ -199,7 +188,9 @@ class Starts(NamedTuple):
         return reasoning_tags(elements, calls, tuple(name for name in names if name in marks))
 
 
-_NO_FORMS: Final[list[Dialect]] = []
+def forms_at(forms: dict[str, list[Dialect]], word: str) -> list[Dialect]:
+    """The forms that may begin with this word, written as in a text."""
+    return forms.get(word) or forms.get(word.lower()) or []
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign_calls import ForeignCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import starts_of
+from xmltools.parser.openers import forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, PATIENCE, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
@@ -307,7 +307,7 @@ class Outside:
             return self._read_turn_end(text, at, lead, word)
         if prose.is_escaped or prose.is_quoting:
             return self.emit_text(text, lead, at + 1)
-        is_call = bool(starts.forms(word) or starts.other_forms(word))
+        is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
         calls.counts_others = not (self._is_copied or self._foreign.is_open)
         start = calls.find(text, at, word) if is_call else self._find_region(text, at, word)
         hidden: int | Answer = NO
@@ -372,7 +372,7 @@ class Outside:
         self.end_text()
         self._skip(lead, at)
         calls = self._calls
-        names = self._starts.thoughts.get(word) or (calls.openers.names[word.lower()],)
+        names = self._starts.thoughts.get(word) or (word.lower() if word.isascii() else word,)
         self._region = Reasoning(calls, self.pieces, names, calls.base + at, calls.base + end, self._patience)
         return end
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Final, Literal
 
 from xmltools.models.events import Event, ReasoningDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.openers import Openers
 from xmltools.parser.shown import SECTION_LENGTH, Shown
 from xmltools.syntax.json_scanner import JSONScanner
-from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, read_opener, skip_space
+from xmltools.syntax.markup import MORE, NO, OPENER_LENGTH, SPACES, Answer, Tag, read_opener, skip_space
 
 MAX_LAYOUT: Final = 1_024
 """Characters of white space that may lay out calls and reasoning; a longer run is text."""
@@ -114,13 +114,48 @@ class Reasoning:
         if end < place:
             self._shown.take_early(text[end:place])
         self._shown.settle()
-        word = found[0]
-        if found["name"]:
-            read = self._read_end_tag if found["end"] else self._read_nested
-            return read(text, place, at, found)
-        if word in self.names:
+        name = found["name"]
+        if name is None and found[0] in self.names:
             return self._end(text, at, found.end())
-        return self._read_call(text, place, at, word)
+        after = self._after_tag(text, place, found)
+        if after is MORE:
+            return -1
+        if after is NO:
+            return self._think(text, at, place + 1)
+        if self._may_repeat and name and not found["end"]:  # it repeats the opener of the prompt
+            self._may_repeat = False
+            if self._calls.base + at > self._start:
+                self.emit(text, at, after)
+            self._start = self._calls.base + after
+            return after
+        hidden = self._shown.hides(text, place, final=self._calls.final)
+        if hidden is MORE:
+            return -1
+        if found["end"]:
+            return self._read_end_tag(text, place, at, after, hidden)
+        if hidden or (name is None and self._shown.open):
+            return self._think(text, at, hidden or place + 1)
+        if name:
+            self._nested += not (self._shown.open or self._shown.is_escaped)
+            return self._think(text, at, after)
+        self.is_unclosed = True
+        return self._end(text, at, place)
+
+    def _after_tag(self, text: str, at: int, found: re.Match[str]) -> int | Answer:
+        """The place after the tag, or the start of a call, that was found at `at`, if it is one."""
+        if found["end"]:
+            end = skip_space(text, found.end())
+            if end - at >= OPENER_LENGTH or end == len(text):
+                return NO if end - at >= OPENER_LENGTH else MORE
+            return end + 1 if text[end] == ">" else NO
+        if found["name"]:
+            tag = read_opener(text, at, found["name"])
+            return tag.end if isinstance(tag, Tag) else tag
+        for form in self._calls.starts.calls[found[0]]:
+            opens = self._calls.confirm(form, text, at, found[0])
+            if opens or opens is MORE:
+                return MORE if opens is MORE else found.end()
+        return NO
 
     def _think(self, text: str, at: int, end: int) -> int:
         """Take text. Its event is made when all that was given was read, so that its tags do not cut it in pieces."""
@@ -154,54 +189,9 @@ class Reasoning:
         self.is_over = True
         return after
 
-    def _read_call(self, text: str, at: int, lead: int, word: str) -> int:
-        """A call at `at`, after white space from `lead` on, ends the reasoning, if it is one and not only shown."""
-        calls = self._calls
-        opens: int | bool | None = NO
-        for form in calls.starts.calls[word]:
-            opens = calls.confirm(form, text, at, word)
-            if opens or opens is MORE:
-                break
-        hidden = self._shown.hides(text, at, final=calls.final) if opens else NO
-        if opens is MORE or hidden is MORE:
-            return -1
-        if not opens or hidden or self._shown.open:
-            return self._think(text, lead, hidden or at + 1)
-        self._end(text, lead, at)
-        self.is_unclosed = True
-        return at
-
-    def _read_nested(self, text: str, at: int, lead: int, found: re.Match[str]) -> int:
-        """An opener of the region's own name. It counts if it is not only shown. With it a reply that begins inside
-        repeats the opener of the prompt."""
-        base = self._calls.base
-        tag = read_opener(text, at, found["name"])
-        if tag and self._may_repeat:
-            self._may_repeat = False
-            if base + lead > self._start:
-                self.emit(text, lead, tag.end)
-            self._start = base + tag.end
-            return tag.end
-        hidden = self._shown.hides(text, at, final=self._calls.final) if tag else NO
-        if tag is MORE or hidden is MORE:
-            return -1
-        if not tag or hidden:
-            return self._think(text, lead, hidden or at + 1)
-        self._nested += not (self._shown.open or self._shown.is_escaped)
-        return self._think(text, lead, tag.end)
-
-    def _read_end_tag(self, text: str, at: int, lead: int, found: re.Match[str]) -> int:
+    def _read_end_tag(self, text: str, at: int, lead: int, end: int, hidden: int | Literal[False]) -> int:
         """An end tag. It ends the region, unless it is shown, or ends one inside, and the region has a later one."""
-        end = skip_space(text, found.end())
-        if end == len(text) and end - at < OPENER_LENGTH:
-            return -1
-        if text[end : end + 1] != ">" or end - at >= OPENER_LENGTH:
-            return self._think(text, lead, at + 1)
-        end += 1
         shown = self._shown
-        hidden = shown.hides(text, at, final=self._calls.final)
-        if hidden is MORE:
-            return -1
         if hidden and shown.is_right_after_backticks:
             return self._think(text, lead, hidden)
         is_fenced = shown.open and not shown.is_closing
