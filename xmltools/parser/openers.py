@@ -96,11 +96,6 @@ def _is_mark(start: str) -> bool:
     return not (start[0].isalpha() or start[0] == "_") or not (start[-1].isalnum() or start[-1] in "._-")
 
 
-def _begin(mark: str) -> str:
-    """A pattern of the first two characters of a delimiter."""
-    return rf"{re.escape(mark[:2])}|{re.escape(mark[0])}\Z"
-
-
 def forms_by_start(
     dialects: Sequence[Dialect], tags: Sequence[str], names: tuple[str, ...], *, is_own: bool
 ) -> dict[str, list[Dialect]]:

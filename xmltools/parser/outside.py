@@ -298,13 +298,20 @@ class Outside:
             self._foreign.skip(base + end)
 
     def _read_opener(self, text: str, at: int, lead: int, word: str) -> int:
-        """An opener at `at`, after white space from `lead` on that lays it out, if it opens something."""
+        """An opener, or a token that ends the turn, at `at`, after white space from `lead` on that lays it out."""
         self.gather()
         prose, calls, starts = self._prose, self._calls, self._starts
         prose.take_early(text[lead:at])
         prose.settle()
         if word in starts.dialect.turn_ends:
-            return self._read_turn_end(text, at, lead, word)
+            end = at + len(word)
+            if prose.may_hide:  # it is only shown
+                return self.emit_text(text, lead, end)
+            self.end_text()
+            self._skip(lead, end)
+            prose.early = 0
+            self.is_after = starts.dialect.layout
+            return end
         if prose.is_escaped or prose.is_quoting:
             return self.emit_text(text, lead, at + 1)
         is_call = bool(forms_at(starts.calls, word) or forms_at(starts.others, word))
@@ -329,17 +336,6 @@ class Outside:
         length = max(start.end - at, 0)
         self.opening = Opening(calls.base + at, length, word, prose.open, start.dialect, self.is_unclosed)
         return at
-
-    def _read_turn_end(self, text: str, at: int, lead: int, word: str) -> int:
-        """A token that ends the turn, after white space from `lead` on, is not text, unless it is only shown."""
-        end = at + len(word)
-        if self._prose.may_hide:
-            return self.emit_text(text, lead, end)
-        self.end_text()
-        self._skip(lead, end)
-        self._prose.drop_early()
-        self.is_after = self._starts.dialect.layout
-        return end
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:
         """The place after a mention of a call at `at`, or MORE. The two tags with which a call of another dialect may

@@ -15,7 +15,6 @@ from typing import Final
 
 from xmltools.parser.fences import FenceReader
 from xmltools.syntax.markup import MORE, NO, Answer
-from xmltools.syntax.searches import find_rare
 
 SPAN_LENGTH: Final = 1_024
 """Characters that inline code may have, with its backticks."""
@@ -39,8 +38,6 @@ _TOKEN_PART = re.compile(
 )
 _PART_LENGTH: Final = 8
 _PIECE: Final = 4_096
-_LINE_WORDS: Final = ("```", "~~~", "<!")
-"""A line without any of these, where nothing is open, does not matter once it is over."""
 _CLOSING = r"\n {0,3}(?P<fence>`{3,60}|~{3,60})[ \t\r]{0,200}(?=\n)"
 _CLOSING_LENGTH: Final = 300
 _END_LENGTH: Final = 300
@@ -52,13 +49,12 @@ class Shown(FenceReader):
     nothing that is waited for is longer than `most`. Without `sections` comments and CDATA are text like any other."""
 
     __slots__ = (
-        "_asked_at",
         "_at",
         "_blocks",
         "_carry",
-        "_early",
+        "early",
         "_fence_start",
-        "_is_odd",
+        "is_escaped",
         "_measures",
         "_open",
         "_patience",
@@ -78,9 +74,9 @@ class Shown(FenceReader):
         self._span_length = min(SPAN_LENGTH, most)
         self._section_length = min(SECTION_LENGTH, most)
         self._at = 0  # characters read, except for those that are carried
-        self._early = 0  # characters that were taken before they are known to be text
+        self.early = 0  # characters that were taken before they are known to be text
         self._carry = ""  # the end of the text that was read: a part of a token, perhaps
-        self._is_odd = False  # an odd number of backslashes comes before the next character
+        self.is_escaped = False  # an odd number of backslashes comes before the next character
         # Kind, place, length, and the length without an escaped backtick, of all that is undecided.
         self._tokens: list[tuple[int, int, int, int]] = []
         self._open: dict[int, tuple[int, str]] = {}  # by kind: where it begins, and the fence that it begins in
@@ -90,40 +86,34 @@ class Shown(FenceReader):
         self._quote_tail = ""
         self._patience = PATIENCE if sections else 0
         self._measures = PATIENCE
-        # Of the place that `hides` was asked about last:
-        self._asked_at = -1
-        self._scanned = 0  # the end of the open comment or section does not begin in so many characters after it
-        self.due = 0  # so many characters after it decide
+        self._scanned = 0  # the open comment or section does not end before this place, which was not read yet
+        self.due = 0  # so many characters after the place that `hides` was asked about decide
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def take_early(self, text: str) -> None:
         """Take white space that may be text, or lay out what follows it: its lines end in both cases. It may be given
         again, and if it is text, `take` is given it too."""
-        early, self._early = self._early, 0
+        early, self.early = self.early, 0
         if len(text) > early:
             self.take(text[early:])
-        self._early = max(early, len(text))
-
-    def drop_early(self) -> None:
-        """The white space that was taken early is not text."""
-        self._early = 0
+        self.early = max(early, len(text))
 
     def take(self, text: str) -> None:
         """Take the next piece of text."""
-        if self._early:
-            early = min(self._early, len(text))
-            self._early -= early
+        if self.early:
+            early = min(self.early, len(text))
+            self.early -= early
             text = text[early:]
         self._forget_old()
         start = text.rfind("\n") + 1
         if start:
-            at = 0
-            if not self.is_at_line_start:
-                at = text.index("\n") + 1
+            at = 0 if self.is_at_line_start else text.index("\n") + 1
+            if at:
                 self._take_piece(text[: at - 1])
                 self._end_line()
-            self._take_lines(text, at, start)
+            if at < start:
+                self._take_lines(text[at:start])
             text = text[start:]
         self._take_piece(text)
 
@@ -137,11 +127,11 @@ class Shown(FenceReader):
         """A block or a region is here: of what is open before it, only a fence goes on."""
         self.settle()
         super().skip(is_thought=is_thought)
-        self._early = 0
+        self.early = 0
         self._tokens.clear()
         self._open.clear()
-        self._is_odd = False
-        self._asked_at = -1
+        self.is_escaped = False
+        self._scanned = 0
 
     def quote(self, tag: str) -> None:
         """A reasoning tag in a fence was text: up to its end tag, or that of the fence, nothing opens."""
@@ -159,15 +149,10 @@ class Shown(FenceReader):
         return not (self.line or self.follows)
 
     @property
-    def is_escaped(self) -> bool:
-        """True after an odd number of backslashes."""
-        return self._is_odd
-
-    @property
     def may_hide(self) -> bool:
         """True if what follows may be shown only: after a backslash, or after something that is open. Whether that ever
         ends, nobody knows without what follows (`hides` can)."""
-        if self._is_odd or self._tokens or self._quote is not None:
+        if self.is_escaped or self._tokens or self._quote is not None:
             return True
         return self._patience > 0 and any(self._at - at <= self._section_length for at, _ in self._open.values())
 
@@ -187,27 +172,18 @@ class Shown(FenceReader):
             first = self._at - self._section_length
             self._open = {kind: begun for kind, begun in self._open.items() if begun[0] >= first}
 
-    def _take_lines(self, text: str, at: int, end: int) -> None:
+    def _take_lines(self, text: str) -> None:
         """Whole lines. Nearly all of them have nothing that matters after them."""
-        places = dict.fromkeys(_LINE_WORDS, at - 1)  # of the next of each word
-        while at < end:
-            if self._quote is None and not self._open:
-                found = end
-                for word, place in places.items():
-                    if place < at:
-                        place = find_rare(text, word, at, end)
-                        places[word] = place = place if place >= 0 else end
-                    found = min(found, place)
-                start = max(at, text.rfind("\n", at, found) + 1) if found < end else end
-                self._at += start - at
-                if start == end:
-                    return
-                at = start
-            stop = text.index("\n", at)
-            self._take_piece(text[at:stop])
-            self._end_line()
-            at = stop + 1
-            self._forget_old()
+        if not ("```" in text or "~~~" in text or "<!" in text or self._open or self._quote):
+            self._at += len(text)
+            return
+        for line in text[:-1].split("\n"):
+            if "```" in line or "~~~" in line or "<!" in line or self._open or self._quote:
+                self._take_piece(line)
+                self._end_line()
+                self._forget_old()
+            else:
+                self._at += len(line) + 1
 
     def _take_piece(self, piece: str) -> None:
         """A piece of one line."""
@@ -255,14 +231,14 @@ class Shown(FenceReader):
     def _pass(self, text: str) -> None:
         self._at += len(text)
         if text:
-            self._is_odd = self._is_escaped_at(text, len(text))
+            self.is_escaped = self._is_escaped_at(text, len(text))
 
     def _is_escaped_at(self, text: str, at: int) -> bool:
         """Return whether an odd number of backslashes comes before a place in the text that is being read."""
         place = at
         while place and text[place - 1] == "\\":
             place -= 1
-        return (at - place + (self._is_odd and not place)) % 2 == 1
+        return (at - place + (self.is_escaped and not place)) % 2 == 1
 
     def _end_line(self) -> None:
         self.settle()
@@ -277,7 +253,7 @@ class Shown(FenceReader):
         self._resolve(line_over=True)
         self.line = ""  # what has ended in the line before is not in this one
         self._at += 1
-        self._is_odd = False
+        self.is_escaped = False
         self._quote_tail = ""
 
     def _resolve(self, *, line_over: bool = False) -> None:
@@ -338,9 +314,6 @@ class Shown(FenceReader):
         """The place after the inline code, comment or section that hides what may open at `at`, right after all that
         was read. MORE if the text does not say yet (`final`: no more will come), NO if nothing hides it. Where there
         are sections, `measure` finds the ends of blocks."""
-        if self._asked_at != self._at:
-            self._asked_at = self._at
-            self._scanned = 0
         while self._tokens or self._open:
             # What began first is asked first.
             kind = min(self._open, key=self._open.__getitem__, default=_CODE)
@@ -389,7 +362,7 @@ class Shown(FenceReader):
         self.due = most - at
         stop = min(len(text), most)
         is_all = final or len(text) >= most
-        last = at + self._scanned
+        last = max(at, at + self._scanned - self._at)
         while found := _patterns(self._blocks)[kind].search(text, last, stop):
             last = found.end()
             if found["close"]:
@@ -400,13 +373,13 @@ class Shown(FenceReader):
                 continue
             end = measure(text, found.start(), stop) if measure is not None and self._measures else NO
             if end is MORE and not is_all:
-                self._scanned = found.start() - at
+                self._scanned = self._at + found.start() - at
                 return MORE
             self._measures -= end is MORE
             last = end or last
         if is_all:
             return NO
-        self._scanned = max(last, stop - _CLOSING_LENGTH) - at
+        self._scanned = self._at + max(last, stop - _CLOSING_LENGTH) - at
         return MORE
 
 

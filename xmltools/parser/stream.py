@@ -471,11 +471,9 @@ class Parser:
     def _choose_prose(self) -> None:
         """As `_choose_mode`, outside calls."""
         outside = self._outside
-        if outside.closers or outside.brackets or outside.is_first or outside.is_long:
+        if not outside.is_plain_prose:
             return
         is_laid_out = self._dialect.layout
-        if is_laid_out and outside.is_after:
-            return
         self._kind = _PROSE
         self._char = self._pair = "" if outside.has_other_marks else "<"
         self._stops = _NOTHING if self._spent else outside.begins
