@@ -43,7 +43,7 @@ class JSONDeltas(JSONSink):
         self.path: Path = ()
         self.events: list[Event] = []
 
-    def key(self, key: str, quote: str, at: int) -> None:
+    def key(self, key: str, quote: str, start: int, end: int) -> None:
         """Keep the key, if it is short enough for a name."""
         self._key = key if len(key) < KEPT else None
 
@@ -57,7 +57,7 @@ class JSONDeltas(JSONSink):
             path, shape = (() if self._has_arguments(has_keys) else None), self._shape
         self._frames.append(_Frame(path, shape, not has_keys))
 
-    def close(self, at: int) -> None:
+    def close(self, bracket: str, at: int) -> None:
         """Go back to what the object or list is in."""
         if self._frames:
             self._frames.pop()

@@ -13,14 +13,12 @@ import json
 import math
 import re
 import sys
+from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
 from xmltools.errors import Code
 from xmltools.syntax.json_scanner import (
-    COLON,
     ESCAPES,
-    KEY,
-    NEXT,
     JSONScanner,
     JSONSink,
     decode_escapes,
@@ -61,8 +59,13 @@ class JSONEscapeError(JSONError):
     )
 
 
-class _RefusedError(JSONError):
-    """The text is JSON up to a value that is refused."""
+class _RefusedError(Exception):
+    """A value is refused: the `literal`; without one, an object with a key that is repeated."""
+
+    def __init__(self, message: str, literal: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.literal = literal
 
 
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
@@ -95,7 +98,7 @@ def loads_call(text: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip
     Values are literals of Python or JSON. Returns them by their names, and what was repaired. Raises as `loads` does,
     and for arguments without a name.
     """
-    return _ValueReader(text, depth, is_call=True).read()
+    return _Mender(text, is_call=True).read(depth)
 
 
 def loads_marked(text: str, mark: str, *, depth: int = 64) -> tuple[dict[str, Any], list[Slip]]:
@@ -104,7 +107,7 @@ def loads_marked(text: str, mark: str, *, depth: int = 64) -> tuple[dict[str, An
 
     Returns and raises as `loads` does.
     """
-    return _ValueReader(text, depth, mark=mark).read()
+    return _Mender(text, mark=mark).read(depth)
 
 
 def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = False) -> tuple[Any, list[Slip]]:
@@ -120,16 +123,16 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
         if not is_lenient:
             raise
         refused = error
-    reader = _ValueReader(text, depth, loose=loose)
+    mender = _Mender(text)
     try:
-        read = reader.read()
-        if is_lenient or _STRICT.issuperset(reader.slips):
+        read = mender.read(depth, loose=loose)
+        if is_lenient or _STRICT.issuperset(mender.slips):
             return read
     except JSONError as error:
         if is_lenient and isinstance(error, JSONEscapeError):
             raise
         place = error.offset
-    raise refused or _error_of(text, place) from None
+    raise refused or _error_of(mender, place) from None
 
 
 # What is checked before the JSON is read. All patterns are possessive: no backtracking, so linear time.
@@ -187,22 +190,23 @@ def _load(text: str, *, strict: bool = True) -> Any:
     )
 
 
-def _error_of(text: str, place: int) -> JSONError:
-    """Return why a text is not JSON, apart from slips of any JSON. A value at `place` may be refused."""
+def _error_of(mender: _Mender, place: int) -> JSONError:
+    """Return why a text is not JSON, apart from slips of any JSON. `place` is what the mender could not read."""
     message = "not JSON"
     try:
-        _load(_LAST_COMMA.sub(lambda found: found[1] or " ", text), strict=False)
+        _load(_LAST_COMMA.sub(lambda found: found[1] or " ", mender.source), strict=False)
     except json.JSONDecodeError as error:
         message, place = error.msg[:1].lower() + error.msg[1:], error.pos
     except _RefusedError as error:
         message = error.message
+        place = mender.words.get(error.literal, place) if error.literal else mender.repeated
     return JSONError(message, place)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise _RefusedError(_REPEATED, 0)
+        raise _RefusedError("a key that is repeated")
     return result
 
 
@@ -214,32 +218,26 @@ def max_digits() -> int:
 def _integer(literal: str) -> int:
     most = max_digits()
     if len(literal.lstrip("-")) > most:
-        raise _RefusedError(f"an integer of more than {most} digits", 0)
+        raise _RefusedError(f"an integer of more than {most} digits", literal)
     return int(literal)
 
 
 def _number(literal: str) -> float:
     value = float(literal)
     if math.isinf(value):
-        raise _RefusedError("a number that is too large", 0)
+        raise _RefusedError("a number that is too large", literal)
     return value
 
 
 def _constant(literal: str) -> NoReturn:
-    raise _RefusedError(f"{literal} is no JSON", 0)
+    raise _RefusedError(f"{literal} is no JSON", literal)
 
 
-# JSON and Python literals, mixed.
+# JSON and Python literals, mixed: they are written as JSON, which is read then.
 
-_REPEATED = "a key that is repeated"
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_ATOM = late_pattern(
-    r"(?P<name>[A-Za-z_]\w*+)|"
-    r"(?P<int>-?(?:0|[1-9][0-9]*+))(?P<rest>(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])",
-    re.ASCII,
-)
-_NAMES = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-_PYTHON_NAME = late_pattern(r"[A-Za-z_]\w*+", re.ASCII)
+_NUMBER = late_pattern(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_NAMES = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _UP_TO_NO_ESCAPE = {quote: up_to(f"(?!{escape})") for quote, escape in ESCAPES.items()}
 _UP_TO_WHITE_SPACE = up_to("[bfnrt]")
 _UP_TO_PYTHON = up_to(r"(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|N\{|[0-7]|[\r\n])")
@@ -248,167 +246,134 @@ _END = "<\0"
 """Is put on a line after a text: it ends comments and words, and is not allowed anywhere."""
 
 
-class _ValueReader(JSONSink):
-    """Makes the value of one text. `slips` is what was repaired, each kind once, at its first place."""
+class _Mender(JSONSink):
+    """Writes what a text says as JSON. `slips` is what was repaired, each kind once, at its first place; `words` are
+    the places of numbers and words, `repeated` is that of the first key that is repeated."""
 
-    def __init__(self, text: str, depth: int, *, loose: bool = False, is_call: bool = False, mark: str = "") -> None:
+    def __init__(self, text: str, *, is_call: bool = False, mark: str = "") -> None:
         super().__init__()
         self.source = text
         self.is_call = is_call
         self.mark = mark
-        self.scanner = JSONScanner(depth, sink=self, loose=loose or is_call, is_call=is_call, mark=mark, end=_END)
         self.slips: dict[Code, Slip] = {}
-        self.stack: list[Any] = []  # the lists and objects that are open
-        self.key_place = 0
-        self.keys: dict[int, str] = {}  # of the objects in the stack, by their depth
-        self.repeated: dict[int, int] = {}  # places of keys that are repeated, by the same
-        self.value: Any = None  # the last that has ended
-        self.comma = -1
+        self.json: list[str] = []
+        self.levels: list[set[str | None]] = []  # keys of what is open, and None for commas
+        self.words: dict[str, int] = {}
+        self.repeated = -1
+        self.comma = -1  # the last one
         self.last_comma = -1  # the first one after a last member
         self.escape = -1  # the first one that only Python has
 
-    def read(self) -> tuple[Any, list[Slip]]:
+    def read(self, depth: int, *, loose: bool = False) -> tuple[Any, list[Slip]]:
         """Return the value of the whole text and the slips."""
-        try:
-            return self._read()
-        finally:
-            self.scanner.sink = JSONSink()  # a ring of the two would keep the text until the garbage is collected
-
-    def _read(self) -> tuple[Any, list[Slip]]:
+        text = f"{self.source}\n{_END}"
         is_literal = self.is_call or self.mark != ""
-        try:
-            at = self.scanner.scan(f"{self.source}\n{_END}", 0)
-            if not self.scanner.done:
-                raise self.error()
-        except _RefusedError as error:
-            raise JSONError(error.message, 0 if is_literal else error.offset or self.scanner.place) from None
+        loose = loose or self.is_call
+        scanner = JSONScanner(depth, sink=self, loose=loose, is_call=self.is_call, mark=self.mark, end=_END)
+        at = scanner.scan(text, 0)
+        if not scanner.done:
+            message = scanner.error or "a string that does not end"
+            raise JSONError(message, min(scanner.place, len(self.source)))
         if not is_literal:
-            at = self.skip(at)
-            if isinstance(self.value, dict) and self.source.startswith("}", at):
+            at = scanner.skip(text, at)
+            if self.json[-1] == "}" and text[at] == "}":
                 self.note(Code.JSON_EXTRA_BRACE, at, "dropped a closing brace that closed nothing")
-                at = self.skip(at + 1)
+                at = scanner.skip(text, at + 1)
         if at < len(self.source):
             raise JSONError("more text after the value", at)
+        try:
+            value = _load("".join(self.json))
+        except _RefusedError as error:
+            raise JSONError(error.message, 0) from None
         if not is_literal and Code.PYTHON_LITERAL not in self.slips:
             if self.last_comma >= 0:
                 self.note(Code.JSON_TRAILING_COMMA, self.last_comma, "dropped a comma after a last member")
         elif self.escape >= 0:
             raise JSONEscapeError("an escape that Python has and JSON has not", self.escape)
-        return self.value, sorted(self.slips.values(), key=lambda slip: slip[1])
-
-    def skip(self, at: int) -> int:
-        """Return the place after white space and comments behind the value."""
-        self.scanner.done, self.scanner.error = False, ""
-        self.scanner.scan(f"{self.source}\n{_END}", at)
-        return self.scanner.place
-
-    def error(self) -> JSONError:
-        """Return why the scanner went no further."""
-        scanner, expect = self.scanner, self.scanner.expect
-        place = min(scanner.place, len(self.source))
-        if scanner.too_deep:
-            return JSONError("too many levels of nesting", place)
-        if expect in (KEY, COLON) and self.is_argument:
-            return self.no_argument(place if expect == KEY else self.key_place)
-        if scanner.quote:
-            return JSONError("a string that does not end", place)
-        if expect == NEXT:
-            return JSONError(f"expected a comma or {scanner.stack[-1]}", place)
-        what = {COLON: "a colon", KEY: "a key" if self.mark else "a key in quotes"}.get(expect, "a value")
-        return JSONError(f"expected {what}", place)
+        return value, sorted(self.slips.values(), key=lambda slip: slip[1])
 
     def note(self, code: Code, offset: int, message: str) -> None:
         """Report a slip."""
         if code is not Code.PYTHON_LITERAL or not (self.is_call or self.mark):  # that is how these are written
             self.slips.setdefault(code, (code, offset, message))
 
-    def add(self, value: Any) -> None:
-        """A value has ended."""
-        self.value = value
-        if not self.stack:
-            return
-        container = self.stack[-1]
-        if isinstance(container, dict):
-            container[self.keys[len(self.stack)]] = value
-        else:
-            container.append(value)
-
     def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
         """Overrides the method of `JSONSink`, as those that follow do."""
         if bracket == "(" and not has_keys:
             self.note(Code.PYTHON_LITERAL, at, "read a tuple as a list")
-        self.stack.append({} if has_keys else [])
+        self.levels.append(set())
+        self.json.append("{" if has_keys else "[")
 
-    def close(self, at: int) -> None:
-        container = self.stack.pop()
-        if self.scanner.expect != NEXT and container and self.last_comma < 0:
-            self.last_comma = self.comma
-        if (
-            self.scanner.expect == NEXT
-            and self.source[at] == ")"
-            and isinstance(container, list)
-            and len(container) == 1
-        ):
+    def close(self, bracket: str, at: int) -> None:
+        level, last = self.levels.pop(), self.json[-1]
+        is_root_of_call = self.is_call and not self.levels
+        if last == ",":
+            self.json.pop()
+            self.last_comma = self.comma if self.last_comma < 0 else self.last_comma
+        elif bracket == ")" and last != "[" and None not in level and not is_root_of_call:
             raise JSONError("a tuple of one item needs a comma", at)
-        if len(self.stack) + 1 in self.repeated:
-            raise _RefusedError(_REPEATED, next(iter(self.repeated.values())))
-        self.add(container)
+        self.json.append("}" if bracket == "}" or is_root_of_call else "]")
 
     def sign(self, character: str, at: int) -> None:
         if character == ",":
             self.comma = at
+            self.levels[-1].add(None)
         elif character == "/":
             if self.is_call:
-                raise self.error()
+                raise JSONError("'/' is not allowed there", at)
             self.note(Code.STRAY_TEXT, at, "dropped a comment")
+            return
         elif character == "=" and self.mark:
-            if self.source[self.key_place] in "\"'":
-                raise JSONError("expected a colon", at)
             self.note(Code.JSON_KEY, at, "read = as :")
+        self.json.append("," if character == "," else ":")
 
-    @property
-    def is_argument(self) -> bool:
-        """Whether a key is the name of an argument."""
-        return self.is_call and len(self.stack) == 1
-
-    def no_argument(self, place: int) -> JSONError:
-        return JSONError("expected an argument with its name", place)
-
-    def key(self, key: str, quote: str, at: int) -> None:
-        start = self.key_place = self.scanner.place
-        key = self.string(start, at) if quote else self.source[start:at].strip()
-        if self.is_argument and (quote or not _PYTHON_NAME.fullmatch(key)):
-            raise self.no_argument(start)
-        if not quote and self.is_call and not self.is_argument:
-            raise JSONError("expected a key in quotes", start)
-        if not quote:
+    def key(self, key: str, quote: str, start: int, end: int) -> None:
+        level = self.levels[-1]
+        if quote:
+            key = self.string(quote, start, end)
+        else:
+            key = self.source[start:end].strip()
             self.note(Code.PYTHON_LITERAL, start, "read a key without quotes")
-        if key in self.stack[-1]:
-            self.repeated.setdefault(len(self.stack), start)
-        self.keys[len(self.stack)] = key
+        if self.is_call and len(self.levels) == 1:
+            if quote or not (key.isidentifier() and key.isascii()):
+                raise JSONError("expected an argument with its name", start)
+        elif self.is_call and not quote:
+            raise JSONError("expected a key in quotes", start)
+        if key in level and self.repeated < 0:
+            self.repeated = start
+        level.add(key)
+        self.json.append(encode_basestring(key))
 
-    def end(self, quote: str, at: int) -> None:
-        start = self.scanner.place
-        self.add(self.string(start, at) if quote else self.atom(start, at))
+    def end(self, quote: str, start: int, end: int) -> None:
+        if quote:
+            self.json.append(encode_basestring(self.string(quote, start, end)))
+            return
+        word = self.source[start:end]
+        self.words.setdefault(word, start)
+        literal = word if _NUMBER.fullmatch(word) else _NAMES.get(word)
+        if literal is None:
+            raise JSONError("expected a value", start)
+        if word[0] in "TFN":
+            self.note(Code.PYTHON_LITERAL, start, f"read {word} of Python")
+        self.json.append(literal)
 
-    def string(self, start: int, end: int) -> str:
-        """Return the string from its quote on."""
-        quote = self.source[start]
+    def string(self, quote: str, start: int, end: int) -> str:
+        """Return what a string means that begins with its quote, and ends before another one."""
         if quote == "<":
             return self.source[start + len(self.mark) : end]
         if quote == "'":
             self.note(Code.PYTHON_LITERAL, start, "read a string in single quotes")
         at = start + 1
-        value = self.source[at:end]
-        if control := _CONTROL.search(value):
+        inside = self.source[at:end]
+        if control := _CONTROL.search(inside):
             self.note(Code.JSON_LINE_BREAK, at + control.start(), "kept a line break or tab in a string")
-        if "\\" not in value and value.isascii():
-            return value
-        odd = end_of(_UP_TO_NO_ESCAPE[quote], value)
-        if odd < len(value):
-            self.check_doubts(value, at, odd)
+        if "\\" not in inside and inside.isascii():
+            return inside
+        odd = end_of(_UP_TO_NO_ESCAPE[quote], inside)
+        if odd < len(inside):
+            self.check_doubts(inside, at, odd)
             self.note(Code.JSON_ESCAPE, at + odd, "kept a backslash that begins no escape")
-        value = decode_escapes(value, quote)
+        value = decode_escapes(inside, quote)
         if _SURROGATE.search(value):
             raise JSONError("a surrogate that is half a character", start)
         return value
@@ -422,19 +387,3 @@ class _ValueReader(JSONSink):
         python = end_of(_UP_TO_PYTHON, inside)
         if python < len(inside) and self.escape < 0:
             self.escape = at + python
-
-    def atom(self, start: int, end: int) -> Any:
-        """Return the number or word."""
-        match = _ATOM.match(self.source, start)
-        word = match["name"] if match else ""
-        if not match or (word and word not in _NAMES):
-            raise JSONError("expected a value", start)
-        if not word:
-            value: Any = (_number if match["rest"] else _integer)(match[0])
-        else:
-            value = _NAMES[word]
-            if word[0].isupper():
-                self.note(Code.PYTHON_LITERAL, start, f"read {word} of Python")
-        if match.end() < end:
-            raise JSONError(f"expected a comma or {''.join(self.scanner.stack[-1:])}", match.end())
-        return value

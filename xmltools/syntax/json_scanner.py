@@ -93,13 +93,13 @@ class JSONSink:
     def open(self, bracket: str, at: int, *, has_keys: bool) -> None:
         """An object, list or tuple begins."""
 
-    def close(self, at: int) -> None:
+    def close(self, bracket: str, at: int) -> None:
         """What was opened last ends."""
 
     def sign(self, character: str, at: int) -> None:
         """A comma, a colon (or `=`), or the slash of a comment."""
 
-    def key(self, key: str, quote: str, at: int) -> None:
+    def key(self, key: str, quote: str, start: int, end: int) -> None:
         """A key has ended; a long one may be cut."""
 
     def begin(self, quote: str, at: int) -> None:
@@ -108,8 +108,8 @@ class JSONSink:
     def text(self, text: str) -> None:
         """More of the value, decoded."""
 
-    def end(self, quote: str, at: int) -> None:
-        """The value ends, before its quote."""
+    def end(self, quote: str, start: int, end: int) -> None:
+        """The value ends, before its quote. `start` is that of the text, unless it came in pieces."""
 
 
 class JSONScanner:
@@ -211,6 +211,12 @@ class JSONScanner:
                 at = self._comment(text, at)
         return at
 
+    def skip(self, text: str, at: int) -> int:
+        """Return the place of what follows the object, after white space and comments; something does."""
+        self.done, self.error = False, ""
+        self.scan(text, at)
+        return self.place
+
     def string_piece(self, chunk: str) -> str | None:
         """Read a chunk of the string that is open, if it does not end in it.
 
@@ -296,7 +302,7 @@ class JSONScanner:
         if self.stack[-1] != bracket:
             self.error = f"{bracket!r} closes nothing that is open"
             return at + 1
-        self.sink.close(at)
+        self.sink.close(bracket, at)
         self.stack.pop()
         self._pass()
         return at + 1
@@ -327,7 +333,7 @@ class JSONScanner:
             if self._capture is not None and len(string) < KEPT and self.names.get(self._key) is None:
                 self.names[self._key] = string
                 self._stopped = self._stops
-            self.sink.end(quote, at)
+            self.sink.end(quote, self.place, at)
             return
         self.expect = COLON
         string = self._key = string.strip() if self._mark else string
@@ -336,7 +342,9 @@ class JSONScanner:
                 self.first_keys.append(string)
             if string in self._keys:
                 self.names.setdefault(string, None)
-        self.sink.key(decode_escapes(string, quote) if quote in _ESCAPE and "\\" in string else string, quote, at)
+        self.sink.key(
+            decode_escapes(string, quote) if quote in _ESCAPE and "\\" in string else string, quote, self.place, at
+        )
 
     def _word(self, text: str, at: int) -> int:
         """Numbers and words, and keys without quotes, which any cut may split."""
