@@ -16,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # The parser and its parts, which share their classes: all or none. What they read schemas and write values with
 # (pydantic models, shapes) stays as it is; most of that is pydantic's time, or builds on the numbers' exact types.
 MODULES = (
+    "conversations/streams/json_members",
     "models/events",
     "parser/block",
     "parser/block_to_call",
