@@ -90,6 +90,11 @@ def _any_mark(marks: Sequence[str], last: str, first: str = "") -> str:
     return "|".join((f"<(?:{'|'.join(after)})", *(re.escape(mark) for mark in marks if mark[0] != "<")))
 
 
+def _begin(delimiter: str) -> str:
+    """A pattern of the first two characters of a delimiter, or of one at the end of the text."""
+    return rf"{re.escape(delimiter[:2])}|{re.escape(delimiter[0])}\Z"
+
+
 def _is_mark(start: str) -> bool:
     """Whether this is a delimiter, and not the name of an element, which ends with a letter, a digit or one of
     `._-`."""
