@@ -60,15 +60,14 @@ def make_openers(starts: tuple[str, ...], tokens: tuple[str, ...] = (), layout: 
     them is not text."""
     words = [start for start in starts if not _is_mark(start)]
     marks = sorted((*filter(_is_mark, starts), *tokens), key=len, reverse=True)
-    wholes = [*(f"<{word}>" for word in words), *marks]
-    letters = re.escape("".join(sorted({whole[1:2] for whole in wholes if whole[0] == "<"})))
-    any_begin = {rf"<(?:(?i:[{letters}])|\Z)" if whole[0] == "<" else _begin(whole) for whole in wholes}
-    begins = "|".join(sorted(any_begin)) or "(?!)"
+    firsts = [*(f"<{first}" for word in words for first in (word[0].lower(), word[0].upper())), *marks]
+    pairs = {pair for each in firsts for pair in (re.escape(each[:2]), rf"{re.escape(each[0])}\Z")}
+    begins = "|".join(sorted(pairs)) or "(?!)"
     if layout:
         begins = rf"(?<![ \t\r\n])[ \t\r\n]+(?:{begins}|\Z)|{begins}"
     return Openers(
         re.compile(_any_mark(marks, "", rf"({_any_name(words)})[>/ \t\r\n]")),
-        Cuts(wholes),
+        Cuts([*(f"<{word}>" for word in words), *marks]),
         not all(mark.startswith("<") for mark in marks),
         re.compile(begins),
     )
