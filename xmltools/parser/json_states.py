@@ -33,10 +33,10 @@ from xmltools.syntax.markup import (
     NO,
     OPENER_SPACE,
     SPACES,
-    is_cut_off,
     is_valid_name,
     read_end_tag,
     read_fence,
+    read_mark,
     skip_space,
 )
 from xmltools.tools.schema import ANY
@@ -103,12 +103,10 @@ def read_json(block: Block, text: str, at: int) -> int:
         json.lacks_brace = True
         block.state = State.JSON_END
     elif scanner.error:
-        code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
         # The scanner stops at a character that is not allowed there, but after a bracket that is wrong.
         is_after = scanner.too_deep or " closes " in scanner.error
-        message = f"the {block.dialect.notation} could not be read: {scanner.error}"
-        give_up(block, code, message, block.base + end - is_after)
-        block.state = State.SKIP
+        code = Code.LIMIT_EXCEEDED if scanner.too_deep else Code.INVALID_JSON
+        _refuse(block, end - is_after, f"the {block.dialect.notation} could not be read: {scanner.error}", code)
     elif scanner.done:
         json.end = block.base + end
         block.state = State.JSON_END
@@ -138,16 +136,14 @@ def _may_lack_brace(block: Block, json: JSONObject, text: str, at: int) -> bool:
 
 def _confirm_end(block: Block, text: str, at: int, pairs: Pairs) -> int:
     """Where the last brace of the arguments is missing: an end mark at `at` shows that they end."""
-    ends = [end for end in (pairs.end, block.dialect.closer) if end]
-    if any(text.startswith(end, at) for end in ends):
-        note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
-        block.arguments_closed = True
-        block.state = State.PAIRS if pairs.end else State.PAIRS_END
-    elif any(is_cut_off(text, at, end) for end in ends):
+    mark = read_mark(text, at, (pairs.end, block.dialect.closer))
+    if mark is MORE:
         return -1
-    else:
-        give_up(block, Code.INVALID_JSON, "the JSON could not be read: '<' is not allowed there", block.base + at)
-        block.state = State.SKIP
+    if mark is NO:
+        return _refuse(block, at, "the JSON could not be read: '<' is not allowed there")
+    note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the arguments is missing")
+    block.arguments_closed = True
+    block.state = State.PAIRS if pairs.end else State.PAIRS_END
     return at
 
 
@@ -173,70 +169,63 @@ def _take_name(block: Block, json: JSONObject) -> None:
 
 def read_json_end(block: Block, text: str, at: int) -> int:
     """State: after a JSON object."""
-    dialect, json = block.dialect, _json(block)
-    if (
-        not json.is_body
-        and dialect.pairs is not None
-        and not block.in_list
-        and (dialect.may_lack_end or not dialect.closer)
-    ):
-        return _after_arguments(block, text, at)
+    dialect, json, in_list = block.dialect, _json(block), block.in_list
+    is_arguments = not json.is_body and not in_list
+    if is_arguments and dialect.pairs is not None and (dialect.may_lack_end or not dialect.closer):
+        return _after_arguments(block, json, text, at)
     here = skip_space(text, at)
-    if here > at and (not (dialect.may_lack_end or dialect.separator) or block.in_list):
+    if not in_list and (dialect.may_lack_end or dialect.separator):
+        if json.lacks_brace:
+            return _end_without_brace(block, json, text, at)
+        return (_separate if dialect.separator else _end_alone)(block, text, at, here)
+    if here > at:
         return here
-    if json.lacks_brace and (dialect.may_lack_end or dialect.separator) and not block.in_list:
-        return _end_without_brace(block, text, at)
-    if dialect.separator and not block.in_list:
-        return _separate(block, text, at, here)
-    if dialect.may_lack_end and not block.in_list:
-        return _end_alone(block, text, at, here)
     character = text[at]
-    if (character == "<" or _may_be_mark(block, text, at)) and (json.is_body or block.in_list):
+    may_end = character == "<" or read_mark(text, at, (dialect.end, dialect.start)) is not NO
+    if may_end and not is_arguments:
         return _after_body(block, json, text, at)
     if character == "}" and not (json.lacks_brace or json.extra_brace):
         json.extra_brace = True
         note(block, Code.JSON_EXTRA_BRACE, block.base + at, "dropped a closing brace that closed nothing")
         return at + 1
-    if not json.is_body and not block.in_list:
-        return _after_arguments(block, text, at)
-    if block.in_list and character in ",]" and not json.lacks_brace:
+    if is_arguments:
+        return _after_arguments(block, json, text, at)
+    if in_list and character in ",]" and not json.lacks_brace:
         return _read_list(block, text, at)
-    if character in "`~":
-        fence = read_fence(text, at)
-        if fence is MORE:
-            return -1
-        if fence:
-            note(block, Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
-            return fence
+    fence = read_fence(text, at) if character in "`~" else NO
+    if fence is MORE:
+        return -1
+    if fence:
+        note(block, Code.CODE_FENCE, block.base + at, "the body of the block was in a code fence")
+        return fence
     return _refuse(block, at)
 
 
-def _may_be_mark(block: Block, text: str, at: int) -> bool:
-    """Does the mark that ends the block, or begins another one, stand at `at`, or the beginning of one?"""
-    marks = filter(None, (block.dialect.end, block.dialect.start))
-    return any(text.startswith(mark, at) or is_cut_off(text, at, mark) for mark in marks)
+def _end_body(block: Block, json: JSONObject, at: int) -> None:
+    """The block ends at `at`, whether the object has its last brace or not."""
+    if json.lacks_brace:
+        note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+    block.done = True
 
 
 def _end_alone(block: Block, text: str, at: int, here: int) -> int:
     """After a body that models leave without an end mark, up to `at`; white space goes up to `here`."""
-    closer = block.dialect.closer
-    is_cut = is_cut_off(text, here, closer)
-    if is_cut and here - at <= OPENER_SPACE and not block.final and not text.startswith(closer, here):
+    closer = read_mark(text, here, (block.dialect.closer,))
+    if closer is MORE and here - at <= OPENER_SPACE and not block.final:
         return -1
     block.done = True
-    return here + len(closer) if text.startswith(closer, here) else at
+    return here + len(closer) if closer else at
 
 
-def _end_without_brace(block: Block, text: str, at: int) -> int:
+def _end_without_brace(block: Block, json: JSONObject, text: str, at: int) -> int:
     """Only the end of the turn, at `at`, shows that the last brace of an object without an end mark is missing."""
-    for token in block.dialect.turn_ends:
-        if text.startswith(token, at):
-            note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
-            block.done = True
-            return at
-        if is_cut_off(text, at, token):
-            return -1
-    return _refuse(block, at)
+    token = read_mark(text, at, block.dialect.turn_ends)
+    if token is MORE:
+        return -1
+    if token is NO:
+        return _refuse(block, at)
+    _end_body(block, json, at)
+    return at
 
 
 def _separate(block: Block, text: str, at: int, here: int) -> int:
@@ -255,31 +244,29 @@ def _separate(block: Block, text: str, at: int, here: int) -> int:
 
 def _read_list(block: Block, text: str, at: int) -> int:
     """After an object in a list of calls: it ends, or another call follows."""
-    if text[at] == "]":
-        block.in_list = False
-        block.done = not block.dialect.closer
-        return at + 1
-    here = skip_space(text, at + 1)
-    if here == len(text) and here - at <= OPENER_SPACE:
-        return -1
-    if here == len(text) or here - at > OPENER_SPACE:
-        return _refuse(block, at)
+    pairs, here = block.dialect.pairs, at
+    if text[at] == ",":
+        here = skip_space(text, at + 1)
+        if here - at > OPENER_SPACE:
+            return _refuse(block, at)
+        if here == len(text):
+            return -1
     if text[here] == "]":
-        note(block, Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
+        if here > at:
+            note(block, Code.JSON_TRAILING_COMMA, block.base + at, "dropped a comma after the last call")
         block.in_list = False
         block.done = not block.dialect.closer
         return here + 1
-    pairs = block.dialect.pairs
     if text[here] != "{" and (pairs is None or not pairs.python):
         return _refuse(block, at)
     block.again = block.done = True
     return at
 
 
-def _after_arguments(block: Block, text: str, at: int) -> int:
+def _after_arguments(block: Block, json: JSONObject, text: str, at: int) -> int:
     """Other text than JSON is stray, as everywhere between elements. More JSON is not dropped with it."""
     if (pairs := block.dialect.pairs) is not None:
-        if _json(block).lacks_brace and not block.arguments_closed:
+        if json.lacks_brace and not block.arguments_closed:
             return _confirm_end(block, text, at, pairs)
         state = State.PAIRS if pairs.end else State.PAIRS_END
         block.state = State.NESTED if pairs.tag_mark else state
@@ -292,110 +279,88 @@ def _after_arguments(block: Block, text: str, at: int) -> int:
 
 
 def _after_body(block: Block, json: JSONObject, text: str, at: int) -> int:
-    if block.dialect.end:
-        is_end = text.startswith(block.dialect.end, at)
-        if is_end and not block.in_list:
-            if json.lacks_brace:
-                note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
-            block.done = True
-            return at + len(block.dialect.end)
-        if not is_end and is_cut_off(text, at, block.dialect.end):
-            return -1
-    for token in block.dialect.turn_ends if not (block.in_list or json.lacks_brace) else ():
-        if text.startswith(token, at):
-            end_early(block, block.base + at)
-            return at
-        if is_cut_off(text, at, token):
-            return -1
+    dialect, in_list = block.dialect, block.in_list
+    is_whole = not (in_list or json.lacks_brace)
+    mark = read_mark(text, at, (dialect.end, *(dialect.turn_ends if is_whole else ())))
+    if mark is MORE:
+        return -1
+    if mark == dialect.end and mark and not in_list:
+        _end_body(block, json, at)
+        return at + len(mark)
+    if mark and is_whole:
+        end_early(block, block.base + at)
+        return at
     # A `<` with which the text ends may begin an end tag, also where calls begin with another character.
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
-    if tag and is_block(block, tag.name) and not block.in_list:
-        if json.lacks_brace:
-            note(block, Code.JSON_MISSING_BRACE, block.base + at, "the last brace of the JSON object is missing")
+    if tag and is_block(block, tag.name) and not in_list:
+        _end_body(block, json, at)
         close_element(block, tag.name, block.base + at)
         return tag.end
-    if tag and not (block.in_list or json.lacks_brace):
+    if tag and is_whole:
         note(block, Code.STRAY_END_TAG, block.base + at, f"</{tag.name}> ends nothing that is open")
         return tag.end
-    if after := _past_misspelt_end(block, json, text, at):
+    if is_whole and (after := _past_misspelt_end(block, text, at)):
         return after
-    opening = block.dialect.start or block.dialect.opener.removesuffix(">")
-    opens: bool | None = NO
-    if text.startswith(opening, at):
-        opens = opens_block(block, text, at) if block.dialect.block else True
-    if tag is MORE or opens is MORE or (len(text) - at < len(opening) and opening.startswith(text[at:])):
+    opening = read_mark(text, at, (dialect.start or dialect.opener.removesuffix(">"),))
+    opens = opens_block(block, text, at) if opening and dialect.block else bool(opening)
+    if tag is MORE or opens is MORE or opening is MORE:
         return -1
-    if opens and not (block.in_list and block.dialect.is_bare):  # a list without marks counts if it is whole
+    if opens and not (in_list and dialect.is_bare):  # a list without marks counts if it is whole
         # Where a call is nothing but the object, that has ended with its brace.
-        block.arguments_closed = block.dialect.body is _JSON and not json.lacks_brace
+        block.arguments_closed = dialect.body is _JSON and not json.lacks_brace
         meet_opener(block, block.base + at)
         return at
     return _refuse(block, at)
 
 
-def _past_misspelt_end(block: Block, json: JSONObject, text: str, at: int) -> int:
+def _past_misspelt_end(block: Block, text: str, at: int) -> int:
     """The place after a start tag at `at` that stands for the end tag, since nothing comes after it in the turn; -1 if
     that is open, 0 if it is none (DIALECTS.md, 4.1)."""
     dialect = block.dialect
-    if dialect.body is not _JSON or dialect.start or block.in_list or json.lacks_brace:
-        return 0
-    if not text.startswith(dialect.opener, at):
+    if dialect.body is not _JSON or dialect.start or not text.startswith(dialect.opener, at):
         return 0
     after = at + len(dialect.opener)
     here = skip_space(text, after)
-    if here - after > OPENER_SPACE:
+    token = read_mark(text, here, dialect.turn_ends) if here < len(text) else MORE
+    if here - after > OPENER_SPACE or token is NO:
         return 0
-    is_last = here == len(text)
-    if not block.final and (is_last or any(is_cut_off(text, here, token) for token in dialect.turn_ends)):
-        return -1
-    if not is_last and not any(text.startswith(token, here) for token in dialect.turn_ends):
-        return 0
+    if token is MORE:
+        if not block.final:
+            return -1
+        if here < len(text):
+            return 0
     note(block, Code.MISMATCHED_END_TAG, block.base + at, f"{dialect.opener} ended the block, which it begins")
     block.done = True
     return after
 
 
-def _refuse(block: Block, at: int) -> int:
-    message = "there is something between the JSON object and the end of the block"
-    give_up(block, Code.INVALID_JSON, message, block.base + at)
+def _refuse(
+    block: Block,
+    at: int,
+    message: str = "there is something between the JSON object and the end of the block",
+    code: Code = Code.INVALID_JSON,
+) -> int:
+    give_up(block, code, message, block.base + at)
     block.state = State.SKIP
     return at
 
 
 def skip_body(block: Block, text: str, at: int) -> int:
-    """State: in a body that is no JSON. It goes on to the next `</tool>`; after the object itself, also to a call."""
-    if block.dialect.block and block.json is not None and block.json.end >= 0:
-        return _skip_after_object(block, text, at)
-    if block.dialect.body is not _ELEMENTS:
+    """State: in a body that is not JSON. It goes on to the next `</tool>`; after the object itself, where no string can
+    hold it, also to what begins a call."""
+    is_after = block.dialect.block != "" and block.json is not None and block.json.end >= 0
+    if not is_after and block.dialect.body is not _ELEMENTS:
         return skip_broken(block, text, at)
-    opening = text.find("</", at)
-    if opening < 0:
-        end = len(text) - text.endswith("<")
-        return end if end > at else -1
-    if opening > at:
-        return opening
-    tag = read_end_tag(text, at)
-    if tag is MORE:
-        return -1
-    if tag and is_block(block, tag.name):
-        block.done = True
-        return tag.end
-    return at + 2
-
-
-def _skip_after_object(block: Block, text: str, at: int) -> int:
-    """No string can hold what stands here, so that what begins a call does begin one."""
-    place = text.find("<", at)
+    place = text.find("<" if is_after else "</", at)
     if place != at:
-        return place if place >= 0 else len(text) if len(text) > at else -1
+        end = place if place >= 0 else len(text) - (not is_after and text.endswith("<"))
+        return end if end > at else -1
     tag = MORE if at + 1 == len(text) else read_end_tag(text, at)
-    opens = NO if block.in_list else opens_block(block, text, at)
-    if (tag is MORE or opens is MORE) and not block.final:
+    opens = opens_block(block, text, at) if is_after and not block.in_list else NO
+    if (tag is MORE or opens is MORE) and not (is_after and block.final):
         return -1
+    block.done = bool(opens)
     if tag and is_block(block, tag.name):
         block.done = True
         return tag.end
-    if opens:
-        block.done = True
-        return at
-    return at + 1
+    return at if opens else at + 1

@@ -13,7 +13,7 @@ Every token has a greatest length, so what a caller must keep back is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final, Literal
 
@@ -109,6 +109,17 @@ def skip_space(text: str, at: int) -> int:
 def is_cut_off(text: str, at: int, mark: str) -> bool:
     """Is what is left of the text at `at` a beginning of the mark?"""
     return len(text) - at <= len(mark) and mark.startswith(text[at:])
+
+
+def read_mark(text: str, at: int, marks: Iterable[str | None]) -> str | Answer:
+    """The first of the marks that stands at `at`; empty ones are none."""
+    answer: Answer = NO
+    for mark in marks:
+        if mark and is_cut_off(text, at, mark):
+            answer = MORE
+        if mark and text.startswith(mark, at):
+            return mark
+    return answer
 
 
 def read_start_tag(text: str, at: int) -> Tag | Answer:
