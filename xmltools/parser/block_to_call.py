@@ -550,7 +550,7 @@ def _body_arguments(block: Block, json: JSONObject, body: Envelope, shape: Shape
     if json.lacks_brace and (beside or body.in_arguments(arguments, shape)):
         # A brace of the arguments is missing, and nobody knows where it belongs.
         raise _Refused(Code.INVALID_JSON, "the last brace of the JSON object is missing", json.end)
-    for code, message in body.repairs:
+    for code, message in body.repairs.items():
         _repair(block, code, start, message)
     return read_object(arguments | beside if beside else arguments, shape, start)
 

@@ -20,9 +20,6 @@ _IDS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "index")
 _ID: Final = re.compile("call|toolu|tool_|fc_|chatcmpl")
 _THOUGHTS: Final = ("thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "comment")
 
-Finding = tuple[Code, str]
-"""A code, and what was found, as a message."""
-
 
 class EnvelopeError(Exception):
     """The keys give no call: `code`, `message`, and a `hint` if there is a better one than that of the code."""
@@ -37,7 +34,7 @@ class EnvelopeError(Exception):
 class Envelope:
     """A JSON body. Its owner asks for the name, then for the server, and then for the arguments.
 
-    `repairs` is what was read in another spelling, or ignored.
+    `repairs` is what was read in another spelling, or ignored: a message for each code.
     """
 
     def __init__(self, body: dict[str, Any], dialect: Dialect) -> None:
@@ -48,7 +45,7 @@ class Envelope:
             self._rest = {dialect.json_tool_name[0]: name, dialect.json_arguments[0]: arguments}
         self._nested = False
         self._wrapper: str | None = None
-        self.repairs: list[Finding] = []
+        self.repairs: dict[Code, str] = {}
         self._unwrap()
 
     def _unwrap(self) -> None:
@@ -66,7 +63,7 @@ class Envelope:
                 raise EnvelopeError(Code.DUPLICATE_FIELD, f"{twice[0]!r} is in {key!r} and beside it")
             self._rest |= inner
             self._nested = True
-            self._say(Code.JSON_KEY, f"the call was read from the key {key!r}")
+            self.repairs.setdefault(Code.JSON_KEY, f"the call was read from the key {key!r}")
             return
 
     def name(self, is_tool: Callable[[str], bool], declares: Callable[[str, str], bool]) -> Any:
@@ -89,8 +86,6 @@ class Envelope:
     def server(self, is_argument: Callable[[str, Any], bool]) -> Any:
         """Return what names the server, None if nothing does. `is_argument` is asked for a key and its value."""
         found = [key for key in self._dialect.json_server_name if key in self._rest]
-        if not found:
-            return None
         for key in found[::-1]:
             if key != self._dialect.json_server_name[0] and is_argument(key, self._rest[key]):
                 found.remove(key)
@@ -101,10 +96,8 @@ class Envelope:
         """Return the value with the arguments, None if there is none. `shape` is that of the tool, if known."""
         fields, others = self._dialect.json_arguments, self._dialect.json_other_arguments
         found = [key for key in fields if key in self._rest]
-        if len(found) != 1 or not self._rest.keys().isdisjoint(others):
-            found = found[:1] + [key for key in found[1:] if not _declares(shape, key)]
-            found += [key for key in others if key in self._rest and not _declares(shape, key)]
-            self._refuse_twins(found[:1], found[1:])
+        found = found[:1] + [key for key in (*found[1:], *others) if key in self._rest and not _declares(shape, key)]
+        self._refuse_twins(found[:1], found[1:])
         if not found:
             return None
         self._wrapper = found[0]
@@ -120,7 +113,7 @@ class Envelope:
             if key in self._dialect.json_other_keys and not (_declares(shape, key) and self._wrapper is None):
                 continue
             if self._is_ignored(key, value, wrapped, shape):
-                self._say(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
+                self.repairs.setdefault(Code.IGNORED_ATTRIBUTE, f"the key {key!r} means nothing")
             elif not self._is_argument(key, shape):
                 hint = f'Put {key!r} into "{self._dialect.json_arguments[0]}" if it is an argument, or leave it out.'
                 raise EnvelopeError(Code.INVALID_ARGUMENTS, f"the key {key!r} is outside the arguments", hint)
@@ -128,7 +121,7 @@ class Envelope:
                 hint = f"Give {key} only once."
                 raise EnvelopeError(Code.DUPLICATE_ARGUMENT, f"given more than once: {key}", hint)
             else:
-                self._say(Code.UNWRAPPED_ARGUMENT, f"{key!r} was outside the arguments")
+                self.repairs.setdefault(Code.UNWRAPPED_ARGUMENT, f"{key!r} was outside the arguments")
                 found[key] = value
         return found
 
@@ -159,16 +152,12 @@ class Envelope:
 
     def _take(self, key: str, usual: tuple[str, ...]) -> Any:
         if key not in usual:
-            self._say(Code.JSON_KEY, f"the key {key!r} was read as {usual[0]!r}")
+            self.repairs.setdefault(Code.JSON_KEY, f"the key {key!r} was read as {usual[0]!r}")
         return self._rest.pop(key)
 
     def _refuse_twins(self, one: list[str], others: list[str]) -> None:
         if others:
             raise EnvelopeError(Code.DUPLICATE_FIELD, f"{' and '.join(one + others)} mean the same")
-
-    def _say(self, code: Code, message: str) -> None:
-        if all(code is not each for each, _ in self.repairs):
-            self.repairs.append((code, message))
 
 
 def _declares(shape: Shape | None, key: str) -> bool:

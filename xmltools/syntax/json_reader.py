@@ -60,12 +60,7 @@ class JSONEscapeError(JSONError):
 
 
 class _RefusedError(Exception):
-    """A value is refused: the `literal`; without one, an object with a key that is repeated."""
-
-    def __init__(self, message: str, literal: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.literal = literal
+    """A value is refused, with a message, and what is written; nothing, if a key is repeated in an object."""
 
 
 def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
@@ -198,15 +193,15 @@ def _error_of(mender: _Mender, place: int) -> JSONError:
     except json.JSONDecodeError as error:
         message, place = error.msg[:1].lower() + error.msg[1:], error.pos
     except _RefusedError as error:
-        message = error.message
-        place = mender.words.get(error.literal, place) if error.literal else mender.repeated
+        message, literal = error.args
+        place = mender.words.get(literal, place) if literal else mender.repeated
     return JSONError(message, place)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise _RefusedError("a key that is repeated")
+        raise _RefusedError("a key that is repeated", "")
     return result
 
 
@@ -284,7 +279,7 @@ class _Mender(JSONSink):
         try:
             value = _load("".join(self.json))
         except _RefusedError as error:
-            raise JSONError(error.message, 0) from None
+            raise JSONError(error.args[0], 0) from None
         if not is_literal and Code.PYTHON_LITERAL not in self.slips:
             if self.last_comma >= 0:
                 self.note(Code.JSON_TRAILING_COMMA, self.last_comma, "dropped a comma after a last member")
