@@ -279,7 +279,7 @@ def is_json_list(text: str) -> bool:
     if scanner.scan(text, 0) < len(text) or scanner.error:
         return False
     try:
-        json.loads(text + scanner.missing, parse_int=str)
+        json.loads(text + "".join(reversed(scanner.stack)), parse_int=str)
     except ValueError:
         return False
     return True

@@ -240,11 +240,6 @@ class JSONScanner:
         """Whether the text of a chunk of the string that is open, without its quote and backslashes, is the chunk."""
         return self.sink.tells and not self._pending and self._capture is None
 
-    @property
-    def missing(self) -> str:
-        """What closes all that is open."""
-        return "".join(reversed(self.stack))
-
     def _token(self, text: str, at: int) -> int:
         character, expect = text[at], self.expect
         self.place = at
@@ -259,12 +254,8 @@ class JSONScanner:
             return self._open(character, at)
         elif character in "}])" and expect in (KEY, FIRST, NEXT):
             return self._close(character, at)
-        elif expect == NEXT and character == ",":
-            self.expect = self._first()
-            self.sink.sign(character, at)
-            return at + 1
-        elif expect == COLON and character in self._colons[len(self.stack) > 1]:
-            self.expect = VALUE
+        elif expect in (COLON, NEXT) and character in ("," if expect == NEXT else self._colons[len(self.stack) > 1]):
+            self.expect = self._first() if expect == NEXT else VALUE
             self.sink.sign(character, at)
             return at + 1
         elif FIRST <= expect <= VALUE and end_of(_WORD, text, at) > at:
@@ -294,8 +285,7 @@ class JSONScanner:
         if len(self.stack) > self._depth:
             self.too_deep = True
             self.error = f"it nests more than {self._depth} deep"
-        else:
-            self.sink.open(bracket, at, has_keys=self.expect == KEY)
+        self.sink.open(bracket, at, has_keys=self.expect == KEY)
         return at + 1
 
     def _close(self, bracket: str, at: int) -> int:
@@ -393,22 +383,18 @@ class JSONScanner:
 
     def _marked(self, text: str, at: int) -> int:
         """In a string between marks: the mark ends it if what follows may follow a string."""
-        mark, end_mark = self._mark, self._end_mark
-        place = text.find("<", at)
-        after = place
-        while place >= 0 and not (is_cut_off(text, place, mark) and len(text) - place < len(mark)):
-            if text.startswith(mark, place):
-                after = skip_space(text, place + len(mark))
-                follows = text[after : after + 1]
-                if not follows or follows in _AFTER_MARK or end_mark.startswith(text[after : after + len(end_mark)]):
-                    break
+        mark, end = self._mark, self._end_mark
+        place, after = text.find("<", at), -1
+        while place >= 0 and not is_cut_off(text, place, mark):
+            after = skip_space(text, place + len(mark)) if text.startswith(mark, place) else -1
+            if after >= 0 and (end.startswith(text[after : after + len(end)]) or text[after] in _AFTER_MARK):
+                break
             place = text.find("<", place + 1)
         stop = place if place >= 0 else len(text)
         self._tell(text[at:stop])
         if place < 0:
             return stop
-        is_cut = len(text) - place < len(mark)
-        if is_cut or after == len(text) or (is_cut_off(text, after, end_mark) and len(text) - after < len(end_mark)):
+        if is_cut_off(text, place, mark) or (is_cut_off(text, after, end) and not text.startswith(end, after)):
             self._stopped = True  # what follows decides
             return stop
         self._end(stop)
