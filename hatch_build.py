@@ -21,6 +21,7 @@ MODULES = (
     "parser/block",
     "parser/block_to_call",
     "parser/cdata",
+    "parser/cut_off_replies",
     "parser/elements",
     "parser/end_tags",
     "parser/fences",

@@ -459,18 +459,6 @@ def fail(block: Block, code: Code, message: str, place: int, hint: str | None = 
         block.error = Failure(code, message, place, hint)
 
 
-def cut_off(block: Block, place: int) -> Failure:
-    """The failure of a block in which the reply ends, at `place`. A `]]>` that was read as content is told: what was
-    forgotten after it may be why the block did not end."""
-    leaf = block.leaf
-    if leaf is not None and len(leaf.sections) % 2:  # in a section
-        for repair in block.repairs:
-            if repair.code is Code.UNSPLIT_CDATA_END and repair.offset >= leaf.start:
-                what = f"no </{leaf.tag}> follows the ]]> at character {repair.offset}"
-                return Failure(Code.TRUNCATED, f"the reply ended inside the block: {what}", place)
-    return Failure(Code.TRUNCATED, "the reply ended inside the block", place)
-
-
 def give_up(block: Block, code: Code, message: str, place: int) -> None:
     """Fail, and understand nothing from here on. A block over a limit is not even kept as text."""
     flush_delta(block)

@@ -8,7 +8,8 @@ from typing import Any, Final
 from xmltools.dialects import Body, hint_of
 from xmltools.errors import CallError, Code, Repair
 from xmltools.models import ToolCall
-from xmltools.parser.block import Block, Failure, JSONObject, Leaf, Path, cut_off, note, note_ampersands, note_opener
+from xmltools.parser.block import Block, JSONObject, Leaf, Path, note, note_ampersands, note_opener
+from xmltools.parser.cut_off_replies import cut_off
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import take_name
 from xmltools.parser.json_envelope import Envelope, EnvelopeError
@@ -93,13 +94,6 @@ def conclude(
             refused = _Refused(*cut_off(block, end))
         source = text[block.start - base : end - base] if block.raw.is_whole else ""
         return _error(block, end, refused, source, toolbox)
-
-
-def partial_error(block: Block, end: int, failure: Failure, text: str, toolbox: Toolbox | None) -> CallError:
-    """The error of a block that the end of the reply cut off, with what had been read: `text`."""
-    if not block.discard:
-        _read_leaves(block, text, block.start)
-    return _error(block, end, _Refused(*failure), text, toolbox)
 
 
 def _error(block: Block, end: int, refused: _Refused, source: str, toolbox: Toolbox | None) -> CallError:

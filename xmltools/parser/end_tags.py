@@ -34,7 +34,7 @@ from xmltools.parser.block import (
     set_literal,
     source_of,
 )
-from xmltools.syntax.embedded_markup import Closers, count_blocks, count_sections, find_line_opener
+from xmltools.syntax.embedded_markup import count_blocks, count_sections
 from xmltools.syntax.markup import (
     CDATA_OPEN,
     CLEAN_NEXT,
@@ -216,87 +216,6 @@ def _release(block: Block, leaf: Leaf, end: int) -> None:
     else:
         reader.literal = leaf.literal >= 0
         emit_text(block, leaf, source_of(block, at, end))
-
-
-def settle(block: Block, text: str) -> int | None:
-    """At the end of a reply that leaves the ends of the leaf in doubt: choose one of them (protocol, 4.9).
-
-    `text` is all that was read of the block. Returns the place from which on the reply is to be read again: after
-    the end that was chosen, or from where on nothing belongs to the block, which has failed then. None if there is
-    no doubt: the leaf was cut off.
-    """
-    leaf = block.leaf
-    if leaf is None or block.error is not None:
-        return None
-    block.base, block.text = block.start, text
-    section = leaf.sections[-1] if len(leaf.sections) % 2 else -1
-    if not block.ending.claimed and section < 0:
-        return None
-    closers = Closers(text, leaf.start - block.start, block.dialect.block, block.arguments_tag)
-    ends = [end for end in block.ending.claimed if closers.unclaimed(end.place - block.start) == 1]
-    chosen = next((end for end in ends if not closers.is_inside(end.place - block.start)), None)
-    if section >= 0 and _is_forgotten(block, leaf, text, closers, section, chosen):
-        return _until_opener(block, text, closers.last_unclaimed(section - block.start))
-    if chosen is not None:
-        _go_back(block, leaf, chosen)
-        return chosen.after
-    last = closers.last_unclaimed(block.ending.claimed[-1].place - block.start) if block.ending.claimed else -1
-    if last < 0 or ends:
-        return None  # those are the ends of whole examples: the reply was cut off after one
-    message = f"it is not clear where the value of <{leaf.tag}> ends: it contains tags of other calls"
-    hint = f"Put the whole value of <{leaf.tag}> in <![CDATA[...]]>, and write ]]> in it as ]]]]><![CDATA[>."
-    fail(block, Code.MALFORMED_MARKUP, message, block.start + last, hint)
-    return _until_opener(block, text, last)
-
-
-def _is_forgotten(
-    block: Block, leaf: Leaf, text: str, closers: Closers, section: int, chosen: Candidate | None
-) -> bool:
-    """Was the `]]>` of the section forgotten, and another block begun after the end of this one?"""
-    last = closers.last_unclaimed(section - block.start)
-    own = _find_own_end(text, leaf.tag, last, section - block.start) if last >= 0 else -1
-    if own < 0 or (chosen is not None and chosen.place <= block.start + own) or closers.unclaimed(last + 1):
-        return False
-    message = f"the CDATA section in <{leaf.tag}> was not closed: ]]> is missing"
-    hint = f"Close the CDATA section before the end tag: <{leaf.tag}><![CDATA[...]]></{leaf.tag}>."
-    begun = find_line_opener(text, last, block.dialect.block) >= 0
-    fail(block, Code.MALFORMED_MARKUP if begun else Code.TRUNCATED, message, block.start + own, hint)
-    return True
-
-
-def _find_own_end(text: str, tag: str, at: int, start: int) -> int:
-    """The place of the leaf's own end tag, if from there to `at` there are only end tags; or -1."""
-    while True:
-        while at > start and text[at - 1] in SPACES:
-            at -= 1
-        if at == start or text[at - 1] != ">":
-            return -1
-        opening = text.rfind("</", start, at)
-        found = read_end_tag(text, opening) if opening >= 0 else NO
-        if not found or found.end != at:
-            return -1
-        if found.name == tag:
-            return opening
-        at = opening
-
-
-def _until_opener(block: Block, text: str, at: int) -> int:
-    """The place of the next opener at the start of a line: nothing before it is parsed as a call."""
-    opener = find_line_opener(text, at, block.dialect.block)
-    return block.start + (opener if opener >= 0 else len(text))
-
-
-def _go_back(block: Block, leaf: Leaf, end: Candidate) -> None:
-    """Read on from a claimed end as from the end of the leaf."""
-    del leaf.sections[end.sections :]
-    leaf.whole = None
-    for repair in block.repairs[end.repairs :]:
-        block.noted.discard((repair.code, leaf.start))
-    del block.repairs[end.repairs :]
-    if leaf.literal > end.place:
-        leaf.literal, leaf.pasted = -1, False
-    ending_of(block).section = end.section
-    confirm_end(block, leaf, end)
 
 
 def confirm_end(block: Block, leaf: Leaf, candidate: Candidate) -> None:

@@ -23,8 +23,9 @@ from xmltools.parser.attempts import (
     trigger,
 )
 from xmltools.parser.block import Block
+from xmltools.parser.cut_off_replies import ends_complete
 from xmltools.parser.limits import Limits
-from xmltools.parser.machine import ends_complete, run
+from xmltools.parser.machine import run
 from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox

@@ -17,17 +17,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from xmltools.dialects import FORGE, Also, Body, Dialect, beside, hint_of, named
+from xmltools.dialects import FORGE, Also, Body, Dialect, beside, named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
-from xmltools.parser.block import Block, Path, State, cut_off, end_early, give_up, note_fence, note_opener, trim
-from xmltools.parser.block_to_call import conclude, find_shape, partial_error
+from xmltools.parser.block import Block, Path, State, give_up, note_fence, note_opener, trim
+from xmltools.parser.block_to_call import conclude, find_shape
+from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import read_opening_tag
-from xmltools.parser.end_tags import settle
 from xmltools.parser.limits import Limits
-from xmltools.parser.machine import ends_complete, run, run_of_value
+from xmltools.parser.machine import run, run_of_value
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
@@ -53,8 +53,6 @@ _GATHER: Final = 4096
 _LONG: Final = 256
 """Held text of more characters is looked at again only if the new chunk may decide what it is."""
 _LIMITS: Final = Limits()
-_MOST_DECIDED: Final = 16
-"""Values of a reply whose end is chosen only when the reply has ended. Each costs a second look at what follows."""
 _LESS_THAN: Final = re.compile("<")
 _NOTHING: Final = re.compile("(?!)")
 
@@ -625,7 +623,7 @@ class Parser:
         if text is None:
             text = block.raw.take()
             base = end - len(text)  # of a block over a limit only the end is kept
-        if block.dialect.in_line and text[end - base - 1] == "\n":
+        if block.dialect.in_line and text[end - base - 1 : end - base] == "\n":
             self._outside.begin_line()
         verdict = conclude(block, end, text, base, self._toolbox, self._strict)
         if isinstance(verdict, CallError):
@@ -643,21 +641,10 @@ class Parser:
     def _release(self, is_cut: bool = False) -> None:
         """The list without marks in which calls wait has ended: they are calls, unless it was cut off."""
         for call, source in self._waiting:
-            if not is_cut:
+            if is_cut:
+                self._events.append(CallFailed(cut_off_list(call, source, self._dialect), call.id))
+            else:
                 self._events.append(CallCompleted(call))
-                continue
-            span = call.span or (0, 0)
-            error = CallError(
-                code=Code.TRUNCATED,
-                span=span,
-                message="the reply ended inside the list of calls",
-                hint=hint_of(Code.TRUNCATED, self._dialect),
-                name=call.name,
-                arguments=call.arguments,
-                source=source,
-                offset=span[1],
-            )
-            self._events.append(CallFailed(error, call.id))
         self._waiting.clear()
 
     def _late_start(self, block: Block, call: ToolCall) -> ToolCall:
@@ -685,47 +672,16 @@ class Parser:
             self._pos = base + place
             self._read(text[place:])
         rest, self._held = self._held, ""
-        if self._block is not None:
-            if not self._read_again(self._block, rest):
-                self._cut_off(self._block, rest)
-        else:
+        block = self._block
+        if block is None:
             self._outside.cut_off(rest, self._pos)
-
-    def _read_again(self, block: Block, rest: str) -> bool:
-        """The reply ends where a value may have ended earlier: decide that, and read what follows. False if it is cut
-        off, and `rest` belongs to it as all before."""
-        if not block.raw.is_whole:
-            return False
-        block.raw.append(rest)
-        text = block.raw.take()
-        block.events = self._events
-        again = settle(block, text) if self._decided < _MOST_DECIDED else None
-        if again is None:
-            self._keep(block, text, self._pos)
-            return False
-        self._decided += 1
-        after = again - block.start
-        self._keep(block, text[:after], again)
-        if block.error is not None:
-            self._fail(block, again)
-        self._pos = again
-        self._read(text[after:])
-        self._finish()
-        return True
-
-    def _cut_off(self, block: Block, rest: str) -> None:
-        if block.error is None and ends_complete(block, rest, self._pos - len(rest)):
-            if not (block.is_bare or block.done):  # it has no tag of its own to end
-                end_early(block, self._pos)
-            self._block = block
-            self._end_block(block, self._pos)
             return
-        self._fail(block, self._pos)
-
-    def _fail(self, block: Block, end: int) -> None:
-        self._block = None
-        self._outside.skip_block(end)
-        text = block.raw.take() if block.raw.is_whole else ""
-        error = partial_error(block, end, block.error or cut_off(block, end), text, self._toolbox)
-        self._release(error.code is Code.TRUNCATED)
-        self._events.append(CallFailed(error, block.call_id))
+        block.events = self._events
+        again = end_in_call(block, rest, self._pos, self._decided)
+        self._pos -= len(again or "")
+        if again is None or block.error is not None:
+            self._end_block(block, self._pos)
+        if again is not None:
+            self._decided += 1
+            self._read(again)
+            self._finish()
