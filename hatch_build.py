@@ -25,7 +25,7 @@ MODULES = (
     "parser/elements",
     "parser/end_tags",
     "parser/fences",
-    "parser/foreign_calls",
+    "parser/foreign",
     "parser/json_deltas",
     "parser/json_states",
     "parser/machine",

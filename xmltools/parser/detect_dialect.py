@@ -13,6 +13,7 @@ from xmltools.dialects import FORGE, Body, Dialect
 from xmltools.errors import Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import CallCompleted, CallFailed
+from xmltools.parser.foreign import delimiters_of
 from xmltools.parser.name_value_pairs import read_start
 from xmltools.parser.stream import Parser
 from xmltools.syntax.markup import MORE, SPACES
@@ -95,9 +96,7 @@ def _marks() -> _Marks:
     elements = set()
     for dialect, form in ((owner, form) for owner in dialects.all() for form in owner.forms if form.opener):
         is_element = bool(form.arguments)
-        marks = [f"<{form.block}" if is_element else form.opener]
-        if form.pairs is not None and form.pairs.bare:
-            marks.append(form.pairs.name)
+        marks = [f"<{form.block}"] if is_element else delimiters_of(form)
         for mark in dict.fromkeys(marks):
             forms.setdefault(mark, []).append((dialect, form))
             patterns[mark] = re.escape(mark[1:])

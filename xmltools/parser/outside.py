@@ -9,7 +9,7 @@ from xmltools.dialects import Dialect
 from xmltools.models.events import Event, Noticed, ReasoningDelta, Skipped, TextDelta
 from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
-from xmltools.parser.foreign_calls import ForeignCalls
+from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
 from xmltools.parser.openers import forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, PATIENCE, Brackets, Reasoning, is_json_list

@@ -25,6 +25,8 @@ Answer = Literal[False] | None
 
 SPACES: Final = " \t\r\n"
 """White space of XML. Python's own notion is much wider."""
+SPACE: Final = f"[{SPACES}]"
+"""A pattern of one such character."""
 NAME_LENGTH: Final = 256
 """Longest name of a server, tool or argument."""
 TAG_LENGTH: Final = 4096
@@ -35,7 +37,7 @@ OPENER_SPACE: Final = 1024
 """White space after an opener that may still be the start of a block."""
 CDATA_OPEN: Final = "<![CDATA["
 
-_W = "[ \t\r\n]"
+_W = SPACE
 _NAME = "[^ \t\r\n<>/=\"'&]+"
 _UNQUOTED = r"[^ \t\r\n<>\"'/=][^ \t\r\n<>\"'/]*"
 _VALUE = rf"{_W}*={_W}*(?:\"[^\"<]*\"|'[^'<]*'|{_UNQUOTED})"

@@ -1,0 +1,532 @@
+"""Calls in the notations of other protocols: they stay text, and are noticed (protocol, 1.9).
+
+What a call begins with is what it begins with in the records of all dialects. Where models write a notation more
+loosely than its record tells it, `_rules` has the looser form. And some text is plainly meant as a call of a given tool
+though it is one in no notation, an *attempt*. Three things show one:
+
+- a tag that begins calls in some dialect, whatever its case, its bars, and the `_` and `▁` in it. After it come only
+  other such words, quotes and brackets, then the name of the tool, and then what a call goes on with;
+- `NAME[ARGS]{`, which lacks Mistral's first delimiter;
+- ` to=functions.NAME` and an object, which lacks Harmony's.
+
+Models that know several notations mix them, and servers drop or change special tokens. Prose that mentions a tag has
+other words after it.
+
+A call ends where it does in its dialect, which a block reads, or at what its notation ends with.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from heapq import merge
+from typing import Final
+
+from xmltools import dialects
+from xmltools.dialects import FORGE, Body, Dialect, Pairs
+from xmltools.errors import Code, Notice
+from xmltools.parser.block import Block
+from xmltools.parser.call_start import Trial
+from xmltools.parser.cut_off_replies import ends_complete
+from xmltools.parser.limits import Limits
+from xmltools.parser.machine import run
+from xmltools.parser.name_value_pairs import read_start
+from xmltools.parser.shown import Shown
+from xmltools.parser.toolbox import Toolbox
+from xmltools.syntax.json_scanner import JSONScanner
+from xmltools.syntax.late_patterns import late_pattern
+from xmltools.syntax.markup import MORE, NAME_LENGTH, NO, SPACE, Answer
+
+_HEAD_LENGTH: Final = 1_024
+"""Characters in which a call must show what it is."""
+_TO: Final = " to=functions."
+"""As Harmony's ` to=`, but only with this prefix: prose may have the rest."""
+_ARGS: Final = "[ARGS]"
+_S: Final = f"{SPACE}*"
+_S64: Final = f"{SPACE}{{0,64}}"
+_NAME: Final = "(?P<name>[^ \t\r\n<>\"'/={}]{1,256})"
+
+_AHEAD: Final = 2 * _HEAD_LENGTH
+"""Characters that decide whether a call begins: another one may begin before the name in an attempt."""
+_BEHIND: Final = 300
+"""More characters than the name of a tool has before a delimiter, or than what ends a call."""
+_DEPTH: Final = 128
+_NO_TOOLS: Final = Toolbox(())
+
+# -- elements and delimiters -------------------------------------------------------------------------------------------
+
+# At the start of a run of backticks only: long runs would take quadratic time.
+_FENCED: Final = rf"```(?<!````)`*+[^\n`]*+(?:\n{_S}+\[?{_S}+(?:(?={{)|(\Z))|(\Z))"
+_VALUE: Final = rf"{_S}={_S}(?:\"[^\"<]*\"|'[^'<]*')"
+_TOOL_TAG = late_pattern(
+    rf"<([\w.:-]+)(?:{SPACE}+(?P<attribute>[\w.:-]+){_VALUE}(?:{SPACE}+[\w.:-]+{_VALUE})*)?{_S}"
+    rf"(?:(?P<closed>/>)|>(?={_S}(?:{{|<(?P<child>[\w.:-]+)[ \t\r\n/>]|</\1>)))"
+)
+_OWN_TOOL = late_pattern(
+    rf"<tool(?:{SPACE}[^<>]*+)?>{_S}(?:<server_name>{_S}{_NAME}{_S}</server_name>{_S})?<tool_name>"
+)
+"""A call in Forge's own dialect, which is only shown, or comes after the last that counts."""
+# -- attempts ----------------------------------------------------------------------------------------------------------
+
+_BARS: Final = r"|｜‖▁_\\"
+_TRIGGER: Final = rf"tool|func|invo|[TFI{_BARS}](?:(?i:ool|unc|nvo)|(?<=[{_BARS}])[{_BARS}]{{0,2}} ?[A-Za-z])"
+"""What the tag of an attempt begins with, after its `<`. Without bars others are words of HTML, as `<start>` may be."""
+_TAG: Final = rf"<(?={_TRIGGER})(?P<tag>(?:[\w{_BARS}]|(?<=[|｜‖]) (?=\w)){{1,80}}+)"
+_LETTERS = late_pattern("[a-z0-9]+")
+_FIRST_TAG = late_pattern("<([^<>=:]+)")
+_IN_TAG: Final = ("tool", "function", "functions", "invoke")
+"""Tags that must have the name in them: documents have `<function>read</function>`."""
+_WITHIN = late_pattern(r"(?=[=: \t\r\n])[^>]*+")
+_WORD: Final = (
+    "antml|arguments|args|begin|calls|call|channel|code|commentary|constrain|content|dsml|functions|function|id|ifm|"
+    "index|invoke|json|message|minimax|name|open|parameters|parameter|plugin|python|recipient|section|seed|sep|start|"
+    "steptml|tools|tool|type|xml"
+)
+_WORDS: Final = rf"(?i:{_WORD})(?:_(?:(?i:{_WORD})|\d{{1,9}}))*+"
+"""What may come between a tag and the name, alone or with `_` between."""
+_ALL_WORDS = late_pattern(_WORDS)
+_GAP_LENGTH: Final = 200
+_OTHER_KEY = late_pattern(r"\b(?:id|index|type)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?\Z")
+"""What comes right before a word that is not a name, as in `<functions id="search">`."""
+_NUMBER = late_pattern(r":\d{1,9}\Z")
+_NEXT: Final = r"(?:[<{\[]|`{3}|[\"'`]{0,3}[\w.-]{1,64}[\"'`]{0,3}[ \t]{0,8}[:=])"
+_FOLLOW = late_pattern(
+    rf"[\"'`]{{0,3}}(?:\Z|\({_S64}(?:[\"'{{\[)]|\w{{1,64}}{_S64}[=:])|{_S64}(?P<closed>/>)"
+    rf"|{_S64}>(?:(?:[ \t]{{0,64}}\r?\n{_S64})?{_NEXT}|[ \t]{{1,64}}[{{\[])|{_S64}(?::\d{{1,9}}|[,:=]{_S64})?{_NEXT})"
+)
+"""What follows the name: an element, an object, a list, arguments, a key. Prose lists tags with blanks between."""
+_OPPOSITE: Final = {"begin": "end", "start": "end", "prefix": "suffix"}
+# A backslash before it says that it is only shown.
+_LAST_NAME = late_pattern(r"(?<![\w.:/\\-])([\w.:/-]*+(?<=\w))\Z")
+_TO_CALL: Final = (
+    rf"{_TO}([\w.:/-]{{1,256}}+)"
+    r"(?:[\s<>|｜‖]|(?:analysis|assistant|channel|code|commentary|constrain|final|json|message)(?!\w)){0,200}+(?={)"
+)
+
+
+@dataclass(slots=True)
+class ForeignCall:
+    """A call that has begun at `start`. It is read on from `place`: by a trial, if it is in the `form` of a dialect,
+    which has `opener` characters of it; otherwise as an object, if it has one, and then up to what matches `ends`."""
+
+    notation: str
+    name: str | None
+    start: int
+    place: int
+    ends: str = ""
+    has_object: bool = False
+    is_attempt: bool = False
+    """It has the name of a given tool, and does not count in a fence."""
+    is_fenced: bool = False
+    form: Dialect | None = None
+    opener: int = 0
+    trial: Trial | None = None
+    scanner: JSONScanner | None = None
+    rest: str = ""
+    """Of the text that was taken, where it was not read yet."""
+
+
+def pairs_of(name: str) -> Pairs:
+    """The delimiters of the first form of a dialect that has a name and arguments between some."""
+    return next(form.pairs for form in dialects.named(name).forms if form.pairs is not None)
+
+
+def delimiters_of(form: Dialect) -> list[str]:
+    """What a call in this form may begin with: the delimiter of a block, and that of a call by itself."""
+    return [form.opener] + [pairs.name for pairs in (form.pairs,) if pairs is not None and pairs.bare]
+
+
+def _keys(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
+    """The keys of an object that name a tool, and those that hold the arguments."""
+    names, arguments = dialect.json_tool_name, dialect.json_arguments
+    return names + dialect.json_other_tool_name, arguments + dialect.json_other_arguments
+
+
+@cache
+def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
+    """Calls that no record tells, or not so loosely (protocol, 1.9), by the element that they begin with, or by their
+    first character: the notation, a pattern up to the arguments, which are an object if it has no group, and one of the end,
+    if that is not the end tag of the element. What follows `<tool_call>` shows which notation it is, `<function=` may
+    have a name in quotes or as an attribute, and Forge's call may lack its start tag."""
+    hermes, qwen = dialects.named("hermes"), pairs_of("qwen3_coder")
+    call, name = hermes.opener + _S, FORGE.tool_name
+    field = f"<(?:{FORGE.arguments}|{FORGE.server_name})>"
+    word = qwen.name[1:-1]
+    function = rf"<{word}(?:=|{SPACE}{{1,8}}name=)[\"']?{_NAME}[\"']?>"
+    return {
+        hermes.block: (
+            ("hermes", rf"{call}(?:`{{3,}}+[^`\n<{{]*+{_S}+)?\[?{_S}(?={{)", ""),
+            ("qwen3_coder", call + function, f"{qwen.end}(?:{_S64}{hermes.closer})?"),
+            ("hermes", rf"{call}<(?:tool_)?name>{_S}{_NAME}{_S}<", ""),
+            ("pythonic", rf"{call}(?P<name>[\w.-]{{1,256}}){_S}\(", ""),
+            ("hunyuan", rf"{call}(?!`){_NAME}{_S}{pairs_of('hunyuan').name_end}", ""),
+            ("glm", rf"{call}(?!`){_NAME}{_S}(?={pairs_of('glm').key}|{hermes.closer}|{{)", ""),
+        ),
+        name: (("forge", rf"<{name}>{_S}{_NAME}{_S}</{name}>{_S}{field}", f"</{FORGE.arguments}>"),),
+        FORGE.block: (("forge", rf"{FORGE.opener}{_S}(?:<{name}>{_S}{_NAME}{_S}<|{field}|{{{_S}\")", ""),),
+        word: (("qwen3_coder", function, ""),),
+        "invoke": (("invoke", rf"<(?:[\w-]+:)?invoke{SPACE}+name{_S}={_S}([\"']){_NAME}\1[^<>]*>", ""),),
+    }
+
+
+@lru_cache(maxsize=64)
+def _forms(dialect: Dialect) -> dict[str, list[Dialect]]:
+    """The forms of calls in other dialects by their delimiters."""
+    found: dict[str, list[Dialect]] = {}
+    for form in (form for each in dialects.all() if each.name != dialect.name for form in each.forms):
+        delimiter = delimiters_of(form)[-1]
+        if form.body in (Body.PAIRS, Body.JSON) and not (form.is_bare or form.is_first):
+            found.setdefault(delimiter, []).append(form)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _beginnings(dialect: Dialect, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+    """Patterns of what a call in another notation begins with, by what each text with one has in it: the name of an
+    element is the group. `names` are those of the tools."""
+    tags = sorted((delimiter[1:] for delimiter in _forms(dialect) if delimiter[0] == "<"), key=len, reverse=True)
+    # Nearly all text after a `<` begins none of these: one look at its next character says so.
+    firsts = re.escape("".join({each[:1] for each in (*_rules(), *names, *tags)}))
+    # An element of the dialect itself is none, but for `<function name=`, which not all that have it read.
+    words = [word + {"invoke": "(?!)", "function": "(?= )"}.get(word, "") * (word in own) for word in _rules()]
+    # Its tags with the name of a tool have no attributes.
+    is_tool = dialect.body is Body.TAGS
+    words += [re.escape(name) + f"(?={SPACE})" * (name in own) for name in names if is_tool or name not in own]
+    end = r"(?=[ \t\r\n>/=])"
+    tags = [f"({'|'.join(words)}){end}", *map(re.escape, tags), _TRIGGER]
+    key, name = ("|".join(map(re.escape, sorted(each))) or "(?!)" for each in (_keys(dialect)[0], names))
+    before = rf'(?:type"{_S}+:{_S}+"function"|(?:tool_call_)?id"{_S}+:{_S}+"[\w.:-]{{0,64}}+"){_S}+,{_S}+"'
+    found = {delimiter: re.escape(delimiter) for delimiter in _forms(dialect) if delimiter[0] != "<"} | {
+        _ARGS: rf"{re.escape(_ARGS)}{_S}(?={{)",
+        _TO: _TO_CALL,
+        ":invoke": rf"<([\w.-]{{1,64}}+:invoke){end}",
+        "<": f"<(?=[{firsts}tfiTFI{_BARS}])(?:{'|'.join(tags)})",
+        "{": rf'{{{_S}+"(?:{before}){{0,2}}+(?:{key})"{_S}+:{_S}+"(?:{name})"|{{{_S}+(?:"[^{{}}]{{0,1000}}+)?(\Z)',
+        "`": _FENCED,
+    }
+    return {lead: late_pattern(text) for lead, text in found.items()}
+
+
+@lru_cache(maxsize=64)
+def _known(dialect: Dialect) -> dict[str, tuple[str, list[str]]]:
+    """By the letters of a tag that begins calls: what an attempt with it is told as, and what ends calls that begin
+    so."""
+    found: dict[str, tuple[str, list[str]]] = {"functions": ("qwen3_coder", [])}
+    for form in (form for each in (dialect, *dialects.all()) for form in each.forms):
+        for delimiter in delimiters_of(form):
+            tag = _FIRST_TAG.match(delimiter.lower())
+            letters = "".join(_LETTERS.findall(tag[1])) if tag else ""
+            notation = "invoke" if letters == "invoke" and form.name != dialect.name else form.name
+            ends = found.setdefault(letters, (notation, []))[1]
+            if delimiter == form.opener and form.closer:
+                ends.append(form.closer)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _named(names: tuple[str, ...]) -> re.Pattern[str]:
+    """A tag, what may come between it and the name of one of these tools, and the name."""
+    odd = [re.escape(name) for name in names if _ALL_WORDS.fullmatch(name)]  # which have a name of such words only
+    no_name = rf"(?!(?:{'|'.join(odd)})(?!\w))" if odd else ""
+    words = rf"</|/>|[\"'],|\\n|functions\.|{no_name}{_WORDS}(?!\w)|\d{{1,9}}(?!\w)"
+    gap = rf"(?P<gap>(?:{words}|[\s<>|｜‖▁:=\"'`\[({{]){{0,{_GAP_LENGTH}}}+)"
+    return re.compile(rf"{_TAG}{gap}(?P<name>\w[\w.:/-]{{0,255}}+)")
+
+
+class ForeignCalls:
+    """Looks for such calls in the text outside blocks and reasoning, which it hands on to `prose`. It finds as many as
+    there may be blocks. `own` are the elements of calls and reasoning in the dialect.
+
+    `take` is given the text, and returns how much of it was taken: the rest may be the beginning of something, and is
+    to be given again with what follows. What was found is in `notices`, until it is fetched.
+    """
+
+    __slots__ = (
+        "_all",
+        "_at",
+        "_call",
+        "_dialect",
+        "_found",
+        "_left",
+        "_limits",
+        "_own",
+        "_prose",
+        "_text",
+        "_toolbox",
+        "_tools",
+        "notices",
+    )
+
+    def __init__(
+        self, toolbox: Toolbox | None, dialect: Dialect, own: tuple[str, ...], prose: Shown, limits: Limits
+    ) -> None:
+        self._dialect = dialect
+        self._toolbox = toolbox
+        self._tools = toolbox or _NO_TOOLS
+        self._own = own
+        self._prose = prose
+        self._limits = limits
+        self._left = limits.blocks
+        self._call: ForeignCall | None = None
+        self._at = 0  # the place in the stream up to which text was taken
+        self.notices: list[Notice] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the text is in a call that has begun. An attempt may have a call of another dialect in it."""
+        return self._call is not None and not self._call.is_attempt
+
+    def skip(self, place: int) -> None:
+        """Text goes on at this place in the stream."""
+        self._at = place
+
+    def take(self, text: str, *, is_all: bool, is_last: bool = False) -> int:
+        """Take the next text. `is_all`: what follows it, if anything, goes on with nothing that has begun in it.
+        `is_last`: nothing follows, so that nobody will ask what is open behind it."""
+        behind = 0 if is_all else _BEHIND
+        handed, taken = 0, max(0, len(text) - behind)
+        if self._left and (self._call is not None or "<" in text or "[" in text or "{" in text or _TO in text):
+            handed, taken = self._search(text, behind)
+        if not is_last:
+            self._prose.take(text[handed:taken])
+        self._at += taken
+        return taken
+
+    def stop(self) -> None:
+        """A block or a region begins, or the reply ends: so does a call that is open."""
+        call = self._call
+        if call is not None:
+            trial, rest = call.trial, call.rest
+            is_whole = trial is not None and ends_complete(trial.block, rest, self._at - len(rest))
+            self._end(call, self._at if is_whole else -1)
+
+    def _search(self, text: str, behind: int) -> tuple[int, int]:
+        """Returns how much of the text prose has, and how much of it was taken: so many characters as `behind` are kept
+        before what may begin, unless no text goes on with them."""
+        beginnings = _beginnings(self._dialect, self._tools.names, self._own)
+        found = (pattern.finditer(text) for lead, pattern in beginnings.items() if lead in text)
+        self._text = text
+        self._all = merge(*found, key=re.Match.start)
+        self._found = next(self._all, None)
+        prose = self._prose
+        handed = at = 0
+        size = len(text)
+        while True:
+            call = self._call
+            if call is not None:
+                at = self._read_on(call, text, at, behind)
+                if self._call is call:
+                    return handed, at
+                continue
+            call, start, at = self._find(at if self._left else size, size - _AHEAD * bool(behind))
+            if call is None:
+                return handed, max(at, start - behind)
+            prose.take(text[handed:start])
+            handed = start
+            if text[start] == "`":
+                call.is_fenced = True
+                is_shown = not prose.may_open_fence
+            else:
+                prose.settle()
+                call.is_fenced = prose.open
+                is_shown = prose.may_hide or (call.is_fenced and (call.is_attempt or text[start] == "{"))
+            if not is_shown:
+                at = call.place
+                self._open(call)
+
+    # -- what a call begins with --
+
+    def _find(self, at: int, stop: int, is_inner: bool = False) -> tuple[ForeignCall | None, int, int]:
+        """The first call that begins at `at` or later, before `stop`; the place of what shows it; and where to go on if
+        it does not count. Where there is none, the place of what may begin one later. An attempt is one unless another
+        call begins before the name of its tool (`is_inner`)."""
+        while (found := self._next(at)) and (start := found.start()) < stop:
+            call = self._head(found, start)
+            if isinstance(call, int):
+                at = start + 1 if is_inner else call
+                attempt = None if is_inner else self._attempt(start)
+                if attempt is None:
+                    continue
+                inner = self._find(start + 1, attempt.place, is_inner=True)
+                if inner[0] is not None:
+                    return inner
+                call = attempt
+            return call, start, max(call.place + call.opener, start + 1)
+        return None, found.start() if found else len(self._text), at
+
+    def _next(self, at: int) -> re.Match[str] | None:
+        while self._found is not None and self._found.start() < at:
+            self._found = next(self._all, None)
+        return self._found
+
+    def _head(self, found: re.Match[str], start: int) -> ForeignCall | int:
+        """The call that begins with what was found, unless that is an attempt with a tag; or where to go on."""
+        end, written = found.end(), found[0]
+        stop = start + _HEAD_LENGTH
+        if found[found.lastindex or 0] == "":  # cut off
+            return start + 1
+        if end >= stop:
+            return end
+        if written[0] in "{`":
+            place = start if written[0] == "{" else end
+            return ForeignCall("json", None, place, place, has_object=True)
+        if written.startswith((_ARGS, _TO)):
+            return self._without_first(found) or end
+        word = found[1] if found.lastindex else ""
+        if word == FORGE.block == self._dialect.block:
+            shown = _OWN_TOOL.match(self._text, start, stop)
+            return shown.end() if shown else end
+        if not word or word == "function":
+            call = self._in_dialect(start, f"{written} " if word else written)
+            if call is not NO or not word:
+                return call or start + 1
+        rules = _rules().get("invoke" if word.endswith(":invoke") else word)
+        if rules is None:
+            return self._tag(start) or end
+        for notation, pattern, ends in rules:
+            if head := re.compile(pattern).match(self._text, start, stop):
+                name, has_object = head.groupdict().get("name"), not head.re.groups
+                return ForeignCall(notation, name, start, head.end(), ends or f"</{re.escape(word)}>", has_object)
+        return end
+
+    def _in_dialect(self, start: int, delimiter: str) -> ForeignCall | Answer:
+        """A call that begins with a delimiter of another dialect."""
+        for form in _forms(self._dialect).get(delimiter, ()):
+            after = read_start(form, self._text, start, delimiter)
+            if after is MORE:
+                return MORE
+            if after:
+                return ForeignCall(form.name, None, start, start, form=form, opener=max(after - start, 0))
+        return NO
+
+    def _tag(self, start: int) -> ForeignCall | int:
+        """A call that is an element named as its tool."""
+        tag = _TOOL_TAG.match(self._text, start, start + _HEAD_LENGTH)
+        if tag is None:
+            return NO
+        name, end, argument = tag[1], tag.end(), tag["attribute"] or tag["child"]
+        shape = self._tools.guess(name, None, self._dialect.default_server)
+        is_own = name in self._own
+        is_argument = not argument or (shape is not None and shape.has_property(argument))
+        if not is_argument or (is_own and not tag["attribute"]):
+            return end
+        ends = "(?=)" if tag["closed"] else f"</{re.escape(name)}>"
+        return ForeignCall("tag_per_tool", name, start, end, ends, is_attempt=is_own)
+
+    def _without_first(self, found: re.Match[str]) -> ForeignCall | None:
+        """An attempt that lacks the delimiter before the one that was found."""
+        at = found.start()
+        is_to = bool(found.lastindex)
+        named = found if is_to else _LAST_NAME.search(self._text, max(0, at - NAME_LENGTH - 1), at)
+        if named is None:
+            return None
+        name = self._tools.resolve(named[1].rstrip(".:/-"))
+        start, notation = (at + 1, "harmony") if is_to else (named.start(), "mistral")
+        return ForeignCall(notation, name, start, found.end(), has_object=True, is_attempt=True) if name else None
+
+    def _attempt(self, at: int) -> ForeignCall | None:
+        """The attempt that begins with the tag at `at`, if one does. Nothing goes on with what the end of the text cuts
+        off."""
+        named = _named(self._tools.names).match(self._text, at)
+        words = _LETTERS.findall(named["tag"].lower()) if named else []
+        letters = "".join(words)
+        known = _known(self._dialect).get(letters)
+        if named is None or known is None:
+            return None
+        gap, (start, after) = named["gap"], named.span("name")
+        is_in_tag = letters in _IN_TAG
+        if len(gap) >= _GAP_LENGTH or _OTHER_KEY.search(gap) or (is_in_tag and not _WITHIN.fullmatch(gap)):
+            return None
+        notation, closers = known
+        last = [_OPPOSITE.get(word, word) for word in words]
+        slash = rf"[{_BARS}]{{0,3}}/" if last == words else ""
+        tag = rf"[{_BARS} ]{{0,3}}".join(last)
+        own = rf"<{slash}[{_BARS}]{{0,3}}(?i:{tag})[{_BARS}]{{0,3}}{SPACE}{{0,8}}>"
+        ends = "|".join((own, *map(re.escape, closers)))
+        bare = _NUMBER.sub("", named["name"]).rstrip(".:/-")
+        if name := self._tools.resolve(bare):
+            after = start + len(bare)
+            follows = _FOLLOW.match(self._text, after)
+            if follows is None:
+                return None
+            if is_in_tag and follows["closed"]:
+                after, ends = follows.end(), "(?=)"
+        else:
+            # The name of an argument comes right after it, and the delimiters between the two are missing.
+            glm = pairs_of("glm")
+            if self._text.startswith((glm.key, glm.key_end, glm.value, glm.value_end), after):
+                name = max(filter(named["name"].startswith, self._tools.names), key=len, default=None)
+        return ForeignCall(notation, name, at, after, ends, is_attempt=True) if name else None
+
+    # -- how it goes on --
+
+    def _open(self, call: ForeignCall) -> None:
+        """The call, whose places are those in the text, counts."""
+        self._call = call
+        call.start += self._at
+        dialect, form = self._dialect, call.form
+        if form is not None:
+            server = dialect.default_server
+            call.trial = Trial(call.start, call.opener, form, self._limits, self._toolbox, server)
+        elif call.has_object:
+            call.scanner = JSONScanner(_DEPTH, sum(_keys(dialect), ()))
+
+    def _read_on(self, call: ForeignCall, text: str, at: int, behind: int) -> int:
+        """Read the text of a call, which may end. Returns the place up to which it was read."""
+        scanner = call.scanner
+        if call.trial is not None:
+            return self._read_block(call, call.trial.block, text, at, behind)
+        if scanner is not None and not (scanner.done or scanner.error):
+            at = scanner.scan(text, at)
+            if not (scanner.done or scanner.error):
+                return at
+            if scanner.done and not call.ends:
+                self._end(call, self._at + at)
+                return at
+            if call.notation == "json":
+                self._call = None
+                return at
+        # Nobody knows where an attempt ends whose object is none.
+        ended = re.compile(call.ends or "(?!)").search(text, at)
+        if ended is None or len(text) - ended.end() < behind:  # more of the end may follow
+            return max(at, ended.start() if ended else len(text) - behind)
+        self._end(call, self._at + ended.end())
+        return ended.end()
+
+    def _read_block(self, call: ForeignCall, block: Block, text: str, at: int, behind: int) -> int:
+        """As `_read_on`, where a block reads the call."""
+        held = len(call.rest)
+        source, place = call.rest + text[at:], at - held
+        end = run(block, source, 0, self._at + place, [])
+        if not (behind or block.done):
+            call.rest = source[end:]
+            return len(text)
+        call.rest = source[end:held]
+        if block.done:
+            self._end(call, self._at + place + end)
+        if block.again:  # another call begins in it
+            self._open(replace(call, start=place + end, opener=0))
+        return max(at, place + end)
+
+    def _end(self, call: ForeignCall, end: int) -> None:
+        """A call ends at `end` in the stream, or is cut off (-1). An object by itself must have all that a call has."""
+        self._call = None
+        name, notation, scanner = call.name, call.notation, call.scanner
+        if call.trial is not None:
+            name = call.trial.name or None
+        elif name is None and scanner is not None:
+            name = next(filter(None, map(scanner.names.get, _keys(self._dialect)[0])), None)
+        if notation == "json" and scanner is not None:
+            is_tool = name is not None and (self._toolbox is None or self._toolbox.resolve(name) is not None)
+            if not is_tool or scanner.names.keys().isdisjoint(_keys(self._dialect)[1]):
+                return
+        self._left -= 1
+        is_whole = end >= 0
+        span = (call.start, end if is_whole else self._at)
+        of = f" of {name!r:.100}" if name else ""
+        rest = "" if is_whole else ", whose end is missing,"
+        is_own = notation == self._dialect.name
+        what = "that does not begin as it should" if is_own else f"in another notation ({notation})"
+        message = f"a call{of} {what}{rest} stayed text"
+        self.notices.append(Notice(Code.FOREIGN_CALL, span, message, notation, name, is_whole, call.is_fenced))
