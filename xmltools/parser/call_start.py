@@ -3,6 +3,7 @@ follows must confirm it. Where that takes the name of a tool, or the end of the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
 from xmltools.dialects import Body, Dialect
@@ -50,34 +51,25 @@ class Start(NamedTuple):
     end: int
 
 
-class _Namer:
-    """Hears that a call on trial has named its tool: the schema decides where its values end."""
-
-    __slots__ = ("name", "server", "toolbox")
-
-    def __init__(self, toolbox: Toolbox | None, server: str) -> None:
-        self.toolbox = toolbox
-        self.server = server
-        self.name = ""
-
-    def __call__(self, block: Block) -> None:
-        if block.error is None:
-            self.name = self.name or block.name or ""
-            if self.toolbox is not None:
-                block.shape = self.toolbox.guess(block.name or "", block.server, self.server)
+def _hear_name(names: list[str], toolbox: Toolbox | None, server: str, block: Block) -> None:
+    """A call on trial has named its tool: the schema decides where its values end."""
+    if block.error is None:
+        names.append(block.name or "")
+        if toolbox is not None:
+            block.shape = toolbox.guess(names[-1], block.server, server)
 
 
 class Trial:
     """A call that is read as far as there is text, without events."""
 
-    __slots__ = ("_namer", "block", "reached")
+    __slots__ = ("_names", "block", "reached")
 
     def __init__(
         self, place: int, length: int, form: Dialect, limits: Limits, toolbox: Toolbox | None, server: str
     ) -> None:
         """`place` is where it begins in the stream, `length` that of its start tag."""
-        self._namer = _Namer(toolbox, server)
-        self.block = Block(place, length, form, limits, toolbox, self._namer)
+        self._names: list[str] = []  # the block holds this, not the trial: no ring of objects
+        self.block = Block(place, length, form, limits, toolbox, partial(_hear_name, self._names, toolbox, server))
         self.reached = 0  # characters of it that were read
 
     def read(self, text: str) -> None:
@@ -92,11 +84,11 @@ class Trial:
     @property
     def name(self) -> str:
         """The name of its tool, as written; empty while that is not known."""
-        block = self.block
-        if not self._namer.name and block.dialect.json_name_is_key and block.json is not None:
-            key = next(iter(block.json.scanner.first_keys), "")
-            return "" if key in block.dialect.json_names else key
-        return self._namer.name
+        dialect, json = self.block.dialect, self.block.json
+        if not self._names and dialect.json_name_is_key and json is not None:
+            key = next(iter(json.scanner.first_keys), "")
+            return "" if key in dialect.json_names else key
+        return self._names[0] if self._names else ""
 
 
 class CallStarts:

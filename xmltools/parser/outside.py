@@ -11,7 +11,7 @@ from xmltools.parser.call_start import CallStarts
 from xmltools.parser.fences import FenceReader
 from xmltools.parser.foreign import ForeignCalls
 from xmltools.parser.limits import Limits
-from xmltools.parser.openers import forms_at, starts_of
+from xmltools.parser.openers import Openers, forms_at, starts_of
 from xmltools.parser.reasoning import MAX_BRACKETS, MAX_LAYOUT, PATIENCE, Brackets, Reasoning, is_json_list
 from xmltools.parser.shown import Shown
 from xmltools.parser.toolbox import Toolbox
@@ -28,14 +28,12 @@ _RESULT_LENGTH: Final = 300
 
 class Opening(NamedTuple):
     """Where a block opens: its place in the stream, the length of its opening tag, the name as it is spelled there,
-    whether it is in a code fence, its dialect, and whether it, or a call before it, has ended reasoning."""
+    and its dialect."""
 
     start: int
     length: int
     word: str
-    is_fenced: bool
     dialect: Dialect
-    is_unclosed: bool
 
 
 class Outside:
@@ -99,7 +97,7 @@ class Outside:
         self.pieces: list[str] = []  # text that was not yet given to those that follow it
         self.is_after = False  # white space lays out: a call or reasoning has ended, and no text has come since
         self.is_long = False  # the run of white space that was read last is too long to be layout
-        self.is_unclosed = False  # a call has ended the last reasoning, and no end tag
+        self.is_unclosed = False  # a call, and no end tag, has ended the last reasoning
         self._is_blank = True  # nothing but white space has come since the reply, a call or reasoning
         self._is_hiding = False  # the text that is held back is a call, unless what may hide it ends
         self._next = -1  # the place of the next opener in the text that is being read, if that is known
@@ -111,9 +109,9 @@ class Outside:
             self._region = Reasoning(self._calls, self.pieces, names, 0, 0, PATIENCE, is_prompted=True)
 
     @property
-    def closers(self) -> tuple[str, ...]:
-        """The elements and delimiters that end the open reasoning; empty outside of reasoning."""
-        return self._region.names if self._region is not None else ()
+    def in_reasoning(self) -> bool:
+        """Whether a region of reasoning is open."""
+        return self._region is not None
 
     @property
     def is_first(self) -> bool:
@@ -121,19 +119,14 @@ class Outside:
         return self._calls.openers is not self._starts.later
 
     @property
-    def has_other_marks(self) -> bool:
-        """Whether something may open with another character than `<`."""
-        return self._calls.openers.has_others
-
-    @property
-    def begins(self) -> re.Pattern[str]:
-        """A pattern that is in each text in which something may open, or begin to open."""
-        return self._calls.openers.begins
+    def openers(self) -> Openers:
+        """The words with which something may begin now."""
+        return self._calls.openers
 
     @property
     def is_plain_prose(self) -> bool:
-        """Whether a text without `begins` is text, except for white space at its end where that may lay out."""
-        return not (self.closers or self.brackets or self.is_first or self.is_after or self.is_long)
+        """Whether a text without `openers.begins` is text, except for white space at its end where that may lay out."""
+        return not (self.in_reasoning or self.brackets or self.is_first or self.is_after or self.is_long)
 
     @property
     def is_fenced(self) -> bool:
@@ -333,8 +326,7 @@ class Outside:
             return self._open_region(text, at, lead, word, start.end)
         self.end_text()
         self._skip(lead, at)
-        length = max(start.end - at, 0)
-        self.opening = Opening(calls.base + at, length, word, prose.open, start.dialect, self.is_unclosed)
+        self.opening = Opening(calls.base + at, max(start.end - at, 0), word, start.dialect)
         return at
 
     def _past_mention(self, text: str, at: int, word: str) -> int | None:

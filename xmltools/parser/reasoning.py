@@ -44,6 +44,7 @@ class Reasoning:
         "_is_long",
         "_later",
         "_may_repeat",
+        "_names",
         "_nested",
         "_pieces",
         "_settled",
@@ -53,7 +54,6 @@ class Reasoning:
         "events",
         "is_over",
         "is_unclosed",
-        "names",
         "patience",
     )
 
@@ -73,7 +73,7 @@ class Reasoning:
         it, and the reply may repeat that. `calls` knows the text that is being read."""
         self._calls = calls
         self._pieces = pieces
-        self.names = names
+        self._names = names
         self.patience = patience
         self.events: list[Event] = []
         self.is_over = False
@@ -115,7 +115,7 @@ class Reasoning:
             self._shown.take_early(text[end:place])
         self._shown.settle()
         name = found["name"]
-        if name is None and found[0] in self.names:
+        if name is None and found[0] in self._names:
             return self._end(text, at, found.end())
         after = self._after_tag(text, place, found)
         if after is MORE:

@@ -212,7 +212,7 @@ class Parser:
     @property
     def unclosed_reasoning(self) -> bool:
         """True while inside a reasoning region; after `close`: the reply ended in one."""
-        return bool(self._outside.closers)
+        return self._outside.in_reasoning
 
     @property
     def has_decided(self) -> bool:
@@ -473,9 +473,10 @@ class Parser:
             return
         is_laid_out = self._dialect.layout
         self._kind = _PROSE
-        self._char = self._pair = "" if outside.has_other_marks else "<"
-        self._stops = _NOTHING if self._spent else outside.begins
-        self._direct = _HELD if outside.has_other_marks else _LAID_OUT if is_laid_out else _PROSE
+        openers = outside.openers
+        self._char = self._pair = "" if openers.has_others else "<"
+        self._stops = _NOTHING if self._spent else openers.begins
+        self._direct = _HELD if openers.has_others else _LAID_OUT if is_laid_out else _PROSE
         self._mode = _HELD if self._held else self._direct
         if self._pos >= self._mark or not self._pieces:
             self._mark = self._pos + _GATHER
@@ -556,9 +557,9 @@ class Parser:
         if self._blocks > self._limits.blocks:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
-        if opening.is_fenced:
+        if self._outside.is_fenced:
             note_fence(block)
-        if opening.is_unclosed:
+        if self._outside.is_unclosed:
             note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
             note_opener(block, Code.FOREIGN_DIALECT, f"the call was written as in the dialect {dialect.name}")
@@ -588,8 +589,7 @@ class Parser:
         """Another call begins, at `place` in the stream, in the block that has ended."""
         self._outside.end_text()
         dialect = ended.dialect
-        outside = self._outside
-        self._open_block(Opening(place, 0, dialect.block, outside.is_fenced, dialect, outside.is_unclosed), "", 0)
+        self._open_block(Opening(place, 0, dialect.block, dialect), "", 0)
         if self._block is None:
             return
         if dialect.many:
@@ -663,7 +663,7 @@ class Parser:
             self._block.final = True
         if rest:
             self._read(rest)  # nothing is put off any more
-        while self._block is None and not self._outside.closers and self._held:
+        while self._block is None and not self._outside.in_reasoning and self._held:
             # What was held back is no opener now that nothing follows: its first character is text.
             text, self._held = self._held, ""
             base = self._pos - len(text)
