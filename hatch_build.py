@@ -18,6 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 MODULES = (
     "conversations/streams/json_members",
     "models/events",
+    "parser/attributes",
     "parser/block",
     "parser/block_to_call",
     "parser/cdata",

@@ -71,7 +71,6 @@ class State:
     INSTRUCTION: Final = 4
     COMMENT: Final = 5
     LEAF_START: Final = 6
-    LEAF_COMMENT: Final = 7
     TEXT: Final = 8
     CDATA: Final = 9
     CDATA_TAIL: Final = 10
@@ -233,15 +232,14 @@ class Ending:
 
 
 class Stray:
-    """What was met between elements and does not belong there: the start and the first words of text; how many open
+    """What was met between elements and does not belong there: the start of text; how many open
     elements are beyond the limit; whether a code fence was opened; and where text, or a tag with attributes, came that
     could have been arguments, or -1."""
 
-    __slots__ = ("fenced", "lost", "start", "text", "too_deep")
+    __slots__ = ("fenced", "lost", "start", "too_deep")
 
     def __init__(self) -> None:
         self.start = -1
-        self.text = ""
         self.too_deep = 0
         self.fenced = False
         self.lost = -1
@@ -302,7 +300,6 @@ class Block:
         "body_start",
         "call_id",
         "delta",
-        "deltas",
         "dialect",
         "discard",
         "done",
@@ -372,13 +369,12 @@ class Block:
         self.server: str | None = None
         self.shape: Shape | None = None  # that of the tool's arguments, once it is known
         self.call_id: str | None = None
-        self.deltas = False  # the call has been announced, and its arguments are told as they come
         self.events: list[Event] = []
         # The tree, and what is open in it.
         self.stack = [Container(dialect.block, Element(dialect.arguments), ANY, start, None)]
         self.leaf: Leaf | None = None
         self.leaves: list[Leaf] = []  # those that have ended
-        self.nodes: list[tuple[Element, int, int]] | None = None  # those that ended, if the schema is not known yet
+        self.nodes: list[tuple[Element, int, int]] = []  # those that ended while the schema was not known
         self.element_count = 0
         self.fields: set[str] = set()
         self.arguments_tag = dialect.arguments  # the tag that holds the arguments, or a word for it
@@ -427,21 +423,14 @@ def note_opener(block: Block, code: Code, message: str) -> None:
     note(block, code, block.start, message, block.start)
 
 
-def note_fence(block: Block) -> None:
-    """Record that the block is in a code fence."""
-    note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
-
-
 def note_space(block: Block, tag: Tag, place: int) -> None:
-    """Record the white space before the name in a tag, if there is some."""
-    if tag.spaced:
-        note(block, Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", block.base + tag.end)
+    """Record the white space before the name in a tag."""
+    note(block, Code.TAG_WHITE_SPACE, place, f"white space before the name in <{tag.name}>", block.base + tag.end)
 
 
-def note_ignored(block: Block, name: str, tag: Tag, place: int) -> None:
+def note_ignored(block: Block, name: str, tag: str, place: int, owner: int) -> None:
     """Record that the attribute `name` of the tag means nothing."""
-    message = f"the attribute {name!r} of <{tag.name}> was skipped"
-    note(block, Code.IGNORED_ATTRIBUTE, place, message, block.base + tag.end)
+    note(block, Code.IGNORED_ATTRIBUTE, place, f"the attribute {name!r} of <{tag}> was skipped", owner)
 
 
 def note_ampersands(block: Block, text: str, start: int, end: int, base: int, owner: int) -> None:
@@ -468,7 +457,7 @@ def give_up(block: Block, code: Code, message: str, place: int) -> None:
         block.raw.is_whole = False
         block.raw.kept = _forget(block, at_limit=True)
     block.leaves.clear()
-    block.nodes = None
+    block.nodes.clear()
     block.ending.aside.clear()
     block.ending.claimed.clear()
     block.ending.held_reader = None
@@ -616,8 +605,15 @@ def close_top(block: Block, place: int) -> None:
     if container.is_arguments:
         block.arguments_closed = len(block.stack) == 1
         block.done = block.arguments_closed and block.dialect.body is _TAGS
-    elif block.nodes is not None and not block.discard:
+    elif block.shape is None and not block.discard:
         block.nodes.append((container.element, container.start, place))
+
+
+def name_tool(block: Block, name: str, place: int) -> None:
+    """The tool is named, in the element whose content starts at `place`."""
+    block.name = name
+    block.name_start = place
+    block.on_name(block)
 
 
 def knows_tool(block: Block, name: str) -> bool:
@@ -650,26 +646,21 @@ def field_of(block: Block, name: str) -> str | None:
 # -- what is read in several states ------------------------------------------------------------------------------------
 
 
-def skip_past(block: Block, text: str, at: int, end: str, state: int) -> int:
-    """Skip what `end` ends, and go on in `state` then."""
-    place = text.find(end, at)
-    if place >= 0:
-        block.state = state
-        return place + len(end)
-    keep = len(end) - 1
-    while keep and not text.endswith(end[:keep]):
-        keep -= 1
-    return len(text) - keep if len(text) - keep > at else -1
+_ENDS: Final = {State.STRAY_CDATA: "]]>", State.INSTRUCTION: "?>", State.COMMENT: "-->"}
 
 
-def read_comment(block: Block, text: str, at: int) -> int:
-    """State: in a comment."""
-    after = State.MARKUP if block.leaf is None else State.LEAF_START
-    end = skip_past(block, text, at, "-->", after)
-    dashes = text.find("--", at)
-    if 0 <= dashes < (end - 3 if text.startswith("-->", end - 3) and block.state == after else end):
+def read_skipped(block: Block, text: str, at: int) -> int:
+    """State: in a comment, an instruction or a section that means nothing. It goes on after its end."""
+    mark = _ENDS[block.state]
+    place = end = text.find(mark, at)
+    if place < 0:
+        place = end = len(text) - next(size for size in (2, 1, 0) if text.endswith(mark[:size]))
+    else:
+        end = place + len(mark)
+        block.state = State.MARKUP if block.leaf is None else State.LEAF_START
+    if mark == "-->" and (dashes := text.find("--", at, place + 1)) >= 0:
         note(block, Code.COMMENT_SYNTAX, block.base + dashes, "-- in a comment")
-    return end
+    return end if end > at else -1
 
 
 def opens_block(block: Block, text: str, at: int) -> bool | None:

@@ -305,7 +305,7 @@ def _read_leaves(block: Block, source: str, base: int) -> None:
                 f"<{leaf.tag}> is null but contains text",
                 leaf.start,
             )
-    for element, start, end in block.nodes or ():
+    for element, start, end in block.nodes:
         element.inner = source[start - base : end - base]
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from xmltools.dialects import Body
 from xmltools.errors import Code
+from xmltools.parser.attributes import end_attributes
 from xmltools.parser.block import (
     AROUND,
     CALL,
@@ -28,6 +29,7 @@ from xmltools.parser.block import (
     flush_delta,
     is_block,
     is_number,
+    name_tool,
     note,
     note_opener,
     put_aside,
@@ -43,8 +45,6 @@ from xmltools.syntax.markup import (
     SPACES,
     TAG_LENGTH,
     Tag,
-    decode_entities,
-    is_metadata,
     is_valid_name,
     is_xml_name,
     read_end_tag,
@@ -348,35 +348,6 @@ def _is_sibling(block: Block, leaf: Leaf, name: str) -> bool:
     return name == dialect.argument or top.shape.knows(name, leaf.tag) or name in dialect.argument_words
 
 
-def _end_attributes(block: Block, leaf: Leaf, end: int) -> None:
-    """A leaf with attributes ends: one of them is its value, or is skipped, or nobody can tell (protocol, 3.7)."""
-    element = leaf.element
-    is_empty = not source_of(block, leaf.start, end).strip(SPACES)
-    if element.children and not is_empty:
-        message = f"<{leaf.tag}> has both attributes and text"
-        hint = f"Write each property of {element.name} as an element inside <{leaf.tag}>."
-        fail(block, Code.MALFORMED_MARKUP, message, element.offset, hint)
-    for name, value in leaf.attributes or ():
-        if is_empty and name == block.dialect.value and leaf.given is None and not element.nil:
-            leaf.given = decode_entities(value)
-            emit(block, leaf, leaf.given)
-            message = f"the attribute {name!r} of <{leaf.tag}> was read as its value"
-            note(block, Code.ATTRIBUTE_VALUE, element.offset, message, leaf.start)
-        elif (
-            is_empty
-            and leaf.given is None
-            and not element.children
-            and name != block.dialect.nil
-            and not is_metadata(name)
-        ):
-            message = f"<{leaf.tag}> is empty, and the attribute {name!r} means nothing"
-            hint = f"Write the value between the tags: <{leaf.tag}>value</{leaf.tag}>."
-            fail(block, Code.MALFORMED_MARKUP, message, element.offset, hint)
-        else:
-            message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
-            note(block, Code.IGNORED_ATTRIBUTE, element.offset, message, leaf.start)
-
-
 def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None:
     """The leaf ends at `place`. `cut`: by an end tag of something around it."""
     leaf.end = place
@@ -384,7 +355,7 @@ def end_leaf(block: Block, leaf: Leaf, place: int, *, cut: bool = False) -> None
     if leaf.reader is not None and not leaf.reader.idle:  # an idle one holds nothing back
         emit(block, leaf, leaf.reader.end(cut=cut))
     if leaf.attributes is not None and not block.discard:
-        _end_attributes(block, leaf, place)
+        end_attributes(block, leaf, place)
     flush_delta(block)
     if not block.discard:
         block.leaves.append(leaf)
@@ -408,8 +379,6 @@ def _end_field(block: Block, leaf: Leaf, value: str) -> None:
     elif leaf.tag != block.dialect.tool_name and field_of(block, leaf.tag) == block.dialect.server_name:
         block.server = value or None
     elif value and block.name is None:
-        block.name = value
-        block.name_start = leaf.start
         if block.proposed is not None and block.proposed[2] is None:
             note_opener(block, Code.IGNORED_ATTRIBUTE, "attributes of the block were skipped")
-        block.on_name(block)
+        name_tool(block, value, leaf.start)

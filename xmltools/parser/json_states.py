@@ -21,6 +21,7 @@ from xmltools.parser.block import (
     give_up,
     is_block,
     meet_opener,
+    name_tool,
     note,
     opens_block,
     skip_broken,
@@ -60,7 +61,7 @@ def begin_json_arguments(block: Block, at: int, start: int, *, is_usual: bool = 
     pairs = block.dialect.pairs
     if pairs is None or not (pairs.json or is_usual):
         note(block, Code.JSON_ARGUMENTS, block.base + at, "the arguments were read from JSON")
-    deltas = JSONDeltas(block.shape, ()) if pairs is not None and block.deltas else None
+    deltas = JSONDeltas(block.shape, ()) if pairs is not None and block.stack[0].path is not None else None
     scanner = JSONScanner(
         block.limits.depth,
         sink=deltas,
@@ -158,9 +159,8 @@ def _take_name(block: Block, json: JSONObject) -> None:
         if key in block.dialect.json_server_name:
             block.server = value
         else:
-            block.name = value
-            block.on_name(block)
-            if block.deltas:
+            name_tool(block, value, -1)
+            if block.stack[0].path is not None:
                 dialect = block.dialect
                 keys = (*dialect.json_arguments, *dialect.json_other_arguments)
                 json.scanner.sink = json.deltas = JSONDeltas(block.shape, keys)

@@ -13,11 +13,11 @@ from xmltools.parser.block import (
     Leaf,
     State,
     flush_delta,
-    read_comment,
+    read_skipped,
     skip_broken,
 )
 from xmltools.parser.cdata import read_cdata, read_cdata_tail
-from xmltools.parser.elements import read_body, read_instruction, read_markup, read_stray, read_stray_section
+from xmltools.parser.elements import read_body, read_markup, read_stray
 from xmltools.parser.end_tags import read_end_tail
 from xmltools.parser.json_states import read_json, read_json_end, skip_body
 from xmltools.parser.name_value_pairs import marks_of, read_pair_value, read_pairs, read_pairs_end, read_pairs_name
@@ -29,9 +29,9 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
     State.BODY: read_body,
     State.MARKUP: read_markup,
     State.STRAY: read_stray,
-    State.STRAY_CDATA: read_stray_section,
-    State.INSTRUCTION: read_instruction,
-    State.COMMENT: read_comment,
+    State.STRAY_CDATA: read_skipped,
+    State.INSTRUCTION: read_skipped,
+    State.COMMENT: read_skipped,
     State.JSON: read_json,
     State.JSON_END: read_json_end,
     State.SKIP: skip_body,
@@ -47,7 +47,7 @@ _BETWEEN: Final[dict[int, Callable[[Block, str, int], int]]] = {
 
 _INSIDE: Final[dict[int, Callable[[Block, Leaf, str, int], int]]] = {
     State.LEAF_START: read_leaf_start,
-    State.LEAF_COMMENT: read_leaf_comment,
+    State.COMMENT: read_leaf_comment,
     State.TEXT: read_text,
     State.CDATA: read_cdata,
     State.CDATA_TAIL: read_cdata_tail,

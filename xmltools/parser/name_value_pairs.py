@@ -453,7 +453,6 @@ def read_pairs_name(block: Block, text: str, at: int) -> int:
     block.name = name
     block.on_name(block)
     block.stack[-1].shape = block.shape or ANY
-    block.stack[-1].path = () if block.deltas else None
     block.state = State.NESTED if pairs.tag_mark else State.PAIRS
     if block.is_bare and block.arguments_closed and pairs.name_attribute:
         note(block, Code.MISSING_END_TAG, block.base + after, f"{pairs.end} is missing", block.start)

@@ -21,11 +21,11 @@ from xmltools.dialects import FORGE, Also, Body, Dialect, beside, named
 from xmltools.errors import CallError, Code, XMLToolsError
 from xmltools.models import ToolCall
 from xmltools.models.events import ArgumentDelta, CallCompleted, CallFailed, CallStarted, Event, TextDelta
-from xmltools.parser.block import Block, Path, State, give_up, note_fence, note_opener, trim
+from xmltools.parser.attributes import read_opening_tag
+from xmltools.parser.block import Block, Path, State, give_up, note_opener, trim
 from xmltools.parser.block_to_call import conclude, find_shape
 from xmltools.parser.cut_off_replies import cut_off_list, end_in_call
 from xmltools.parser.decode_text import TextReader
-from xmltools.parser.elements import read_opening_tag
 from xmltools.parser.limits import Limits
 from xmltools.parser.machine import run, run_of_value
 from xmltools.parser.openers import checked_tags
@@ -558,7 +558,7 @@ class Parser:
             message = f"the reply has more than {self._limits.blocks} tool calls; what follows was read as text"
             give_up(block, Code.LIMIT_EXCEEDED, message, block.start)
         if self._outside.is_fenced:
-            note_fence(block)
+            note_opener(block, Code.CODE_FENCE, "the block was in a code fence")
         if self._outside.is_unclosed:
             note_opener(block, Code.MISSING_END_TAG, "the reasoning before the call was not closed")
         if dialect.name != self._dialect.name:
@@ -607,7 +607,7 @@ class Parser:
         """A block has named its tool: give the call its id and find the schema of its arguments."""
         if find_shape(block, self._toolbox):
             block.call_id = self._next_id()
-            block.deltas = self._argument_deltas
+            block.stack[0].path = () if self._argument_deltas else None
             self._events.append(CallStarted(block.call_id, block.name or "", block.server))
 
     def _next_id(self) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from xmltools.dialects import Dialect
 from xmltools.errors import Code
-from xmltools.parser.block import Block, Leaf, State, note, note_opener
+from xmltools.parser.block import Block, Leaf, State, name_tool, note, note_opener
 from xmltools.parser.decode_text import TextReader
 from xmltools.parser.elements import open_arguments
 from xmltools.syntax.element_tree import Element
@@ -109,10 +109,7 @@ def read_tool_tag(block: Block, text: str, at: int) -> int:
     is_line = block.dialect.in_line
     word = block.dialect.block if is_line else str(read_name(text, at + 1))
     block.spelling = block.arguments_tag = word
-    block.name = block.dialect.block
-    block.name_start = block.start + (not is_line)
-    block.state = State.MARKUP
-    block.on_name(block)
+    name_tool(block, block.dialect.block, block.start + (not is_line))
     is_empty = text[end - 2] == "/" and not is_line
     open_arguments(block, Tag(word, end, False, "", is_empty), block.start)
     block.state = State.MARKUP if is_line else State.TOOL_TEXT

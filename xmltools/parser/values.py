@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from xmltools.errors import Code
+from xmltools.parser.attributes import name_in, name_of
 from xmltools.parser.block import (
     CALL,
     OTHER,
@@ -24,8 +25,9 @@ from xmltools.parser.block import (
     field_of,
     is_number,
     note,
+    note_ignored,
     put_aside,
-    read_comment,
+    read_skipped,
     set_literal,
 )
 from xmltools.parser.cdata import open_cdata
@@ -42,8 +44,6 @@ from xmltools.syntax.markup import (
     OPENER_SPACE,
     SPACES,
     Tag,
-    attributes_of,
-    decode_entities,
     is_xml_name,
     read_cdata_open,
     read_end_tag,
@@ -106,7 +106,7 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
         return -1
     if not tag or tag.spaced or not (tag.is_xml or is_number(block, tag.name)):
         return _enter_leaf(block, leaf, text, at)
-    name = _name_said(block, tag, leaf.shape) if tag.is_xml else block.dialect.item if leaf.shape.is_list else tag.name
+    name = name_of(block, tag, name_in(block, tag, leaf.shape), leaf.shape)
     shape = leaf.shape.opens(name, leaf.element.name)
     if shape is None or leaf.element.nil:
         return _enter_leaf(block, leaf, text, at)
@@ -114,47 +114,19 @@ def read_leaf_start(block: Block, leaf: Leaf, text: str, at: int) -> int:
     return at
 
 
-def _name_said(block: Block, tag: Tag, shape: Shape) -> str:
-    """The name of the element that a tag begins, which an attribute may give (protocol, 3.2)."""
-    dialect = block.dialect
-    if tag.attributes and not shape.has_property(tag.name):
-        for name, value, _ in attributes_of(tag.attributes):
-            if name == dialect.argument_name and value is not None:
-                said = decode_entities(value).strip(SPACES)
-                if tag.name == dialect.argument or names_argument(block, tag.name, said, shape):
-                    return said
-    return tag.name
-
-
-def names_argument(block: Block, tag: str, said: str, shape: Shape) -> bool:
-    """Does an attribute name the argument, or property of `shape`, that `<tag>` contains (protocol, 3.2)?
-
-    Words such as `parameter` have no other meaning, nor do tags that the schema does not know where it knows `said`,
-    or leaves names open.
-    """
-    if tag in block.dialect.argument_words:
-        return True
-    if shape.is_any or shape.is_list:
-        return False
-    if shape.has_property(said):
-        return True
-    attribute = block.dialect.argument_name
-    return not block.stack[-1].is_arguments and shape.knows(said, "") and not shape.child(tag).has_property(attribute)
-
-
 def _leading_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
     if text.startswith("<!--", at):
         if leaf.literal < 0:
             leaf.literal = block.base + at  # if the element turns out to be a leaf, the comment is part of it
         put_aside(block, "<!--")
-        block.state = State.LEAF_COMMENT
+        block.state = State.COMMENT
         return at + 4
     return -1 if "<!--".startswith(text[at : at + 4]) else _enter_leaf(block, leaf, text, at)
 
 
 def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
     """State: in a comment before anything else in an element."""
-    place = read_comment(block, text, at)
+    place = read_skipped(block, text, at)
     if place > at:
         put_aside(block, text[at:place])
     return place
@@ -162,8 +134,7 @@ def read_leaf_comment(block: Block, leaf: Leaf, text: str, at: int) -> int:
 
 def _enter_node(block: Block, leaf: Leaf, shape: Shape, tag: str) -> None:
     for name, _ in leaf.attributes or ():
-        message = f"the attribute {name!r} of <{leaf.tag}> was skipped"
-        note(block, Code.IGNORED_ATTRIBUTE, leaf.element.offset, message, leaf.start)
+        note_ignored(block, name, leaf.tag, leaf.element.offset, leaf.start)
     path = leaf.path
     loose = shape.is_any or leaf.shape.doubts(tag, leaf.element.name)
     if loose:
