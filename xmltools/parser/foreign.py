@@ -147,8 +147,8 @@ def _keys(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
 def _rules() -> dict[str, tuple[tuple[str, str, str], ...]]:
     """Calls that no record tells, or not so loosely (protocol, 1.9), by the element that they begin with, or by their
     first character: the notation, a pattern up to the arguments, which are an object if it has no group, and one of the
-    end, if that is not the end tag of the element. What follows `<tool_call>` shows which notation it is, `<function=` may
-    have a name in quotes or as an attribute, and Forge's call may lack its start tag."""
+    end, if that is not the end tag of the element. What follows `<tool_call>` shows which notation it is,
+    `<function=` may have a name in quotes or as an attribute, and Forge's call may lack its start tag."""
     hermes, qwen = dialects.named("hermes"), pairs_of("qwen3_coder")
     call, name = hermes.opener + _S, FORGE.tool_name
     field = f"<(?:{FORGE.arguments}|{FORGE.server_name})>"

@@ -44,6 +44,7 @@ def read_reply(text: str, tools: Iterable[Tool] | Toolbox | None, **options: Unp
     if "argument_deltas" in options:
         raise XMLToolsError("argument_deltas: parse returns whole calls, and no deltas; leave it out")
     parser = Parser(tools, argument_deltas=False, **options)
+    parser.is_whole = True
     events = [*parser.feed(text), *parser.close()]
     return build_reply(events, unclosed_reasoning=parser.unclosed_reasoning)
 

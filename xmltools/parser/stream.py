@@ -31,6 +31,7 @@ from xmltools.parser.machine import run, run_of_value
 from xmltools.parser.openers import checked_tags
 from xmltools.parser.outside import Opening, Outside
 from xmltools.parser.toolbox import Toolbox, toolbox_of
+from xmltools.parser.whole import read_call
 from xmltools.syntax.markup import SPACES, TAG_LENGTH
 from xmltools.tools import Tool
 
@@ -139,6 +140,7 @@ class Parser:
         "_strict",
         "_toolbox",
         "_waiting",
+        "is_whole",
     )
 
     def __init__(
@@ -192,6 +194,7 @@ class Parser:
         self._spent = False  # there was a block too many: the rest is text
         self._decided = 0
         self._waiting: list[tuple[ToolCall, str]] = []  # in an open list without delimiters: calls and their sources
+        self.is_whole = False  # the reply is fed at once, and only its parts are asked for
         self._pos = 0  # characters received
         self._held = ""  # text that is not decided
         # Of the run that the stream is in: its kind, and the mode while nothing is held back; what all begins with that
@@ -453,7 +456,8 @@ class Parser:
         self._kind = kind
         self._mode = _TAG if kind == _TAG and self._held else _HELD
         self._char = self._pair = ">"
-        self._mark = min(self._pos + _LONG, block.start + self._limits.block_size - 1)
+        most = min(_LONG, TAG_LENGTH - len(self._held) - 1)  # a longer one is not a tag
+        self._mark = min(self._pos + most, block.start + self._limits.block_size - 1)
 
     def _choose_json(self, block: Block) -> None:
         """As `_choose_mode`, in a string in JSON."""
@@ -526,7 +530,11 @@ class Parser:
                 place = outside.emit_text(text, at, size) if self._spent else outside.read(text, at)
                 if (opening := outside.opening) is not None:
                     outside.opening = None
-                    self._open_block(opening, text, at)
+                    end = self._read_whole(opening, text, base) if self.is_whole else 0
+                    if end:
+                        place = end
+                    else:
+                        self._open_block(opening, text, at)
             if place < 0:
                 break
             at = place
@@ -546,6 +554,19 @@ class Parser:
         return self._outside.decides_nothing(self._held, chunk)
 
     # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def _read_whole(self, opening: Opening, text: str, base: int) -> int:
+        """Read the block that opens, if it is clean. Returns the place after it; 0 if the machine must read it."""
+        toolbox, limits, outside = self._toolbox, self._limits, self._outside
+        if toolbox is None or self._blocks >= limits.blocks or outside.is_fenced or outside.is_unclosed:
+            return 0
+        call = read_call(opening, text, base, self._dialect, limits, toolbox, self._next_id)
+        if call is None or call.span is None:
+            return 0
+        self._blocks += 1
+        outside.skip_block(call.span[1])
+        self._events.append(CallCompleted(call))
+        return call.span[1] - base
 
     def _open_block(self, opening: Opening, text: str, at: int) -> None:
         """A block opens, `at` in the text."""

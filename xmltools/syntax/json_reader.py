@@ -72,6 +72,13 @@ def loads(text: str, *, depth: int = 64) -> tuple[Any, list[Slip]]:
     return _read(text, depth)
 
 
+def loads_clean(text: str, depth: int) -> Any:
+    """Read JSON that needs no repair. Raises `JSONError`, or what `json` raises, for any other text."""
+    _check_depth(text, depth)
+    _check_surrogates(text)
+    return _load(text)
+
+
 def loads_lenient(text: str, *, depth: int = 64, loose: bool = False) -> tuple[Any, list[Slip]]:
     """Read JSON as models write it, which may be a Python literal, or something between the two.
 
@@ -109,9 +116,7 @@ def _read(text: str, depth: int, *, loose: bool = False, is_lenient: bool = Fals
     refused: JSONError | None = None
     place = 0
     try:
-        _check_depth(text, depth)
-        _check_surrogates(text)
-        return _load(text), []
+        return loads_clean(text, depth), []
     except (json.JSONDecodeError, _RefusedError, RecursionError):
         pass
     except JSONError as error:

@@ -9,6 +9,7 @@ from xmltools.tools.schema.equality import Problem
 from xmltools.tools.schema.item_names import ITEM, item_name, singular_of
 from xmltools.tools.schema.shapes import (
     ANY,
+    LEVELS,
     AnyShape,
     ArrayShape,
     EnumShape,
@@ -20,6 +21,7 @@ from xmltools.tools.schema.shapes import (
     compile_json,
     compile_schema,
 )
+from xmltools.tools.schema.text_to_scalar import UNREAD
 
 if TYPE_CHECKING:
     from xmltools.tools.schema.constraints import (
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ANY",
     "ITEM",
+    "LEVELS",
     "NEVER",
+    "UNREAD",
     "AnyShape",
     "ArrayShape",
     "Bounds",
